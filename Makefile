@@ -1,0 +1,90 @@
+# What can be done here. `make` lists it.
+
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+# Unless a Python was named, a python3 that is too old makes way for a newer one beside it.
+ifeq ($(origin PYTHON),file)
+PYTHONS := $(PYTHON) python3.14 python3.13 python3.12 python3.11
+else
+PYTHONS := $(PYTHON)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench torture mutants generate clean
+
+help: ## list what can be done
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) ## make .venv with dibs (editable) and the tools; PYTHON=… names the interpreter
+
+demo: setup ## show what dibs does
+	$(BIN)/dibs demo
+
+test: setup ## run all tests but the torture; JOBS=… processes
+	$(BIN)/pytest -n $(JOBS)
+
+lint: setup ## rules, formatting and types; changes nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: setup ## format the code and fix what can be fixed safely
+	$(BIN)/ruff check --fix-only --exit-zero
+	$(BIN)/ruff format
+
+bench: setup ## measure; one CPU-bound thing at a time on this machine, please
+	@$(BIN)/python -m compileall -q src
+	$(BIN)/dibs bench
+
+torture: export DIBS_TORTURE = 1
+torture: export DIBS_HYPOTHESIS = torture
+torture: setup ## everything with full figures, then what is too heavy for `make test`; takes long
+	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -m torture
+
+mutants: setup ## take out the lines that keep the promises, one by one; each time a test must fail
+	$(BIN)/python -m tests.mutants
+
+generate: setup ## write the sources that are derived from the declarations of the operations
+	$(BIN)/python -m dibs.doors.generate
+
+clean: ## remove everything that was made here
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- how setup does it
+
+$(STAMP): pyproject.toml bin/dibs
+	@python=; old=; bare=; \
+	for candidate in $(PYTHONS); do \
+	    version=$$("$$candidate" -c 'import sys; print(*sys.version_info[:2], sep=".")' 2>/dev/null) || continue; \
+	    if ! "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	        old="$$old $$candidate ($$version)"; \
+	    elif ! "$$candidate" -c 'import ensurepip, venv' 2>/dev/null; then \
+	        bare="$$bare $$candidate ($$version)"; \
+	    else \
+	        python=$$candidate; break; \
+	    fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	    echo "dibs needs Python 3.11 or later with its venv module. Tried: $(PYTHONS)." >&2; \
+	    if [ -n "$$old" ]; then echo "Too old:$$old." >&2; fi; \
+	    if [ -n "$$bare" ]; then \
+	        echo "Without venv or ensurepip:$$bare. On Debian and Ubuntu: apt install python3-venv." >&2; \
+	    fi; \
+	    echo "Name another one with: make setup PYTHON=/path/to/python3" >&2; \
+	    exit 1; \
+	fi; \
+	if ! $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "making $(VENV) with $$python ($$version) …"; \
+	    "$$python" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@echo "installing dibs and its tools into $(VENV) (pip; some 20 seconds the first time) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m compileall -q src
+	@touch $@
+	@echo "ready: $(BIN)/dibs"

@@ -1,0 +1,69 @@
+"""`dibs completion SHELL`: completion made from the declarations."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs.doors import catalogue
+from dibs.doors.cli import parse, run as commands
+from dibs.errors import YES, Invalid
+from dibs.operations import index
+from dibs.operations.declare import Field
+
+FIELDS = (Field("shell", "choice", "which shell", positional=True, required=True, choices=("bash", "zsh", "fish"), metavar="SHELL"),)
+HELP = "Print completion for your shell: bash, zsh or fish."
+
+
+def run(arguments: list[str]) -> int:
+    """Print a script; `source <(dibs completion bash)` uses it."""
+    words = parse.parse("completion", FIELDS, arguments)
+    if words.help:
+        from dibs.doors.cli import help
+
+        return help.of_command("completion", HELP, FIELDS)
+    shell = words.fields["shell"]
+    if shell not in FIELDS[0].choices:
+        raise Invalid(f"shell: one of {', '.join(FIELDS[0].choices)}, not {shell!r}", field="shell")
+    sys.stdout.write(_fish() if shell == "fish" else _bash(zsh=shell == "zsh"))
+    return YES
+
+
+def options(name: str) -> list[str]:
+    """The options of one command."""
+    from dibs.doors.cli import help
+
+    fields = catalogue.operation(name).fields if name in index.FILES else help.fields_of(name)
+    own = [f"--{field.name.replace('_', '-')}" for field in fields if not field.positional and not field.hidden]
+    return own + [f"--{name}" for name in (*parse.COMMON, *parse.SWITCHES)]
+
+
+def _bash(*, zsh: bool) -> str:
+    names = sorted([*index.FILES, *commands.OTHERS])
+    cases = "\n".join(f"    {name}) words='{' '.join(options(name))}' ;;" for name in names)
+    start = "autoload -U +X bashcompinit && bashcompinit\n" if zsh else ""
+    return f"""{start}_dibs() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" words=''
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W '{" ".join(names)}' -- "$current")); return
+  fi
+  case "${{COMP_WORDS[1]}}" in
+{cases}
+  esac
+  case "$current" in
+    -*) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;
+    *) COMPREPLY=($(compgen -f -- "$current")) ;;
+  esac
+}}
+complete -o filenames -F _dibs dibs
+"""
+
+
+def _fish() -> str:
+    from dibs.doors.cli import help
+
+    lines = ["complete -c dibs -f -n __fish_use_subcommand"]
+    for name in sorted([*index.FILES, *commands.OTHERS]):
+        text = help.summary(name).replace("'", "\\'")
+        lines.append(f"complete -c dibs -n __fish_use_subcommand -a {name} -d '{text}'")
+        lines += [f"complete -c dibs -n '__fish_seen_subcommand_from {name}' -l {option[2:]}" for option in options(name)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,105 @@
+"""`dibs help`: made from the declarations, so that it cannot say anything else than what the commands do."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs.doors import catalogue
+from dibs.doors.cli import parse, run as commands
+from dibs.errors import YES, Invalid
+from dibs.operations import index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.operations.declare import Field, Operation
+
+GROUPS = (
+    ("Start", ("init", "demo", "boot", "leave")),
+    ("Claims", ("claim", "renew", "release", "confirm", "ask", "status")),
+    ("Agents", ("agents", "kill", "revive", "inbox", "ack")),
+    ("The record", ("log", "verify", "doctor", "sweep", "seal", "prune")),
+    ("About", ("bench", "completion", "help", "version")),
+)
+COMMON = (
+    ("--as AGENT", "who is calling (else DIBS_AGENT, else the client's own session)"),
+    ("--workspace DIR", "the workspace (else DIBS_WORKSPACE, else found from here)"),
+    ("--request-id ID", "makes a repeat return the first answer instead of a second effect"),
+    ("--timeout D", "how long to wait for a busy store (default 5s)"),
+    ("--json", "print one JSON object, also for refusals"),
+    ("--help", "this"),
+)
+EXITS = "Exit codes: 0 yes · 1 no, the reason is printed · 2 could not decide · 64 the call's words are off"
+
+
+def run(arguments: list[str]) -> int:
+    """Help on everything, or on one command."""
+    words = [word for word in arguments if not word.startswith("-")]
+    if words:
+        return of_name(words[0])
+    lines = ["dibs: who may change what, when several coding agents share a repository.", "", "usage: dibs COMMAND …"]
+    for title, names in GROUPS:
+        lines += ["", f"{title}:"]
+        lines += [f"  {name:<11} {summary(name)}" for name in names]
+    lines += ["", "`dibs help COMMAND` tells more.", EXITS]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return YES
+
+
+def of_name(name: str) -> int:
+    """Help on one command."""
+    if name in index.FILES:
+        return of_operation(catalogue.operation(name))
+    if name in commands.OTHERS:
+        return of_command(name, summary(name), fields_of(name))
+    raise Invalid(f"there is no command {name!r}; `dibs help` lists them", command=name)
+
+
+def summary(name: str) -> str:
+    """One line about a command."""
+    if name in index.FILES:
+        return catalogue.operation(name).help
+    fixed = {
+        "completion": "Print completion for your shell: bash, zsh or fish.",
+        "help": "Show this, or one command's help.",
+        "version": "Show the versions.",
+    }
+    if name in fixed:
+        return fixed[name]
+    module = __import__(f"dibs.doors.cli.{name}", fromlist=["HELP"])
+    text: str = module.HELP
+    return text
+
+
+def fields_of(name: str) -> tuple[Field, ...]:
+    """The fields of a command that is not an operation."""
+    module = __import__(f"dibs.doors.cli.{name}", fromlist=["FIELDS"])
+    found: tuple[Field, ...] = getattr(module, "FIELDS", ())
+    return found
+
+
+def of_operation(operation: Operation) -> int:
+    """Help on an operation, with what it answers and refuses."""
+    more = [f"JSON beside `ok`: {operation.json}"]
+    if operation.errors:
+        more.append(f"Refusals: {', '.join(error.code for error in operation.errors)}")
+    return of_command(operation.name, operation.help, operation.fields, more)
+
+
+def of_command(name: str, help: str, fields: tuple[Field, ...], more: list[str] | None = None) -> int:
+    """The help text of one command."""
+    lines = [help, "", f"usage: {parse.usage(name, fields)}", ""]
+    rows = []
+    for field in fields:
+        if field.hidden:
+            continue
+        if field.positional:
+            rows.append((field.metavar, field.help))
+        else:
+            value = "" if field.kind == "flag" else " " + ("|".join(field.choices) or field.metavar)
+            rows.append((f"--{field.name.replace('_', '-')}{value}", field.help))
+    rows += COMMON
+    width = max(len(left) for left, _ in rows)
+    lines += [f"  {left:<{width}}  {text}" for left, text in rows]
+    lines += ["", *(more or []), EXITS]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return YES

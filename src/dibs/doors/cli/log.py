@@ -1,0 +1,92 @@
+"""`dibs log`: the events, in order."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli import parse
+from dibs.doors.cli.run import open_session
+from dibs.errors import YES, Invalid
+from dibs.facts import clock
+from dibs.operations.declare import Field
+from dibs.stores.seam import read_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FIELDS = (
+    Field("follow", "flag", "go on as events come (also -f)", default=False),
+    Field("kind", "text", "only events whose kind starts with this", default="", metavar="K"),
+    Field("since", "integer", "only events after this number", default=0, metavar="SEQ"),
+    Field("limit", "integer", "at most the last N events (default 1000; 0: all)", default=1000, metavar="N"),
+)
+HELP = "Show the events of the log."
+PAGE = 1000
+POLL = 0.2  # seconds between two looks when following; people do not read faster
+
+
+def run(arguments: list[str]) -> int:
+    """Print events as lines, or as one JSON object."""
+    words = parse.parse("log", FIELDS, ["--follow" if word == "-f" else word for word in arguments])
+    if words.help:
+        from dibs.doors.cli import help
+
+        return help.of_command("log", HELP, FIELDS)
+    follow, kind = bool(words.fields.get("follow")), words.fields.get("kind", "")
+    since, limit = _number(words, "since", 0), _number(words, "limit", 1000)
+    store = open_session(words).store
+    events, last = _read(store, since, kind, limit)
+    if not follow:
+        if words.json:
+            sys.stdout.write(jsontext.encode({"ok": True, "events": events}) + "\n")
+        else:
+            for event in events:
+                sys.stdout.write(_line(event))
+        return YES
+    while True:  # one JSON object a line when following, since there is no end to wait for
+        for event in events:
+            sys.stdout.write(jsontext.encode(event) + "\n" if words.json else _line(event))
+        sys.stdout.flush()
+        clock.sleep(POLL)
+        events, last = _read(store, last, kind, 0)
+
+
+def _number(words: parse.Words, name: str, default: int) -> int:
+    value = words.fields.get(name, default)
+    try:
+        return max(0, int(value))
+    except ValueError:
+        raise Invalid(f"{name}: a whole number, not {value!r}", field=name) from None
+
+
+def _read(store: Any, since: int, kind: str, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """The events after `since`; the last `limit` of them."""
+    found: list[dict[str, Any]] = []
+    while True:
+        page = store.events(since, PAGE)
+        for event in page:
+            since = event.seq
+            opened = read_event(event)
+            if opened["kind"].startswith(kind):
+                found.append(_shown(opened))
+        if limit and len(found) > limit:
+            del found[:-limit]
+        if len(page) < PAGE:
+            return found, since
+
+
+def _shown(event: dict[str, Any]) -> dict[str, Any]:
+    names = ("kind", "agent", "subject", "data", "commit", "link")
+    return {"seq": event["seq"], "at": clock.iso(event["wall"]), **{name: event[name] for name in names}}
+
+
+def _line(event: dict[str, Any]) -> str:
+    data = event["data"]
+    notes = []
+    if isinstance(data.get("resources"), list):
+        notes.append(", ".join(r if isinstance(r, str) else (r[1] or ".") for r in data["resources"] if r[0] != "inode"))
+    notes += [f"{name}={data[name]}" for name in ("mode", "token", "code", "why", "to", "text", "what") if data.get(name)]
+    subject = "" if event["subject"] == event["agent"] else event["subject"]
+    return f"{event['seq']:>6}  {event['at']}  {event['kind']:<16} {event['agent']}  {subject}  {' '.join(notes)}".rstrip() + "\n"

@@ -1,0 +1,102 @@
+"""One command from its words to its exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors import catalogue, fields
+from dibs.doors.cli import parse
+from dibs.errors import NO, YES, Invalid
+from dibs.operations import index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.declare import Operation
+
+# Commands that are not one operation: module of doors/cli, loaded when asked for.
+OTHERS = ("bench", "completion", "demo", "doctor", "help", "init", "log", "verify", "version")
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command."""
+    if not arguments or arguments[0] in {"-h", "--help"}:
+        arguments = ["help"]
+    elif arguments[0] in {"-V", "--version"}:
+        arguments = ["version"]
+    command, rest = arguments[0], arguments[1:]
+    if command in index.FILES:
+        return _operation(catalogue.operation(command), rest)
+    if command in OTHERS:
+        module = __import__(f"dibs.doors.cli.{command}", fromlist=["run"])
+        code: int = module.run(rest)
+        return code
+    from difflib import get_close_matches
+
+    close = get_close_matches(command, [*index.FILES, *OTHERS], 1)
+    hint = f"did you mean `dibs {close[0]}`?" if close else "`dibs help` lists the commands."
+    raise Invalid(f"there is no command {command!r}; {hint}", command=command)
+
+
+def _operation(operation: Operation, arguments: list[str]) -> int:
+    words = parse.parse(operation.name, operation.fields, arguments)
+    if words.help:
+        from dibs.doors.cli import help
+
+        return help.of_operation(operation)
+    session = open_session(words)
+    values = {
+        field.name: fields.read(session, field, words.fields[field.name])
+        for field in operation.fields
+        if field.name in words.fields
+    }
+    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
+    if values.get("wait"):
+        result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
+    else:
+        result = session.run(operation, call, values)
+    code = NO if operation.name == "boot" and result["lost"] else YES
+    answer(operation.name, result, as_json=words.json)
+    return code
+
+
+def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
+    """The workspace that the common options and the environment name."""
+    from dibs.doors.session import Session
+
+    given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
+    wanted = words.common.get("timeout") or os.environ.get("DIBS_TIMEOUT")
+    if wanted:
+        from dibs.doors import durations
+
+        timeout = durations.parse(wanted, "timeout") / 1000
+    return Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+
+
+def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
+    """Print what came of it."""
+    if as_json:
+        sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
+    else:
+        from dibs.doors.cli import show
+
+        show.show(command, result)
+
+
+class _Waiting:
+    """Says once whom one waits for, and again when that changes; people do not like silence."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def __call__(self, result: dict[str, Any]) -> None:
+        from dibs.errors import say_blocked
+
+        text = say_blocked("waiting", {"blockers": result["blockers"]}).partition(" Wait (")[0]
+        if text != self._said:
+            self._said = text
+            sys.stderr.write(f"dibs: {text}\n")
+            sys.stderr.flush()

@@ -1,0 +1,159 @@
+"""Answers as text for people: plain lines, times as durations from now, no colour where nobody looks."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from dibs.doors import durations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def show(command: str, result: dict[str, Any]) -> None:
+    """Print one answer."""
+    lines = _SHOWERS.get(command, _plain)(result)
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def left(at: str) -> str:
+    """How long until that time, as people say it."""
+    return durations.show(_ms(at))
+
+
+def ago(at: str) -> str:
+    """How long since that time."""
+    return durations.show(-_ms(at))
+
+
+def _ms(at: str) -> int:
+    """Milliseconds from now until an ISO 8601 time; negative if it is over."""
+    import calendar
+
+    moment = calendar.timegm(time.strptime(at[:19], "%Y-%m-%dT%H:%M:%S"))
+    return int(moment * 1000 - time.time() * 1000) + int(at[20:23] or 0)
+
+
+def _claim(result: dict[str, Any]) -> list[str]:
+    word = "renewed" if result.get("renewed") else "claimed"
+    names = ", ".join(result["resources"])
+    lines = [f"{word} {names} ({result['mode']}), token {result['token']}, for {left(result['expires_at'])}"]
+    for other in result.get("watch", ()):
+        lines.append(f"note: {other['agent']} has a {other['mode']} claim on {other['resource']}")
+    return lines
+
+
+def _renew(result: dict[str, Any]) -> list[str]:
+    if not result["renewed"]:
+        return ["you hold nothing"]
+    return [f"renewed {', '.join(c['resources'])} for {left(c['expires_at'])}" for c in result["renewed"]]
+
+
+def _release(result: dict[str, Any]) -> list[str]:
+    if not result["released"]:
+        return ["you hold nothing"]
+    to = f" to {result['to']}" if result.get("to") else ""
+    return [f"released {', '.join(result['released'])}{to}"]
+
+
+def _confirm(result: dict[str, Any]) -> list[str]:
+    return [f"live: {result['holder']} holds it under token {result['token']} for {left(result['expires_at'])}"]
+
+
+def _ask(result: dict[str, Any]) -> list[str]:
+    return [f"asked {', '.join(result['to'])} to release {result['resource']}"]
+
+
+def _boot(result: dict[str, Any]) -> list[str]:
+    lines = [f"You are {result['agent']} (incarnation {result['incarnation']})."]
+    for claim in result["held"]:
+        names = ", ".join(claim["resources"])
+        lines.append(f"You hold {names} ({claim['mode']}), token {claim['token']}, for {left(claim['expires_at'])}.")
+    if not result["held"]:
+        lines.append("You hold nothing.")
+    for loss in result["lost"]:
+        names = ", ".join(loss["resources"])
+        if loss["holder"]:
+            where = f"{loss['holder']} holds it since {loss['since']}. Stop working on it."
+        else:
+            where = "Nobody holds it now. Claim it again before you go on."
+        why = {"expired": "its time was over", "gone": "your process was gone", "killed": "you were killed",
+               "unclaimed": "it was handed to you and not picked up", "not held": "you do not hold it"}  # fmt: skip
+        lines.append(f"You LOST {names} at {loss['at']}: {why.get(loss['why'], loss['why'])}. {where}")
+    if result["task"]:
+        lines.append(f"Your task is {result['task']['id']}, token {result['task']['token']}.")
+    lines += _messages(result["messages"])
+    return lines
+
+
+def _messages(messages: list[dict[str, Any]]) -> list[str]:
+    return [f"Message {m['message']} from {m['from']} ({m['type']}, {ago(m['at'])} ago): {m['text']}" for m in messages]
+
+
+def _inbox(result: dict[str, Any]) -> list[str]:
+    return _messages(result["messages"]) or ["no messages"]
+
+
+def _status(result: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    rows = [
+        (", ".join(c["resources"]), c["mode"], c["agent"], left(c["expires_at"]), str(c["token"]), c["reason"])
+        for c in result["claims"]
+    ]
+    lines += _table(("HELD", "MODE", "BY", "LEFT", "TOKEN", "FOR"), rows) if rows else ["nothing is held"]
+    waits = [(", ".join(w["resources"]), w["mode"], w["agent"], ago(w["since"]), w["reason"]) for w in result["waiting"]]
+    if waits:
+        lines += ["", *_table(("WAITED FOR", "MODE", "BY", "SINCE", "FOR"), waits)]
+    if result.get("more"):
+        lines.append("(there are more; name resources to see those that overlap them)")
+    return lines
+
+
+def _agents(result: dict[str, Any]) -> list[str]:
+    rows = [
+        (a["agent"], a["state"], a["type"], str(a["incarnation"]), str(a["pid"] or ""), f"{ago(a['last_seen'])} ago",
+         a.get("killed", "")) for a in result["agents"]
+    ]  # fmt: skip
+    return _table(("AGENT", "STATE", "TYPE", "INCARNATION", "PID", "SEEN", "WHY"), rows) if rows else ["no agents yet"]
+
+
+def _kill(result: dict[str, Any]) -> list[str]:
+    agent = result["agents"][0]
+    voided = f"; voided: {', '.join(result['voided'])}" if result["voided"] else ""
+    return [f"killed {agent['agent']} ({agent['killed']}){voided}. `dibs revive {agent['agent']}` lets it act again."]
+
+
+def _revive(result: dict[str, Any]) -> list[str]:
+    return [f"{result['agents'][0]['agent']} may act again; it got nothing back."]
+
+
+def _leave(result: dict[str, Any]) -> list[str]:
+    if result["passed"]:
+        return [f"left; {', '.join(result['passed'])} passed to {result['to']}"]
+    return ["left" + (f"; released {', '.join(result['released'])}" if result["released"] else "")]
+
+
+def _sweep(result: dict[str, Any]) -> list[str]:
+    done = ", ".join(f"{count} {name}" for name, count in result["swept"].items() if count)
+    return [f"swept: {done or 'nothing was due'}" + ("; there is more" if result["more"] else "")]
+
+
+def _plain(result: dict[str, Any]) -> list[str]:
+    return [f"{key}: {value}" for key, value in result.items()]
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns wide enough for what is in them."""
+    widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
+    ]
+
+
+_SHOWERS = {
+    "claim": _claim, "renew": _renew, "release": _release, "confirm": _confirm, "ask": _ask, "boot": _boot,
+    "inbox": _inbox, "status": _status, "agents": _agents, "kill": _kill, "revive": _revive, "leave": _leave,
+    "sweep": _sweep,
+}  # fmt: skip

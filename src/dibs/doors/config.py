@@ -1,0 +1,138 @@
+"""`.dibs/config.toml`, read once and kept in a form that loads fast.
+
+`tomllib` costs 17 ms; the hook path has 6 in all. What was read is kept as JSON in `.dibs/local/`, together with the
+file's signature (inode, size, time of change), and read again when that differs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import jsontext
+from dibs.doors import durations
+from dibs.errors import Invalid
+from dibs.facts import paths
+from dibs.operations.policy import ABSURD, Policy, check_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = 1  # of the kept form; another one is read anew
+
+DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
+ORDERINGS = ("off", "enforce")
+
+TEMPLATE = """\
+# dibs: settings of this workspace. Commit this file; it names no machine.
+
+id = "{id}"            # names this workspace on a shared store
+
+# store = "sqlite:"              # in .dibs/local/; DIBS_STORE overrides it
+
+[claims]
+# ttl = "30m"                    # how long a claim lasts without renewal
+# max_ttl = "8h"                 # the longest --ttl
+# max_life = "8h"                # how long a claim can be renewed
+# expected = "15m"               # what a hold is taken to last; waiting twice that raises an alert
+# ordering = "off"               # "enforce": claims must be taken in the order of their names
+
+# Lifetimes by resource; the first pattern that matches wins.
+# [[claims.patterns]]
+# match = "migrations/**"
+# ttl = "10m"
+# max_life = "1h"
+"""
+
+
+class Config:
+    """What the file says."""
+
+    __slots__ = ("fold", "id", "policy", "store")
+
+    def __init__(self, read: dict[str, Any]) -> None:
+        self.id: str = read["id"]
+        self.store: str = read["store"]
+        self.fold: bool = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
+        self.policy = Policy(**read["policy"])
+
+
+def load(path: str, local: str, top: str) -> Config:
+    """The settings in `path`, through what is kept in `local`."""
+    try:
+        status = os.stat(path)
+        signature = [VERSION, path, status.st_ino, status.st_size, status.st_mtime_ns]
+        name = f"config-{status.st_ino}.json"
+    except FileNotFoundError:
+        signature, name = [VERSION, path, 0, 0, 0], "config-none.json"
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
+    kept = f"{local}/{name}"
+    try:
+        with open(kept, encoding="ascii") as file:
+            known = jsontext.decode(file.read())
+        if known["signature"] == signature:
+            return Config(known["read"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    read = parse(path)
+    read["fold"] = paths.folds_case(top)
+    _keep(kept, {"signature": signature, "read": read})
+    return Config(read)
+
+
+def parse(path: str) -> dict[str, Any]:
+    """The file itself, checked."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            text = tomllib.load(file)
+    except FileNotFoundError:
+        text = {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path} is not valid TOML: {error}", path=path) from None
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
+    claims = _table(text, "claims", path)
+    policy = _durations(claims, path)
+    ordering = claims.get("ordering", "off")
+    if ordering not in ORDERINGS:
+        raise Invalid(f"{path}: claims.ordering is one of {', '.join(ORDERINGS)}, not {ordering!r}", path=path)
+    patterns = []
+    for place, entry in enumerate(claims.get("patterns", [])):
+        if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
+            raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
+        patterns.append({"match": entry["match"], **_durations(entry, path)})
+    policy.update(ordering=ordering, patterns=patterns)
+    store = text.get("store", "sqlite:")
+    if not isinstance(store, str):
+        raise Invalid(f"{path}: store is a text such as \"sqlite:\"", path=path)
+    return {"id": str(text.get("id", "")), "store": store, "policy": policy}
+
+
+def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
+    found = {}
+    for name in DURATIONS:
+        if name in table:
+            value = durations.parse(str(table[name]), f"{path}: {name}")
+            found[name] = check_duration(value, f"{path}: {name}", most=ABSURD)
+    return found
+
+
+def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    found = text.get(name, {})
+    if not isinstance(found, dict):
+        raise Invalid(f"{path}: [{name}] is a table", path=path)
+    return found
+
+
+def _keep(path: str, what: dict[str, Any]) -> None:
+    """Write what was read, for the next call. Where that cannot be done, the next call reads the file again."""
+    making = f"{path}.{os.getpid()}"
+    try:
+        with open(making, "w", encoding="ascii") as file:
+            file.write(jsontext.encode(what))
+        os.replace(making, path)
+    except OSError:
+        pass

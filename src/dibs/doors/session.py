@@ -1,0 +1,218 @@
+"""One caller's way into one workspace: finds it, opens its store, looks up the facts, runs operations.
+
+Shared by the CLI and the Python API. It decides nothing: where an operation needs a fact, it looks and runs it again;
+where an answer says "wait", it waits and asks again.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors import catalogue, config
+from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.facts import clock, processes, workspace
+from dibs.facts.paths import Paths
+from dibs.operations.call import Call, Need, perform, process_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.operations.declare import Operation
+    from dibs.stores.seam import Store
+    from dibs.stores.sqlite import SqliteStore
+
+FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
+TIMEOUT = 5.0  # seconds to wait for the store
+
+# The clients' own session variables, read when nobody said who is calling.
+SESSION_VARIABLES = (
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "COPILOT_AGENT_SESSION_ID",
+    "GEMINI_SESSION_ID",
+)
+
+
+class Session:
+    """A workspace, opened by one caller."""
+
+    def __init__(self, cwd: str, given: str | None, *, timeout: float | None = None, short_lived: bool = False) -> None:
+        self.cwd = cwd
+        self.place = workspace.find(cwd, given)
+        if not self.place.exists:
+            raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
+        _make_local(self.place.local)
+        self.config = config.load(self.place.config, self.place.local, self.place.top)
+        self.paths = Paths(self.place.top, self.config.fold, self.place.common)
+        self.timeout = TIMEOUT if timeout is None else timeout
+        self._short_lived = short_lived
+        self._store: SqliteStore | None = None
+
+    @property
+    def store(self) -> Store:
+        """The store, opened when it is first needed."""
+        if self._store is None:
+            self._store = open_store(self.place.local, self.config.store, self.timeout, short_lived=self._short_lived)
+        return self._store
+
+    def close(self) -> None:
+        """Close the store, if it was opened."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+        """Run one operation and return its answer; a refusal is raised."""
+        store = self.store
+        verb = store.run if operation.writes else store.look
+        for _ in range(FACT_ROUNDS):
+            try:
+                result = verb(lambda tx: perform(tx, call, operation, fields))
+            except Need as need:
+                for process in need.processes:
+                    call.facts[process_name(process)] = processes.alive(process)
+                continue
+            if isinstance(result, DibsError):
+                raise result
+            return result
+        raise Unavailable("the facts about other processes would not settle; try again.")
+
+    def run_waiting(
+        self,
+        operation: Operation,
+        call: Call,
+        fields: dict[str, Any],
+        told: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Any:
+        """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
+        end = clock.since_boot() + fields["wait"]
+        waiter = ""
+        try:
+            while True:
+                left = end - clock.since_boot()
+                result = self.run(operation, call, {**fields, "wait": max(0, left), "waiter": waiter})
+                if "waiting" not in result:
+                    waiter = ""
+                    return result
+                if not waiter:
+                    waiter = result["waiting"]
+                    self.store.watch(waiter)
+                elif waiter != result["waiting"]:
+                    self.store.unwatch(waiter)
+                    waiter = result["waiting"]
+                    self.store.watch(waiter)
+                if told is not None:
+                    told(result)
+                self.store.wait(waiter, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
+        except DibsError:
+            waiter_left, waiter = waiter, ""
+            if waiter_left:
+                self.store.unwatch(waiter_left)
+            raise
+        finally:
+            if waiter:  # interrupted: leave the queue rather than let the place lapse
+                self.store.unwatch(waiter)
+                try:
+                    self.run(operation, call, {**fields, "wait": 0, "waiter": waiter})
+                except DibsError:
+                    pass
+
+    def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
+        """Who is calling, from what was said, the environment and the processes above this one."""
+        named = agent or os.environ.get("DIBS_AGENT") or ""
+        if not named:
+            for variable in SESSION_VARIABLES:
+                named = os.environ.get(variable) or ""
+                if named:
+                    break
+        chain = processes.ancestors()
+        if client is None:
+            client = processes.client_among(chain)
+        return Call(
+            self.config.policy,
+            agent=named,
+            fallback=f"{_user()}@{os.uname().nodename}",
+            terminal=os.isatty(0) and os.isatty(2),
+            client=client,
+            ancestors=[process for process, _ in chain],
+            request=request,
+        )
+
+    def operation(self, name: str) -> Operation:
+        """The declared operation of that name."""
+        return catalogue.operation(name)
+
+
+def _user() -> str:
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+
+
+def _make_local(local: str) -> None:
+    """The folder for what belongs to this machine. `init` makes it; in a fresh clone the first call does."""
+    try:
+        os.mkdir(local, 0o700)
+    except FileExistsError:
+        return
+    except OSError as error:
+        message = f"{local} cannot be made: {error.strerror}. Nothing was changed."
+        raise Unavailable(message, path=local) from None
+
+
+def open_store(local: str, configured: str, timeout: float, *, short_lived: bool = False) -> SqliteStore:
+    """Open the store that this workspace coordinates through, and no other."""
+    url = os.environ.get("DIBS_STORE") or configured or "sqlite:"
+    pin = f"{local}/store"
+    pinned = _read(pin)
+    if pinned and pinned != url:
+        message = (
+            f"this workspace coordinates through {pinned}, not {url}: agents on two stores would not see each other. "
+            "Unset DIBS_STORE, or move the workspace first."
+        )
+        raise Unavailable(message, store=url, pinned=pinned)
+    scheme, _, rest = url.partition(":")
+    if scheme != "sqlite":
+        raise Unavailable(f"store {url}: this version of dibs opens `sqlite:` only", store=url)
+    from dibs.stores import sqlite
+
+    path = rest or f"{local}/dibs.db"
+    if not pinned:
+        if not os.path.exists(path):
+            try:
+                sqlite.create(path)
+            except Unavailable:
+                if not os.path.exists(path):  # else another process made it in the same moment
+                    raise
+        _pin(pin, url)
+    return sqlite.SqliteStore(path, timeout=timeout, short_lived=short_lived)
+
+
+def database_path(local: str, configured: str) -> str:
+    """Where the SQLite file lies, for doctor."""
+    url = _read(f"{local}/store") or os.environ.get("DIBS_STORE") or configured or "sqlite:"
+    return url.partition(":")[2] or f"{local}/dibs.db"
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(4096).strip()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}. Nothing was changed.", path=path) from None
+
+
+def _pin(path: str, url: str) -> None:
+    """From now on this workspace's store is this one, and a missing database is an error."""
+    making = f"{path}.{os.getpid()}"
+    try:
+        with open(making, "w", encoding="utf-8") as file:
+            file.write(url + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(making, path)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None

@@ -1,0 +1,183 @@
+"""Every way in which dibs says no. One base, one class for each code, facts as fields, the text made here.
+
+A refusal (somebody else holds it) is a decision: the operation returns it, its event is committed, and the door raises
+it. What could not be decided (the store is busy) and what makes no sense (a path outside the root) is raised at once
+and changes nothing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
+
+
+class DibsError(Exception):
+    """Something was not done."""
+
+    code = "unavailable"
+    exit = NO
+
+    def __init__(self, message: str = "", **fields: Any) -> None:
+        self.fields = fields
+        self.message = message or self.say()
+        super().__init__(self.message)
+
+    def say(self) -> str:
+        """The text for people, from the fields."""
+        return self.__class__.__doc__ or self.code
+
+    def __getattr__(self, name: str) -> Any:
+        """A fact of the refusal, as an attribute."""
+        try:
+            return self.__dict__["fields"][name]
+        except KeyError:
+            message = f"{type(self).__name__} has no field {name!r}"
+            raise AttributeError(message) from None
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return {"ok": False, "error": {"code": self.code, "message": self.message, **self.fields}}
+
+
+class Held(DibsError):
+    """Somebody else holds it."""
+
+    code = "held"
+
+    def say(self) -> str:
+        return say_blocked("held", self.fields)
+
+
+class Fenced(DibsError):
+    """This token or this incarnation is no longer live."""
+
+    code = "fenced"
+
+    def say(self) -> str:
+        what = self.fields.get("resource")
+        if what is None:
+            return (
+                f"{self.fields.get('agent')} runs as incarnation {self.fields.get('incarnation')} in another process; "
+                "this one is no longer current. Run `dibs boot` to take over, or stop."
+            )
+        holder, token = self.fields.get("holder"), self.fields.get("given")
+        named = f"token {token} for {what}" if token is not None else f"your claim on {what}"
+        if holder:
+            since = self.fields.get("since")
+            return f"{named} is no longer live: {holder} holds it since {since}. Stop working on it."
+        return f"{named} is no longer live and nobody holds it now. Claim it again before you go on."
+
+
+class Killed(DibsError):
+    """This agent was stopped."""
+
+    code = "killed"
+
+    def say(self) -> str:
+        agent, why = self.fields.get("agent"), self.fields.get("why") or "no reason given"
+        return f"{agent} was killed ({why}); everything it does is refused until `dibs revive {agent}`."
+
+
+class Deadlock(DibsError):
+    """Waiting would close a cycle."""
+
+    code = "deadlock"
+
+    def say(self) -> str:
+        steps = [f"{s['agent']} waits for {s['resource']} of {s['holder']}" for s in self.fields.get("cycle", ())]
+        return "deadlock: " + "; ".join(steps) + ". Release something you hold, or pick other work."
+
+
+class Order(DibsError):
+    """Claims must be taken in the global order of resources."""
+
+    code = "order"
+
+    def say(self) -> str:
+        return (
+            f"out of order: you hold {self.fields.get('held')}, and {self.fields.get('resource')} comes before it. "
+            "Release what you hold and claim all of it in one request."
+        )
+
+
+class NotFound(DibsError):
+    """There is no such thing."""
+
+    code = "not_found"
+
+
+class Conflict(DibsError):
+    """It was changed meanwhile."""
+
+    code = "conflict"
+
+
+class Invalid(DibsError):
+    """The call makes no sense as it stands."""
+
+    code = "invalid"
+    exit = USAGE
+
+
+class Forbidden(DibsError):
+    """This caller may not do that."""
+
+    code = "forbidden"
+
+
+class Quota(DibsError):
+    """There is no room for more of these."""
+
+    code = "quota"
+
+    def say(self) -> str:
+        return f"at most {self.fields.get('limit')} {self.fields.get('what')}; release some first."
+
+
+class Busy(DibsError):
+    """The store is busy."""
+
+    code = "busy"
+    exit = CANNOT_DECIDE
+
+    def say(self) -> str:
+        pid = self.fields.get("pid")
+        if pid:
+            state = " (stopped)" if self.fields.get("stopped") else ""
+            return f"the store is busy: process {pid}{state} has held it for the whole of {self.fields.get('waited')} s."
+        return "the store is busy; try again."
+
+
+class Unavailable(DibsError):
+    """The store cannot be used."""
+
+    code = "unavailable"
+    exit = CANNOT_DECIDE
+
+
+def say_blocked(code: str, fields: dict[str, Any]) -> str:
+    """Who is in the way, in words, and what can be done instead."""
+    lines = []
+    for blocker in fields.get("blockers", ()):
+        reason = f" ({blocker['reason']})" if blocker.get("reason") else ""
+        if blocker.get("waiting"):
+            lines.append(f"{blocker['agent']} waits for {blocker['resource']} since {blocker['since']}{reason}")
+        else:
+            until = f" until {blocker['until']}" if blocker.get("until") else ""
+            lines.append(
+                f"{blocker['agent']} holds {blocker['resource']} ({blocker['mode']}) since {blocker['since']}{until}{reason}"
+            )
+    more = fields.get("more")
+    if more:
+        lines.append(f"and {more} more")
+    advice = "Wait (`--wait 60s`), ask (`dibs ask RES TEXT`), or pick other work."
+    return f"{code}: " + "; ".join(lines) + f". {advice}"
+
+
+ERRORS: dict[str, type[DibsError]] = {
+    error.code: error
+    for error in (Held, Fenced, Killed, Deadlock, Order, NotFound, Conflict, Invalid, Forbidden, Quota, Busy, Unavailable)
+}

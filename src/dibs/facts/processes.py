@@ -1,0 +1,151 @@
+"""Processes: who called us, and is that one still alive? Read from /proc; `ps` where there is none (macOS).
+
+A process is named by (host, boot id, pid namespace, pid, start time): a pid alone is used again, the five together never.
+No psutil here: this runs before every tool call of every agent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs.facts import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_ANCESTORS = 24  # deeper than any client starts its hooks; a bound in case of a broken parent chain
+
+# The names under which the agent clients run. Gemini and Copilot run as `node`, told apart by their session variable.
+CLIENTS = frozenset({"claude", "codex", "gemini", "copilot", "opencode", "cursor-agent"})
+
+_cache: dict[str, str] = {}
+
+
+def host() -> str:
+    """The name of this machine that survives a reboot."""
+    if "host" not in _cache:
+        _cache["host"] = _read_first("/etc/machine-id", "/var/lib/dbus/machine-id") or os.uname().nodename
+    return _cache["host"]
+
+
+def namespace() -> str:
+    """The pid namespace: the same pid in another container is another process."""
+    if "namespace" not in _cache:
+        try:
+            _cache["namespace"] = os.readlink("/proc/self/ns/pid")[5:-1]
+        except OSError:
+            _cache["namespace"] = "0"
+    return _cache["namespace"]
+
+
+def boot() -> str:
+    """The boot id, read once."""
+    if "boot" not in _cache:
+        _cache["boot"] = clock.boot_id()
+    return _cache["boot"]
+
+
+def here() -> list[str]:
+    """What makes a process local: host, boot and pid namespace."""
+    return [host(), boot(), namespace()]
+
+
+def this() -> list[Any]:
+    """The running process itself."""
+    found = of(os.getpid())
+    assert found is not None, "a running process can be read"  # noqa: S101 - an invariant, not input
+    return found
+
+
+def of(pid: int) -> list[Any] | None:
+    """The full name of a live process with this pid, or None."""
+    stat = _stat(pid)
+    return None if stat is None else [*here(), pid, stat[1]]
+
+
+def ancestors() -> list[tuple[list[Any], str]]:
+    """The processes above this one, nearest first, each with its command's name."""
+    found: list[tuple[list[Any], str]] = []
+    place = here()
+    pid = os.getppid()
+    while pid > 1 and len(found) < MAX_ANCESTORS:
+        stat = _stat(pid)
+        if stat is None:
+            break
+        parent, start, _, name = stat
+        found.append(([*place, pid, start], name))
+        pid = parent
+    return found
+
+
+def client_among(chain: list[tuple[list[Any], str]]) -> list[Any] | None:
+    """The agent client among the ancestors, if one is recognised by name."""
+    for process, name in chain:
+        if name in CLIENTS:
+            return process
+    return None
+
+
+def alive(process: list[Any]) -> bool | None:
+    """Is that process still running? None where it cannot be seen from here (another host, another namespace)."""
+    their_host, their_boot, their_namespace, pid, start = process
+    if their_host != host():
+        return None
+    if their_boot != boot():
+        return False  # this machine was restarted since
+    if their_namespace != namespace():
+        return None
+    stat = _stat(pid)
+    return stat is not None and stat[1] == start and stat[2] not in "ZX"
+
+
+def stopped(pid: int) -> bool:
+    """Is that pid paused (SIGSTOP, a debugger)?"""
+    stat = _stat(pid)
+    return stat is not None and stat[2] in "Tt"
+
+
+def _stat(pid: int) -> tuple[int, int, str, str] | None:
+    """Parent, start time, state and name of a pid, or None if there is no such process."""
+    try:
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return _stat_elsewhere(pid) if sys.platform == "darwin" else None
+    except OSError:
+        return None
+    try:
+        text = os.read(fd, 1024)
+    except OSError:  # it ended between open and read
+        return None
+    finally:
+        os.close(fd)
+    # the name stands in parentheses and may itself contain blanks and parentheses
+    opened, closed = text.index(b"("), text.rindex(b")")
+    fields = text[closed + 2 :].split()
+    return int(fields[1]), int(fields[19]), fields[0].decode(), text[opened + 1 : closed].decode(errors="replace")
+
+
+def _stat_elsewhere(pid: int) -> tuple[int, int, str, str] | None:  # pragma: no cover - macOS
+    import subprocess
+    import zlib
+
+    command = ["/bin/ps", "-o", "ppid=,stat=,lstart=,comm=", "-p", str(pid)]
+    line = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5).stdout.split()
+    if len(line) < 8:
+        return None
+    name = os.path.basename(" ".join(line[7:]))
+    return int(line[0]), zlib.crc32(" ".join(line[2:7]).encode()), line[1][0], name
+
+
+def _read_first(*paths: str) -> str:
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                text = file.read(64).decode(errors="replace").strip()
+        except OSError:
+            continue
+        if text:
+            return text
+    return ""

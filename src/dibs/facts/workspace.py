@@ -1,0 +1,202 @@
+"""Where the workspace is, found by looking at files; git is never started, because that costs more than a whole claim.
+
+All worktrees of a repository share one workspace, which lives in the main worktree (a bare repository: in the
+repository itself). So the way goes from a directory up to its `.git`, from there to git's common directory, and from
+there to the main worktree. Whatever worktree the way starts from, it must end in the same directory: two agents that
+ended in different ones would not see each other's claims. Where that cannot be had, it is refused.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Invalid
+
+GIT_FILE_MAX = 16384  # a `.git` file holds one path, a repository's config some lines; more is something else
+_DIRECTORY, _FILE, _KIND = 0o040000, 0o100000, 0o170000  # st_mode, without importing stat
+
+
+class Place:
+    """One workspace as seen from one directory."""
+
+    __slots__ = ("common", "config", "exists", "local", "root", "top")
+
+    def __init__(self, root: str, top: str, common: str) -> None:
+        """Look for `.dibs/` and its config; `root`, `top` and `common` are real paths."""
+        self.root = root  # whose .dibs/ is the workspace
+        self.top = top  # the top of the working tree in use; paths are relative to it
+        self.common = common  # git's common directory, or ""
+        home = os.path.join(root, ".dibs")
+        self.local = os.path.join(home, "local")
+        self.exists = _kind(home) == _DIRECTORY
+        own = os.path.join(top, ".dibs", "config.toml")  # each worktree has its own checkout of the committed file
+        self.config = own if top != root and _kind(own) == _FILE else os.path.join(home, "config.toml")
+
+
+def find(cwd: str, given: str | None) -> Place:
+    """The workspace that a call from `cwd` belongs to; `given` is what DIBS_WORKSPACE or --workspace says, if anything.
+
+    A given directory in a git repository leads to the same workspace as a call from there. Elsewhere it is taken as it
+    is, also when there is no `.dibs/` yet. Raises Invalid where there is no workspace to be found.
+    """
+    here = os.path.realpath(cwd)
+    start = os.path.realpath(os.path.join(here, given)) if given else here
+    if _kind(start) != _DIRECTORY:
+        message = f"the workspace {given} is not a directory" if given else f"the directory {cwd} is not there"
+        raise Invalid(message, path=given or cwd)
+    top, common, linked = _working_tree(start)
+    if common:
+        root = _main(top, common, linked)
+        if start != here:
+            own, own_common, _ = _working_tree(here)
+            if own_common == common and own:  # a worktree keeps its own top, whichever of them was named
+                top = own
+        return Place(root, top or root, common)
+    nearest = start if given else _nearest(start)
+    if nearest is None:
+        message = f"{cwd} is not in a workspace; run `dibs init` in the project's top directory"
+        raise Invalid(message, path=cwd)
+    return Place(nearest, nearest, "")
+
+
+def common_of(directory: str) -> str:
+    """Git's common directory if `directory` is the top of a working tree, else "". A broken `.git` counts as none."""
+    try:
+        return _common(directory)[0]
+    except Invalid:
+        return ""
+
+
+def _working_tree(directory: str) -> tuple[str, str, bool]:
+    """The top of the working tree around a real directory, git's common directory, and whether it is a linked tree.
+
+    The top is "" in a bare repository, also where a `.git` file beside it points to it; the common directory is ""
+    outside git.
+    """
+    while True:
+        common, linked = _common(directory)
+        if common:
+            own = common == os.path.join(directory, ".git")  # the usual case; no need to read its config
+            bare = not own and not linked and _settings(common).get("bare") == "true"
+            return ("" if bare else directory), common, linked
+        if _is_repository(directory):
+            return "", directory, False
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return "", "", False
+        directory = parent
+
+
+def _common(directory: str) -> tuple[str, bool]:
+    """Git's common directory by the `.git` in this very directory ("" if none), and whether that is a linked one's."""
+    git = os.path.join(directory, ".git")
+    kind = _kind(git)
+    if kind == _DIRECTORY:
+        return os.path.realpath(git), False
+    if kind != _FILE:
+        return "", False
+    own = _git_directory(git)
+    try:
+        shared = _read(f"{own}/commondir")
+    except FileNotFoundError:  # a submodule, or a repository made with --separate-git-dir
+        return own, False
+    except OSError as error:
+        message = f"{own}/commondir cannot be read: {error.strerror}"
+        raise Invalid(message, path=own) from None
+    common = os.path.realpath(os.path.join(own, shared))
+    if not shared or "\0" in shared or _kind(common) != _DIRECTORY:
+        message = f"{own}/commondir names {shared or 'nothing'}, which is not a git directory"
+        raise Invalid(message, path=own)
+    return common, True
+
+
+def _git_directory(git: str) -> str:
+    """The directory that a `.git` file names."""
+    try:
+        text = _read(git)
+    except OSError as error:
+        message = f"{git} cannot be read: {error.strerror}"
+        raise Invalid(message, path=git) from None
+    name = text.removeprefix("gitdir:").strip(" ")
+    if not text.startswith("gitdir:") or not name or "\0" in name or "\n" in name:
+        message = f"{git} is a file but does not say `gitdir: DIRECTORY`, as git's own do"
+        raise Invalid(message, path=git)
+    own = os.path.realpath(os.path.join(os.path.dirname(git), name))
+    if _kind(own) != _DIRECTORY:
+        message = f"{git} names {name}, which is not there; `git worktree repair` mends it after a move"
+        raise Invalid(message, path=git)
+    return own
+
+
+def _main(top: str, common: str, linked: bool) -> str:
+    """The directory that all worktrees of a repository agree on: its main worktree, or the bare repository itself."""
+    if top and not linked:
+        return top
+    if os.path.basename(common) == ".git":
+        return os.path.dirname(common)
+    settings = _settings(common)
+    worktree = settings.get("worktree")  # git writes it for submodules, whose linked worktrees must find the way too
+    if settings.get("bare") != "true" and worktree:
+        return os.path.realpath(os.path.join(common, worktree))
+    if settings.get("bare") == "true" or not top:
+        return common
+    message = (
+        f"the main worktree of {top} cannot be found, because its git directory is kept elsewhere ({common}); "
+        "set DIBS_WORKSPACE to the main worktree"
+    )
+    raise Invalid(message, path=top)
+
+
+def _settings(common: str) -> dict[str, str]:
+    """`core.bare` and `core.worktree` as the repository's own config says; git may keep them in config.worktree."""
+    found: dict[str, str] = {}
+    for name in ("config", "config.worktree"):
+        try:
+            text = _read(f"{common}/{name}")
+        except OSError:
+            continue
+        section = ""
+        for line in text.split("\n"):
+            line = line.strip()  # noqa: PLW2901 - the stripped line is the line
+            if line.startswith("["):
+                section = line.partition("]")[0][1:].strip().lower()
+            elif section == "core":
+                key, sign, value = line.partition("=")
+                value = value.strip().strip('"') if sign else "true"
+                found[key.strip().lower()] = value
+    if "bare" in found:
+        found["bare"] = "true" if found["bare"].lower() in ("true", "yes", "on", "1") else "false"
+    return found
+
+
+def _is_repository(directory: str) -> bool:
+    """Whether a directory is itself a git directory, by the three things that git looks for."""
+    return (
+        _kind(os.path.join(directory, "HEAD")) == _FILE
+        and _kind(os.path.join(directory, "objects")) == _DIRECTORY
+        and _kind(os.path.join(directory, "refs")) == _DIRECTORY
+    )
+
+
+def _nearest(directory: str) -> str | None:
+    """The nearest directory upward that has a `.dibs/`."""
+    while _kind(os.path.join(directory, ".dibs")) != _DIRECTORY:
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent
+    return directory
+
+
+def _kind(path: str) -> int:
+    """The file type bits of what is there, 0 for nothing or what may not be looked at."""
+    try:
+        return os.stat(path).st_mode & _KIND
+    except (OSError, ValueError):
+        return 0
+
+
+def _read(path: str) -> str:
+    """A small file of git's, without the newline at its end."""
+    with open(path, "rb") as file:
+        return os.fsdecode(file.read(GIT_FILE_MAX)).rstrip("\r\n")

@@ -1,0 +1,311 @@
+"""Agents: boot, leaving, the kill switch, and who is there.
+
+An incarnation is one client process of an agent id. A boot from the same process (after compaction) keeps it; a boot from
+another (after resume) raises it and moves the live claims to it under new tokens, so that whatever the earlier process
+still does with the old ones is refused.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid, NotFound
+from dibs.operations import ending, holds, messages, resources
+from dibs.operations.call import (
+    TOKEN,
+    check_agent_id,
+    check_text,
+    iso,
+    process_name,
+    put_agent,
+    register,
+    set_process,
+    within,
+)
+from dibs.operations.declare import Field, Operation
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Process, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+LOSSES = 200  # losses told in one briefing
+SHOWN = 1_000  # agents listed
+
+
+# --- boot
+
+
+def _boot(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    task: str = "",
+    type: str = "",
+    can: Sequence[str] = (),
+    pid: Process | None = None,
+) -> dict[str, Any]:
+    """Register, compare what the agent believed with the live record, and say what is true now."""
+    process = pid if pid is not None else call.client
+    agent = got.values[f"a\t{call.agent}"]
+    if agent is None:
+        agent = register(tx, call.agent, process=process)
+        moved = False
+    else:
+        moved = process is not None and agent["process"] is not None and agent["process"] != process
+    agent["type"] = check_text(type, "type") or agent["type"]
+    agent["can"] = sorted({check_text(word, "can") for word in can}) or agent["can"]
+    agent["seen"], agent["left"] = tx.now, False
+    if process is not None and agent["process"] != process:
+        set_process(tx, agent, process)
+    if moved:
+        agent["incarnation"] += 1
+    put_agent(tx, agent)
+    claims = _live(tx, call)
+    if moved:
+        for claim in claims:
+            move(tx, claim, call.agent, "boot")
+    tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
+    lost = _losses(tx, call)
+    held = [holds.held(tx, claim) for claim in claims]
+    current = _task(tx, call, task, claims, lost)
+    unread, more = messages.unread(tx, call.agent)
+    return {
+        "agent": call.agent,
+        "incarnation": agent["incarnation"],
+        "held": held,
+        "lost": lost,
+        "task": current,
+        "messages": [messages.shown(tx, message) for _, message in unread],
+        "more_messages": more,
+        "rules": None,
+    }
+
+
+def _live(tx: Transaction, call: Call) -> list[Record]:
+    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost."""
+    live, freed = [], []
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if claim["until"] > tx.now:
+            live.append(claim)
+        else:
+            ending.end(tx, claim, "unclaimed" if claim["pending"] else "expired")
+            freed += claim["resources"]
+    ending.serve(tx, call, freed)
+    return live
+
+
+def move(tx: Transaction, claim: Record, to: str, why: str) -> None:
+    """The same claim under a new token, for another incarnation or for the parent of an agent that left."""
+    holds.remove(tx, claim)
+    before = claim["agent"]
+    claim["agent"], claim["token"], claim["pending"] = to, TOKEN, False
+    holds.put(tx, claim)
+    tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})
+
+
+def _losses(tx: Transaction, call: Call) -> list[dict[str, Any]]:
+    """What was taken from this agent since it was last told. Told once; never taken up again, even if it is free."""
+    told = []
+    for key, loss in tx.fetch((), [prefix_range(f"l\t{call.agent}\t")], LOSSES).rows:
+        tx.delete(key)
+        now_held = None
+        for record in holds.meeting(tx, loss["resources"], ""):
+            if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
+                now_held = record
+                break
+        told.append(_loss(tx, loss, now_held))
+    return told
+
+
+def _loss(tx: Transaction, loss: Record, now_held: Record | None) -> dict[str, Any]:
+    shown = {
+        "resources": resources.shown(loss["resources"]),
+        "mode": loss["mode"],
+        "token": loss["token"],
+        "why": loss["why"],
+        "at": iso(tx, loss["at"]),
+        "task": loss["task"],
+        "holder": None,
+        "since": None,
+    }
+    if now_held is not None:
+        shown["holder"], shown["since"] = now_held["agent"], iso(tx, now_held["since"])
+    return shown
+
+
+def _task(
+    tx: Transaction, call: Call, task: str, claims: list[Record], lost: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """The task the agent believes to work on: its own, or lost, but never guessed."""
+    check_text(task, "task")
+    for claim in claims:
+        for resource in claim["resources"]:
+            if resource[0] == "name" and resource[1].startswith("task:") and task in {"", resource[1][5:]}:
+                return {"id": resource[1][5:], "token": claim["token"], "expires_at": iso(tx, claim["until"])}
+    if not task:
+        return None
+    name = ["name", f"task:{task}"]
+    if not any(f"task:{task}" in loss["resources"] for loss in lost):
+        holder = None
+        for record in holds.meeting(tx, [name], ""):
+            if holds.CLAIM in record and record["until"] > tx.now:
+                holder = record
+        loss = {"resources": [name], "mode": "write", "token": None, "why": "not held", "at": tx.now, "task": task}
+        lost.append(_loss(tx, loss, holder))
+    return None
+
+
+# --- leave
+
+
+def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """The agent ends. What a subagent holds passes to its parent; what others hold is released."""
+    agent = got.values[f"a\t{call.agent}"] or register(tx, call.agent, process=None)
+    parent = call.agent.rpartition("/")[0]
+    released, passed, freed = [], [], []
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if claim["until"] <= tx.now:
+            ending.end(tx, claim, "expired")
+            freed += claim["resources"]
+        elif parent:
+            move(tx, claim, parent, "left")
+            passed += resources.shown(claim["resources"])
+        else:
+            released += resources.shown(claim["resources"])
+            freed += claim["resources"]
+            ending.give_back(tx, claim, claim["resources"], "left")
+    freed += _drop_waits(tx, call.agent, "left")
+    agent["left"], agent["seen"] = True, tx.now
+    put_agent(tx, agent)
+    tx.append("agent.left", call.agent, call.agent, {})
+    ending.serve(tx, call, freed)
+    return {"released": released, "passed": passed, "to": parent or None}
+
+
+def _drop_waits(tx: Transaction, agent: str, why: str, *, family: bool = False) -> list[Any]:
+    """Take an agent out of every queue; returns where others may move up."""
+    freed: list[Any] = []
+    for waiter in holds.of_agent(tx, holds.WAITER, agent, family=family):
+        ending.drop_waiter(tx, waiter, why)
+        freed += waiter["resources"]
+    for interest in holds.of_agent(tx, holds.INTEREST, agent, family=family):
+        holds.remove(tx, interest)
+        tx.append("interest.ended", interest["agent"], interest["interest"], {"why": why})
+    return freed
+
+
+# --- kill and revive
+
+
+def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> dict[str, Any]:
+    """Void all that an agent and its subagents hold, and refuse everything they do until revived."""
+    check_agent_id(agent)
+    reason = check_text(why, "why")
+    if not reason:
+        raise Invalid("say why: the agent and the log will be told", field="why")
+    target = _known(tx, agent)
+    if agent == call.agent:
+        raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
+    voided, freed = [], []
+    for claim in holds.of_agent(tx, holds.CLAIM, agent, family=True):
+        ending.end(tx, claim, "killed")
+        voided += resources.shown(claim["resources"])
+        freed += claim["resources"]
+    freed += _drop_waits(tx, agent, "killed", family=True)
+    target["killed"] = {"by": call.agent, "why": reason, "at": tx.now}
+    put_agent(tx, target)
+    tx.append("agent.killed", call.agent, agent, {"why": reason})
+    ending.serve(tx, call, freed)
+    return {"agents": [shown(tx, call, target)], "voided": voided}
+
+
+def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, Any]:
+    """Let a killed agent act again. It gets nothing back."""
+    check_agent_id(agent)
+    target = _known(tx, agent)
+    if target["killed"]:
+        target["killed"] = None
+        put_agent(tx, target)
+        tx.append("agent.revived", call.agent, agent, {})
+    return {"agents": [shown(tx, call, target)]}
+
+
+def _known(tx: Transaction, agent: str) -> Record:
+    record: Record | None = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    if record is None:
+        raise NotFound(f"no agent {agent} is known here; `dibs agents` lists them", agent=agent)
+    return record
+
+
+# --- who is there
+
+
+def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
+    found = tx.fetch((), [prefix_range("a\t")], SHOWN)
+    call.know([agent["process"] for _, agent in found.rows])
+    return {"agents": [shown(tx, call, agent) for _, agent in found.rows], "more": found.truncated}
+
+
+def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
+    """An agent as people and programs see it. `state` is what can be known: killed, left, gone, alive, or unknown."""
+    process = agent["process"]
+    state = "unknown"
+    if agent["killed"]:
+        state = "killed"
+    elif agent["left"]:
+        state = "left"
+    elif process is not None:
+        known = call.facts.get(process_name(process))
+        state = {True: "alive", False: "gone", None: "unknown"}[known]
+    shown = {
+        "agent": agent["agent"],
+        "type": agent["type"],
+        "can": agent["can"],
+        "state": state,
+        "incarnation": agent["incarnation"],
+        "pid": process[3] if process is not None else None,
+        "since": iso(tx, agent["since"]),
+        "last_seen": iso(tx, agent["seen"]),
+    }
+    if agent["killed"]:
+        shown["killed"] = agent["killed"]["why"]
+    return shown
+
+
+_AGENT = Field("agent", "agent", "the agent's id", positional=True, required=True, metavar="AGENT")
+
+OPERATIONS = (
+    Operation(
+        "boot",
+        _boot,
+        "Register, check what you hold against the live record, and get a briefing.",
+        fields=(
+            Field("task", "text", "the task you believe to work on", default="", metavar="ID"),
+            Field("type", "text", "what kind of agent you are", default="", metavar="T"),
+            Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
+            Field("pid", "process", "the process of your client", metavar="N"),
+        ),
+        json="agent, incarnation, held[], lost[], task, messages[], rules",
+    ),
+    Operation(
+        "leave",
+        _leave,
+        "Say that you are done: what you hold is released, a subagent's passes to its parent.",
+        json="released[], passed[], to",
+    ),
+    Operation(
+        "kill",
+        _kill,
+        "Stop an agent: void its claims and refuse all it does.",
+        fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
+        errors=(NotFound, Invalid),
+        json="agents[], voided[]",
+    ),
+    Operation(
+        "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"
+    ),
+    Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),
+)

@@ -1,0 +1,279 @@
+"""Who calls, and whether they may: the way into every operation that writes.
+
+Each call passes here before its operation decides anything: the caller is named, a killed agent and a process that is no
+longer its agent's current one are refused, a request id that was answered before gets the same answer again, an agent
+not seen before is registered. One copy of these rules, for all doors.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
+from dibs.stores.seam import COMMIT, digest_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dibs.operations.declare import Operation
+    from dibs.operations.policy import Policy
+    from dibs.stores.seam import Transaction
+
+    Record = dict[str, Any]
+    Process = list[Any]
+
+REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
+SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
+FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
+MAX_ID, MAX_TEXT = 200, 2_000
+
+
+class Need(Exception):
+    """An operation lacks a fact: the door looks, outside the transaction, and runs it again."""
+
+    def __init__(self, processes: list[Process]) -> None:
+        super().__init__("facts are needed")
+        self.processes = processes
+
+
+class Call:
+    """One call of one operation: who, from which process, with which facts. Made by a door."""
+
+    __slots__ = ("agent", "ancestors", "client", "facts", "fallback", "policy", "request", "terminal")
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        agent: str = "",
+        fallback: str = "",
+        terminal: bool = False,
+        client: Process | None = None,
+        ancestors: Iterable[Process] = (),
+        request: str = "",
+    ) -> None:
+        self.policy = policy
+        self.agent = agent  # empty: whoever is registered for one of the ancestors, else the fallback
+        self.fallback = fallback
+        self.terminal = terminal
+        self.client = client
+        self.ancestors = list(ancestors)
+        self.request = request
+        self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
+
+    def know(self, processes: Iterable[Process | None]) -> None:
+        """Raise Need for those of these processes at which nobody has looked yet."""
+        missing = [p for p in processes if p is not None and process_name(p) not in self.facts]
+        if missing:
+            raise Need(missing)
+
+    def alive(self, process: Process | None) -> bool | None:
+        """Is that process alive? None where it cannot be seen from here. Raises Need where nobody has looked yet."""
+        self.know([process])
+        return None if process is None else self.facts[process_name(process)]
+
+
+def process_name(process: Process) -> str:
+    """A process as text: host, boot, pid namespace, pid, start time."""
+    return ":".join([str(part) for part in process])
+
+
+def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
+    """Run one operation in a transaction. A refusal is returned, not raised: its event is kept."""
+    if not operation.writes:
+        return operation.body(tx, call, **fields)
+    ranges = operation.ahead(call, **fields) if operation.ahead is not None else ()
+    if not call.agent:
+        _name_caller(tx, call, operation)
+    check_agent_id(call.agent)
+    lineage = [f"a\t{ancestor}" for ancestor in lineage_of(call.agent)]
+    keys = [*lineage]
+    if call.request:
+        check_request_id(call.request)
+        request_key = f"q\t{call.agent}\t{operation.name}\t{call.request}"
+        keys.append(request_key)
+    got = tx.fetch(keys, ranges)
+    agent = got.values[lineage[-1]]
+    for key in lineage:
+        record = got.values[key]
+        if record is not None and record["killed"]:
+            return _refuse(tx, call, operation, Killed(agent=record["agent"], why=record["killed"]["why"]))
+    if agent is not None and operation.name != "boot" and _is_fenced(call, agent):
+        return _refuse(tx, call, operation, Fenced(agent=call.agent, incarnation=agent["incarnation"]))
+    if call.request:
+        digest = digest_of(jsontext.encode([operation.name, {k: v for k, v in fields.items() if k != "waiter"}]))
+        known = got.values[request_key]
+        if known is not None and known["until"] > tx.now:
+            return _same_answer(known, digest, call)
+    if operation.name != "boot":
+        _seen(tx, call, agent)
+    result = operation.body(tx, call, got, **fields)
+    if call.request and not (isinstance(result, dict) and "waiting" in result):
+        _keep_answer(tx, request_key, digest, result)
+    return result
+
+
+def _name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
+    """The registered agent whose process is among the caller's ancestors, else the person at the terminal."""
+    keys = [f"p\t{process_name(process)}" for process in call.ancestors]
+    found = tx.fetch(keys).values
+    for key in keys:
+        if found[key] is not None:
+            call.agent = found[key]["agent"]
+            return
+    if operation.takes and not call.terminal:
+        raise Invalid("who is calling? Name the agent with `--as AGENT` or DIBS_AGENT.", field="as")
+    call.agent = call.fallback
+
+
+def _is_fenced(call: Call, agent: Record) -> bool:
+    """Does this call come from a process that is not the agent's current one?"""
+    current = agent["process"]
+    if current is None:
+        return False
+    seen = [*call.ancestors, *([call.client] if call.client is not None else [])]
+    if current in seen:
+        return False
+    if any(process in seen for process in agent["former"]):
+        return True
+    return call.client is not None
+
+
+def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
+    tx.append("call.refused", call.agent, operation.name, {"code": error.code})
+    return error
+
+
+def _seen(tx: Transaction, call: Call, agent: Record | None) -> None:
+    if agent is None:
+        register(tx, call.agent, process=call.client)
+    elif tx.now - agent["seen"] > SEEN_EVERY or (agent["process"] is None and call.client is not None):
+        agent["seen"] = tx.now
+        if agent["process"] is None and call.client is not None:
+            set_process(tx, agent, call.client)
+        put_agent(tx, agent)
+
+
+def register(tx: Transaction, name: str, *, process: Process | None) -> Record:
+    """Make an agent known. Its parent is in its name."""
+    agent: Record = {
+        "agent": name, "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
+        "killed": None, "since": tx.now, "seen": tx.now, "left": False,
+    }  # fmt: skip
+    if process is not None:
+        set_process(tx, agent, process)
+    tx.append("agent.registered", name, name, {"process": process})
+    put_agent(tx, agent)
+    return agent
+
+
+def set_process(tx: Transaction, agent: Record, process: Process) -> None:
+    """From now on this is the process that the agent runs in; the one before is fenced."""
+    before = agent["process"]
+    if before is not None:
+        tx.delete(f"p\t{process_name(before)}")
+        agent["former"] = [*[p for p in agent["former"] if p != process], before][-FORMER:]
+    agent["former"] = [p for p in agent["former"] if p != process]
+    agent["process"] = process
+    tx.put(f"p\t{process_name(process)}", {"agent": agent["agent"]})
+
+
+def put_agent(tx: Transaction, agent: Record) -> None:
+    """Write an agent's record."""
+    tx.put(f"a\t{agent['agent']}", agent)
+
+
+def _same_answer(known: Record, digest: str, call: Call) -> Any:
+    if known["digest"] != digest:
+        raise Invalid(
+            f"request id {call.request!r} was used for another request; a new request needs a new id",
+            field="request_id",
+        )
+    if "error" in known:
+        code, message, fields = known["error"]
+        return ERRORS[code](message, **fields)
+    return known["result"]
+
+
+def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
+    until = tx.now + REQUEST_LIFE
+    record: Record = {"digest": digest, "until": until}
+    if isinstance(result, DibsError):
+        record["error"] = [result.code, result.message, result.fields]
+    else:
+        record["result"] = result
+    tx.put(key, record, i2=due(until))
+
+
+# --- names and words
+
+
+def lineage_of(agent: str) -> list[str]:
+    """An agent's ancestors, the eldest first, and the agent itself: `a`, `a/b`, `a/b/c`."""
+    found = []
+    place = agent.find("/")
+    while place >= 0:
+        found.append(agent[:place])
+        place = agent.find("/", place + 1)
+    return [*found, agent]
+
+
+def related(agent: str, other: str) -> bool:
+    """Are they the same agent, or is one the other's ancestor? Then they never block each other."""
+    return agent == other or agent.startswith(other + "/") or other.startswith(agent + "/")
+
+
+def within(agent: str, ancestor: str) -> bool:
+    """Is this the agent itself or one of its descendants?"""
+    return agent == ancestor or agent.startswith(ancestor + "/")
+
+
+def check_agent_id(agent: str) -> None:
+    """Refuse ids that would break a key, a line of the log or somebody's terminal."""
+    if not agent or len(agent) > MAX_ID:
+        raise Invalid(f"an agent's id has 1 to {MAX_ID} characters", agent=agent[:MAX_ID])
+    if not agent.isprintable() or " " in agent:
+        raise Invalid("an agent's id has no blanks and no control characters", agent=agent)
+    if not all(agent.split("/")):
+        raise Invalid("an agent's id has no empty part between slashes", agent=agent)
+
+
+def check_request_id(request: str) -> None:
+    """Refuse request ids that would break a key."""
+    if len(request) > MAX_ID or not request.isprintable():
+        raise Invalid(f"a request id has at most {MAX_ID} printable characters", field="request_id")
+
+
+def check_text(text: str | None, field: str) -> str:
+    """People's words: not too long, and no control characters but newline and tab."""
+    if not text:
+        return ""
+    if len(text) > MAX_TEXT:
+        raise Invalid(f"{field}: at most {MAX_TEXT} characters, not {len(text)}", field=field)
+    if any((letter < " " and letter not in "\n\t") or letter == "\x7f" for letter in text):
+        raise Invalid(f"{field}: no control characters", field=field)
+    return text
+
+
+def due(when: int) -> str:
+    """The entry in the second index under which a sweep finds a record at that time."""
+    return f"due\t{when:015d}"
+
+
+def iso(tx: Transaction, when: int) -> str:
+    """A time of the store's clock as the wall clock shows it now: ISO 8601, UTC, to the millisecond."""
+    seconds, ms = divmod(tx.wall + when - tx.now, 1000)
+    days, rest = divmod(seconds, 86_400)
+    # the civil calendar from a day count (Howard Hinnant's method): no module that knows a clock is imported here
+    z = days + 719_468
+    era, of_era = divmod(z, 146_097)
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    shifted = (5 * of_year + 2) // 153
+    day, month = of_year - (153 * shifted + 2) // 5 + 1, shifted + 3 if shifted < 10 else shifted - 9
+    year += era * 400 + (month <= 2)
+    return f"{year:04d}-{month:02d}-{day:02d}T{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}.{ms:03d}Z"
+
+
+TOKEN = COMMIT  # a token is the number of the commit that grants

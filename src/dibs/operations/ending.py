@@ -1,0 +1,153 @@
+"""How claims end, and what follows in the same transaction: the next in the queue gets it, the curious are told.
+
+Every way in which something becomes free (release, expiry, a holder that died, the kill switch, an agent that left) comes
+through here, so that none of them forgets the queue.
+"""
+
+from __future__ import annotations
+
+from dibs.operations import holds, messages, resources
+from dibs.operations.call import TOKEN, due, iso, related
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+LEASE = 15_000  # ms that a waiter counts as present after it last looked, and that a hand-over waits to be picked up
+SERVE = 32  # waiters looked at when something becomes free; the rest find out when they look themselves
+LOST_LIFE = 7 * 86_400_000  # an agent that was not told within a week will not ask any more
+
+
+def end(tx: Transaction, claim: Record, why: str) -> None:
+    """Take a claim from its holder, who is told at its next boot."""
+    holds.remove(tx, claim)
+    tx.append("claim.ended", claim["agent"], claim["claim"], {"why": why, "until": claim["until"]})
+    lost = {
+        "claim": claim["claim"], "agent": claim["agent"], "resources": claim["resources"], "mode": claim["mode"],
+        "token": claim["token"], "task": claim["task"], "why": why, "at": tx.now, "until": tx.now + LOST_LIFE,
+    }  # fmt: skip
+    tx.put(f"l\t{claim['agent']}\t{claim['claim']}", lost, i2=due(lost["until"]))
+
+
+def give_back(
+    tx: Transaction, claim: Record, released: Sequence[Sequence[str]], why: str, **data: Any
+) -> list[Sequence[str]]:
+    """Release some or all resources of a claim by its holder's own will; returns what is still held."""
+    left = [resource for resource in claim["resources"] if resource not in released]
+    if not any(resource[0] != "inode" for resource in left):  # an alias does not stay without its file
+        released, left = claim["resources"], []
+    before = dict(claim)
+    if left:
+        claim["resources"] = left
+        holds.put(tx, claim, released)
+    else:
+        holds.remove(tx, before)
+    event = {"resources": list(released), "left": left, "why": why}
+    event.update({key: value for key, value in data.items() if value})
+    tx.append("claim.released", claim["agent"], claim["claim"], event)
+    return left
+
+
+def drop_waiter(tx: Transaction, waiter: Record, why: str) -> None:
+    """Take somebody out of the queue."""
+    holds.remove(tx, waiter)
+    tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": why})
+    tx.wake(waiter["waiter"])
+
+
+def grant(tx: Transaction, record: Record, via: str, request: list[str] | None = None) -> Record:
+    """Write a claim that was decided: its rows and its event. The token is the number of this commit."""
+    record["token"] = TOKEN
+    holds.put(tx, record)
+    event = {
+        "resources": record["resources"], "mode": record["mode"], "tree": record["tree"], "until": record["until"],
+        "token": TOKEN, "via": via,
+    }  # fmt: skip
+    if request:
+        event["request"] = request
+    tx.append("claim.granted", record["agent"], record["claim"], event)
+    return record
+
+
+def blocks(record: Record, mode: str, agent: str) -> bool:
+    """Does this claim or waiter stand in the way of that agent's wish, supposing that they overlap?"""
+    return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
+
+
+def serve(tx: Transaction, call: Call, freed: Iterable[Sequence[str]]) -> None:
+    """Something became free: hand over to those who wait, in their order, then tell those who only wished."""
+    freed = list(freed)
+    if not freed:
+        return
+    waiting, interested = [], []
+    for record in holds.meeting(tx, freed, ""):
+        if holds.WAITER in record:
+            waiting.append(record)
+        elif holds.INTEREST in record:
+            interested.append(record)
+    waiting.sort(key=lambda record: record["ticket"])
+    if waiting:
+        _hand_over(tx, waiting[:SERVE])
+    for record in interested:
+        _tell(tx, record)
+
+
+def _hand_over(tx: Transaction, waiting: list[Record]) -> None:
+    """Grant to each waiter whom nobody stands before any more; an unreachable one is dropped."""
+    for waiter in waiting:
+        if waiter["until"] <= tx.now:
+            drop_waiter(tx, waiter, "lapsed")
+            continue
+        blocked = False
+        for record in list(holds.meeting(tx, waiter["resources"], waiter["tree"])):
+            if not blocks(record, waiter["mode"], waiter["agent"]):
+                continue
+            if holds.CLAIM in record:
+                if record["until"] > tx.now:
+                    blocked = True
+                    break
+                end(tx, record, "unclaimed" if record["pending"] else "expired")
+            elif holds.WAITER in record and record["ticket"] < waiter["ticket"]:
+                if record["until"] > tx.now:
+                    blocked = True
+                    break
+                drop_waiter(tx, record, "lapsed")
+        if not blocked:
+            claim_from(tx, waiter)
+
+
+def claim_from(tx: Transaction, waiter: Record) -> Record:
+    """A waiter's turn: the claim is its own from this commit on, and passes on if it is not picked up in time."""
+    claim: Record = {
+        key: waiter[key] for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by")
+    }
+    claim.update(
+        claim=f"c{tx.id()}", since=tx.now, until=waiter["until"], life=tx.now + waiter["life"], pending=True, alert_at=0
+    )
+    holds.remove(tx, waiter)
+    tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": "granted"})
+    tx.wake(waiter["waiter"])
+    return grant(tx, claim, "queue", waiter["request"])
+
+
+def _tell(tx: Transaction, interest: Record) -> None:
+    """A message for an agent that was refused earlier, if what it wanted is free indeed."""
+    for record in holds.meeting(tx, interest["resources"], interest["tree"]):
+        if (
+            holds.INTEREST not in record
+            and record["until"] > tx.now
+            and blocks(record, interest["mode"], interest["agent"])
+        ):
+            return
+    holds.remove(tx, interest)
+    if interest["until"] <= tx.now:
+        tx.append("interest.ended", interest["agent"], interest["interest"], {"why": "lapsed"})
+        return
+    tx.append("interest.ended", interest["agent"], interest["interest"], {"why": "served"})
+    names = resources.shown(interest["resources"])
+    text = f"{', '.join(names)} is free now; you were refused it at {iso(tx, interest['since'])}. Claim it to go on."
+    messages.post(tx, interest["agent"], "dibs", "free", text, resources=names)

@@ -1,0 +1,158 @@
+"""What is held, waited for and wished for: the records of claims, waiters and interests, read and written.
+
+Three kinds of record share one family of keys, so that one trip finds all that a request can meet. A record is written
+once for each of its resources, whole; the first of these rows also carries the entries in the indexes (by agent, and by the
+time at which a sweep should look at it). Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from dibs.operations import resources
+from dibs.operations.call import due, iso
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from dibs.operations.call import Record
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+PAGE = 512  # rows in one trip
+
+CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"
+_LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
+_INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
+
+
+def kind_of(record: Record) -> str:
+    """Is it a claim, a waiter or an interest?"""
+    return CLAIM if CLAIM in record else WAITER if WAITER in record else INTEREST
+
+
+def put(tx: Transaction, record: Record, dropped: Iterable[Sequence[str]] = ()) -> None:
+    """Write a record under each of its resources; take it away from those it no longer has."""
+    kind = kind_of(record)
+    suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
+    for resource in dropped:
+        tx.delete(resources.key_of(resource, suffix))
+    entry: str | None = f"{_INDEX[kind]}\t{record['agent']}\t{record[kind]}"
+    when: str | None = due(look_at(record))
+    for resource in record["resources"]:
+        tx.put(resources.key_of(resource, suffix), record, entry, when)
+        entry = when = None
+
+
+def remove(tx: Transaction, record: Record) -> None:
+    """Take a record away altogether."""
+    kind = kind_of(record)
+    suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
+    for resource in record["resources"]:
+        tx.delete(resources.key_of(resource, suffix))
+
+
+def look_at(record: Record) -> int:
+    """When a sweep should look at this record: at its end, or earlier for an alert."""
+    until: int = record["until"]
+    alert: int = record.get("alert_at") or 0
+    return min(until, alert) if alert else until
+
+
+def meeting(tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fetched | None = None) -> Iterator[Record]:
+    """Every record that overlaps the wanted resources in this working tree, each once.
+
+    `got` is the first page if it was read already. Records past their end are included: the caller decides.
+    """
+    seen: set[str] = set()
+    for record in rows(tx, resources.ranges_of(wanted), got):
+        identifier = record.get(CLAIM) or record.get(WAITER) or record[INTEREST]
+        if identifier in seen or not resources.same_tree(record["tree"], tree):
+            continue
+        if resources.any_overlap(record["resources"], wanted) is not None:
+            seen.add(identifier)
+            yield record
+
+
+def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None) -> Iterator[Record]:
+    """All records in these ranges, page by page."""
+    remaining = list(ranges)
+    while True:
+        if got is None:
+            got = tx.fetch((), remaining, PAGE)
+        for _, record in got.rows:
+            yield record
+        if not got.truncated:
+            return
+        last = got.rows[-1][0]
+        remaining = [(max(low, last + "\x01"), high) for low, high in remaining if high > last]
+        got = None
+
+
+def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, limit: int = 10_000) -> list[Record]:
+    """The records of one kind that belong to an agent, and with `family` to its descendants."""
+    found: list[Record] = []
+    prefixes = [f"{_INDEX[kind]}\t{agent}\t"]
+    if family:
+        prefixes.append(f"{_INDEX[kind]}\t{agent}/")
+    for prefix in prefixes:
+        after = ""
+        while True:
+            page = tx.scan(1, prefix, PAGE, after)
+            found += [record for _, _, record in page.rows]
+            if not page.truncated or len(found) >= limit:
+                break
+            after = page.rows[-1][0]
+    return found
+
+
+def every(tx: Transaction, kind: str, limit: int) -> tuple[list[Record], bool]:
+    """All records of one kind, up to a limit; and whether there are more."""
+    found: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(1, f"{_INDEX[kind]}\t", min(PAGE, limit - len(found)), after)
+        found += [record for _, _, record in page.rows]
+        if not page.truncated:
+            return found, False
+        if len(found) >= limit:
+            return found, True
+        after = page.rows[-1][0]
+
+
+def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """One record in the way, as a refusal shows it."""
+    resource = resources.any_overlap(record["resources"], wanted)
+    shown = {
+        "agent": record["agent"],
+        "resource": resources.show(resource if resource is not None else record["resources"][0]),
+        "mode": record["mode"],
+        "since": iso(tx, record["since"]),
+        "until": iso(tx, record["until"]),
+        "reason": record["reason"],
+    }
+    if resource is not None and resource[0] == "inode":  # a hard link: name the path that holds it
+        shown["resource"] = resources.shown(record["resources"])[0]
+    if WAITER in record:
+        shown["waiting"] = True
+        shown["until"] = iso(tx, record["deadline"])
+    if record.get("task"):
+        shown["task"] = record["task"]
+    return shown
+
+
+def held(tx: Transaction, record: Record) -> dict[str, Any]:
+    """One claim, as status and boot show it."""
+    shown = {
+        "claim": record["claim"],
+        "agent": record["agent"],
+        "resources": resources.shown(record["resources"]),
+        "mode": record["mode"],
+        "token": record["token"],
+        "since": iso(tx, record["since"]),
+        "expires_at": iso(tx, record["until"]),
+        "reason": record["reason"],
+        "task": record["task"],
+    }
+    if record["tree"]:
+        shown["tree"] = record["tree"]
+    return shown

@@ -1,0 +1,85 @@
+"""The workspace's own settings for claims: lifetimes and limits by resource pattern, the ordering policy.
+
+A policy is a plain value that a door reads from `.dibs/config.toml` and passes in; operations only ask it.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid
+from dibs.operations import globs, resources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+TTL = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
+MAX_LIFE = 8 * HOUR  # a working day: after it, a claim queues like everybody's
+MAX_TTL = 8 * HOUR
+EXPECTED = 15 * MINUTE  # what a hold is taken to last where nobody said; twice that raises an alert for a waiter
+ABSURD = 366 * DAY  # a duration beyond this is a slip of the keyboard
+ROOT_GLOBS = 64  # every claim looks at each glob that begins with a wildcard
+WAITS_PER_AGENT = 16
+MAX_WAIT = DAY
+
+
+class Policy:
+    """What a workspace says about claims."""
+
+    __slots__ = ("expected", "max_life", "max_ttl", "ordering", "patterns", "ttl")
+
+    def __init__(
+        self,
+        ttl: int = TTL,
+        max_ttl: int = MAX_TTL,
+        max_life: int = MAX_LIFE,
+        expected: int = EXPECTED,
+        ordering: str = "off",
+        patterns: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
+        self.ordering = ordering
+        self.patterns = patterns  # {"match": glob or name, "ttl", "max_ttl", "max_life"}, the first that matches wins
+
+    def lifetime(self, wanted: Sequence[Sequence[str]], ttl: int | None) -> tuple[int, int]:
+        """How long a claim on these resources lasts, and how long it may be renewed: the strictest of them all."""
+        given, longest, life = self.ttl, self.max_ttl, self.max_life
+        for resource in wanted if self.patterns else ():
+            for pattern in self.patterns:
+                if _matches(pattern["match"], resource):
+                    given = min(given, pattern.get("ttl", given))
+                    longest = min(longest, pattern.get("max_ttl", longest))
+                    life = min(life, pattern.get("max_life", life))
+                    break
+        if ttl is None:
+            return min(given, longest, life), life
+        check_duration(ttl, "ttl")
+        if ttl > longest:
+            raise Invalid(f"ttl: at most {longest // SECOND} s for {resources.shown(wanted)[0]}", field="ttl")
+        return min(ttl, life), life
+
+
+def check_duration(value: int, field: str, least: int = 1, most: int = ABSURD) -> int:
+    """Refuse durations that nobody means."""
+    if not least <= value <= most:
+        low, high = least / SECOND, most // SECOND
+        raise Invalid(f"{field}: a duration from {low:g} to {high} s, not {value / SECOND:g} s", field=field)
+    return value
+
+
+def _matches(pattern: str, resource: Sequence[str]) -> bool:
+    """Does a pattern of the config speak of this resource?"""
+    kind, text = resource[0], resource[1]
+    if kind in resources.LITERAL:
+        return resources.overlap(_parsed(pattern), resource)
+    if kind == "glob":
+        return resources.overlap(_parsed(pattern), resource)
+    return kind == "name" and (pattern == text or (pattern.endswith("*") and text.startswith(pattern[:-1])))
+
+
+def _parsed(pattern: str) -> tuple[str, str]:
+    if globs.is_wild(pattern):
+        return globs.simplify(pattern)
+    return "tree", pattern.strip("/")

@@ -1,0 +1,129 @@
+"""Sweeps: finding what came due while nobody looked. Each is bounded; what is left waits for the next.
+
+Nothing depends on a sweep being run: an ended claim blocks nobody, because everybody who looks decides by the clock. A
+sweep makes it visible in the log, wakes those who wait, raises alerts and keeps the store small. Every claim does a little
+of it, so that a store in use needs no sweeper; `dibs sweep` does all of it.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.errors import NotFound
+from dibs.operations import ending, holds, waiting
+from dibs.operations.call import due
+from dibs.operations.declare import Field, Operation
+from dibs.operations.policy import check_duration
+from dibs.stores.seam import digest_of, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+A_FEW = 2  # due records that each claim looks at on its way
+MANY = 256  # due records that one `sweep` transaction looks at
+AGENTS = 500  # agents whose process is looked at in one sweep
+KEEP = 30 * 86_400_000  # a month of the log
+
+
+def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
+    """Look at up to `limit` records that came due, and do what is due."""
+    page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
+    done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
+    freed: list[Any] = []
+    for _, key, record in page.rows:
+        if holds.CLAIM in record and "resources" in record and not key.startswith("l\t"):
+            if record["until"] <= tx.now:
+                ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
+                freed += record["resources"]
+                done["claims"] += 1
+            else:
+                waiting.alert(tx, record)
+                holds.put(tx, record)
+                done["alerts"] += 1
+        elif holds.WAITER in record:
+            if record["until"] <= tx.now:
+                ending.drop_waiter(tx, record, "lapsed")
+                freed += record["resources"]
+                done["waiters"] += 1
+            else:
+                waiting.alert(tx, record)
+                holds.put(tx, record)
+                done["alerts"] += 1
+        elif holds.INTEREST in record:
+            holds.remove(tx, record)
+            tx.append("interest.ended", record["agent"], record["interest"], {"why": "lapsed"})
+            done["interests"] += 1
+        else:  # an old answer to a request id, or a loss nobody came back to hear of
+            tx.delete(key)
+            done["answers"] += 1
+    ending.serve(tx, call, freed)
+    return done
+
+
+def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    done = some(tx, call, MANY)
+    found = tx.fetch((), [prefix_range("a\t")], AGENTS)
+    suspects: list[Record] = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
+    call.know([agent["process"] for agent in suspects])
+    dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
+    freed: list[Any] = []
+    for agent in dead:
+        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
+            ending.end(tx, claim, "gone")
+            freed += claim["resources"]
+            done["claims"] += 1
+    ending.serve(tx, call, freed)
+    return {"swept": {key: value for key, value in done.items() if key != "more"}, "more": bool(done["more"])}
+
+
+def _seal(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """What is live now, written down beside the log, so that everything before may be pruned later."""
+    claims: list[dict[str, Any]] = []
+    found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
+    for claim in found:
+        claims.append({key: claim[key] for key in ("claim", "agent", "resources", "mode", "tree", "until", "token")})
+    tail = tx.tail()
+    seq, link = tail.seq, tail.link
+    body = jsontext.encode({"claims": claims, "token": tail.commit})
+    tx.seal(body)
+    tx.put(f"s\t{seq:015d}", {"seq": seq, "link": link, "at": tx.now})
+    tx.append("log.sealed", call.agent, "", {"through": seq, "link": link, "digest": digest_of(body)})
+    return {"seq": seq, "link": link, "claims": len(claims)}
+
+
+def _prune(tx: Transaction, call: Call, got: Fetched, keep: int = KEEP) -> dict[str, Any]:
+    """Drop the events before the newest seal that is older than `keep`."""
+    check_duration(keep, "keep", least=0)
+    seals = tx.fetch((), [prefix_range("s\t")], 10_000).rows
+    old = [seal for _, seal in seals if seal["at"] <= tx.now - keep]
+    if not old:
+        raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
+    through = old[-1]["seq"]
+    for key, seal in seals:
+        if seal["seq"] < through:
+            tx.delete(key)
+    tx.prune(through)
+    tx.append("log.pruned", call.agent, "", {"through": through})
+    return {"through": through}
+
+
+OPERATIONS = (
+    Operation(
+        "sweep",
+        _sweep,
+        "End what is past its deadline or whose process is gone, and raise alerts.",
+        json="swept, more",
+    ),
+    Operation("seal", _seal, "Write a seal: the live claims at this point of the log.", json="seq, link, claims"),
+    Operation(
+        "prune",
+        _prune,
+        "Drop the events before the newest seal older than --keep.",
+        fields=(Field("keep", "duration", "keep at least that much of the log", default=KEEP, metavar="D"),),
+        errors=(NotFound,),
+        json="through",
+    ),
+)

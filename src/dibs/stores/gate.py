@@ -1,0 +1,147 @@
+"""The gate: an advisory file lock in front of SQLite's own, and what it remembers.
+
+Why there is one: with SQLite's busy handler alone, a hundred processes sleep and retry past each other and some get
+nothing for seconds; behind a kernel lock they queue. The kernel drops the lock when its holder dies, however it dies.
+
+The gate file also holds one short line, `PID COMMIT`: who is inside (so that a caller who had to give up can say which
+process is in the way) and the last commit that was answered. The number is written after the commit is durable, so it is
+never ahead of the database; a database that is behind it was cut or replaced by an older copy.
+"""
+
+from __future__ import annotations
+
+import _thread
+import fcntl
+import os
+
+from dibs.errors import Busy, Unavailable
+from dibs.facts import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LINE = 32  # bytes: ten digits of pid, a blank, twenty digits of commit, a newline
+
+
+class Gate:
+    """At most one process is inside at a time."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self.path = path
+        self.timeout = timeout
+        self._fd = -1
+        self._threads = _thread.allocate_lock()  # the kernel's lock is per open file, not per thread
+        self._commit = 0
+
+    def enter(self) -> int:
+        """Go in, or raise Busy after the timeout. Returns the last commit that anybody answered."""
+        if not self._threads.acquire(timeout=self.timeout):
+            raise Busy(pid=os.getpid(), stopped=False, waited=self.timeout)
+        try:
+            if self._fd < 0:
+                self._fd = self._open()
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._queue()
+            self._commit = _commit_in(os.pread(self._fd, LINE, 0))
+            self._write()
+        except BaseException:
+            self._threads.release()
+            raise
+        return self._commit
+
+    def leave(self, commit: int = 0) -> None:
+        """Go out; `commit` is the number that was just made durable, if any."""
+        try:
+            if commit > self._commit:
+                self._commit = commit
+                self._write()
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            self._threads.release()
+
+    def forget(self) -> None:
+        """Drop the remembered commit, for a database that was made anew. Call it inside the gate."""
+        self._commit = 0
+        self._write()
+
+    def holder(self) -> int:
+        """The pid that went in last."""
+        try:
+            with open(self.path, "rb") as file:
+                return int(file.read(10) or b"0")
+        except (OSError, ValueError):
+            return 0
+
+    def remembered(self) -> int:
+        """The last commit that anybody answered, read without going in."""
+        try:
+            with open(self.path, "rb") as file:
+                return _commit_in(file.read(LINE))
+        except OSError:
+            return 0
+
+    def close(self) -> None:
+        """Give the file back."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            message = f"{self.path} cannot be opened for writing: {error.strerror}. Nothing was changed."
+            raise Unavailable(message, path=self.path) from None
+
+    def _write(self) -> None:
+        # Without this line nothing is decided differently: a full disk must not stop a release.
+        try:  # noqa: SIM105 - contextlib costs an import on the hook path
+            os.pwrite(self._fd, b"%-10d %-20d\n" % (os.getpid(), self._commit), 0)
+        except OSError:
+            pass
+
+    def _queue(self) -> None:
+        """Wait in the kernel's queue, from a helper thread so that the wait can end at the timeout.
+
+        The helper waits on an open file of its own: should we give up, the lock it gets later belongs to nobody
+        else, and it drops it by closing that file.
+        """
+        done = _thread.allocate_lock()
+        done.acquire()
+        ticket: dict[str, Any] = {"fd": self._open(), "got": False, "abandoned": False}
+        change = _thread.allocate_lock()
+
+        def helper() -> None:
+            error: OSError | None = None
+            try:
+                fcntl.flock(ticket["fd"], fcntl.LOCK_EX)
+            except OSError as raised:  # pragma: no cover - the kernel ran out of locks
+                error = raised
+            with change:
+                ticket["got"] = error is None
+                if ticket["abandoned"]:
+                    os.close(ticket["fd"])
+            done.release()
+
+        _thread.start_new_thread(helper, ())
+        done.acquire(timeout=self.timeout)
+        with change:
+            if ticket["got"]:
+                os.close(self._fd)
+                self._fd = ticket["fd"]
+                return
+            ticket["abandoned"] = True
+        pid = self.holder()
+        raise Busy(pid=pid, stopped=processes.stopped(pid), waited=self.timeout)
+
+
+def _commit_in(line: bytes) -> int:
+    try:
+        return int(line[11:31] or b"0")
+    except ValueError:
+        return 0
+
+

@@ -1,0 +1,264 @@
+"""The memory engine: the reference for what the seam means, and the simulator's engine.
+
+It keeps everything in dicts and sorted lists of one process; nothing survives it. Two things can be put in its way,
+because an optimistic engine will do the same to every operation: ``abort`` decides after each run of a transaction
+whether to throw it away and run it again, and ``between`` is called in that gap, where another transaction may commit.
+"""
+
+from __future__ import annotations
+
+import _thread
+from bisect import bisect_left, insort
+
+from dibs import jsontext
+from dibs.errors import Busy
+from dibs.facts import clock
+from dibs.stores.seam import (
+    COMMIT_TEXT,
+    FETCH_LIMIT,
+    GENESIS,
+    MAX_RUNS,
+    STALE_NOW,
+    Event,
+    Fetched,
+    Head,
+    Scanned,
+    Seal,
+    body_of,
+    digest_of,
+    fill,
+    link_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.stores.seam import Json, Range, Row, T, Transaction
+
+
+class MemoryStore:
+    """A store in this process. Thread-safe; one transaction at a time."""
+
+    def __init__(
+        self,
+        now: Callable[[], int] = clock.since_boot,
+        wall: Callable[[], int] = clock.wall,
+        new_id: Callable[[], str] = clock.random_id,
+        abort: Callable[[], bool] | None = None,
+        between: Callable[[], None] | None = None,
+    ) -> None:
+        self._now, self._wall, self._new_id = now, wall, new_id
+        self._abort, self._between = abort, between
+        self._lock = _thread.RLock()
+        self._texts: dict[str, tuple[str, str | None, str | None]] = {}
+        self._keys: list[str] = []
+        self._entries: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+        self._events: list[Event] = []
+        self._seals: list[Seal] = []
+        self._head = Head(0, 0, GENESIS, 0)
+        self._woken: set[str] = set()
+        self._wakes = 0
+
+    # --- the verbs of the store
+
+    def run(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` in one serialisable transaction."""
+        with self._lock:
+            identifier = self._new_id()
+            for _ in range(MAX_RUNS):
+                tx = _Transaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
+                try:
+                    result = fn(tx)
+                except BaseException:
+                    tx.undo()
+                    raise
+                if self._abort is not None and self._abort():
+                    tx.undo()
+                    if self._between is not None:
+                        self._between()
+                    continue
+                if self._now() - tx.now > STALE_NOW:
+                    tx.undo()
+                    continue
+                self._commit(tx)
+                return fill(result, tx.number)
+            raise Busy(tried=MAX_RUNS)
+
+    def look(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` on one consistent snapshot."""
+        with self._lock:
+            return fn(_Transaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
+
+    def watch(self, name: str) -> None:
+        """Nothing to prepare: `wait` looks at what was woken since."""
+
+    def unwatch(self, name: str) -> None:
+        """Forget a wake that nobody will wait for."""
+        self._woken.discard(name)
+
+    def wait(self, name: str, timeout: float) -> bool:
+        """Wait for a wake from another thread, in short steps."""
+        end = clock.since_boot() + int(timeout * 1000)
+        while True:
+            if name in self._woken:
+                self._woken.discard(name)
+                return True
+            if clock.since_boot() >= end:
+                return False
+            clock.sleep(0.001)
+
+    def head(self) -> Head:
+        """Where the log ends."""
+        return self._head
+
+    def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a number above `after`, in order."""
+        first = self._events[0].seq if self._events else 1
+        start = max(0, after + 1 - first)
+        return self._events[start : start + limit]
+
+    def seals(self) -> list[Seal]:
+        """The seals of pruned stretches."""
+        return list(self._seals)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    # --- what a commit does
+
+    def _commit(self, tx: _Transaction) -> None:
+        if not tx.touched:
+            return
+        seq, link = self._head.seq, self._head.link
+        for body in tx.bodies:
+            seq += 1
+            link = link_of(link, seq, tx.number, tx.now, tx.wall, digest_of(body))
+            self._events.append(Event(seq, tx.number, tx.now, tx.wall, body, link))
+        self._head = Head(tx.number, seq, link, tx.now)
+        self._woken.update(tx.names)
+
+    # --- rows, shared with the transaction
+
+    def _set(self, key: str, row: tuple[str, str | None, str | None] | None) -> None:
+        old = self._texts.pop(key, None)
+        if old is not None:
+            if row is None:
+                del self._keys[bisect_left(self._keys, key)]
+            for place, entries in enumerate(self._entries):
+                entry = old[place + 1]
+                if entry is not None:
+                    del entries[bisect_left(entries, (entry, key))]
+        elif row is not None:
+            insort(self._keys, key)
+        if row is not None:
+            self._texts[key] = row
+            for place, entries in enumerate(self._entries):
+                entry = row[place + 1]
+                if entry is not None:
+                    insort(entries, (entry, key))
+
+
+class _Transaction:
+    """One run of one transaction: it writes in place and remembers how to undo it."""
+
+    def __init__(self, store: MemoryStore, now: int, wall: int, identifier: str, *, writes: bool) -> None:
+        self._store, self._writes, self._identifier = store, writes, identifier
+        self.now, self.wall = now, wall
+        self.number = store._head.commit + 1
+        self.bodies: list[str] = []
+        self.names: list[str] = []
+        self.touched = False
+        self._undo: list[tuple[str, tuple[str, str | None, str | None] | None]] = []
+        self._pruned: list[Event] = []
+        self._sealed = False
+        self._ids = 0
+
+    def id(self) -> str:
+        self._ids += 1
+        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
+
+    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
+        store, rows, truncated = self._store, [], False
+        values = {key: jsontext.decode(store._texts[key][0]) if key in store._texts else None for key in keys}
+        for low, high in ranges:
+            place = bisect_left(store._keys, low)
+            while place < len(store._keys) and store._keys[place] < high:
+                if len(rows) == limit:
+                    truncated = True
+                    break
+                key = store._keys[place]
+                rows.append((key, jsontext.decode(store._texts[key][0])))
+                place += 1
+            if truncated:
+                break
+        return Fetched(values, rows, truncated)
+
+    def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
+        store, rows = self._store, []
+        entries = store._entries[index - 1]
+        place = bisect_left(entries, (max(prefix, after), ""))
+        while place < len(entries):
+            entry, key = entries[place]
+            if not entry.startswith(prefix) or (before and entry >= before):
+                break
+            if entry > after:
+                if len(rows) == limit:
+                    return Scanned(rows, True)
+                rows.append((entry, key, jsontext.decode(store._texts[key][0])))
+            place += 1
+        return Scanned(rows, False)
+
+    def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
+        text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
+        self._change(key, (text, i1, i2))
+
+    def delete(self, key: str) -> None:
+        if key in self._store._texts:
+            self._change(key, None)
+
+    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
+        self._may_write()
+        self.bodies.append(body_of(kind, agent, subject, data))
+
+    def tail(self) -> Head:
+        return self._store._head
+
+    def seal(self, body: str) -> None:
+        self._may_write()
+        head = self._store._head
+        self._store._seals.append(Seal(head.seq, head.link, body))
+        self._sealed = True
+
+    def prune(self, through: int) -> None:
+        self._may_write()
+        store = self._store
+        if all(seal.seq != through for seal in store._seals):
+            message = f"no seal stands at event {through}"
+            raise ValueError(message)
+        kept = [event for event in store._events if event.seq > through]
+        self._pruned = store._events[: len(store._events) - len(kept)]
+        store._events = kept
+
+    def wake(self, name: str) -> None:
+        self.names.append(name)
+
+    def undo(self) -> None:
+        """Take back everything this run wrote."""
+        for key, row in reversed(self._undo):
+            self._store._set(key, row)
+        self._store._events[:0] = self._pruned
+        if self._sealed:
+            self._store._seals.pop()
+
+    def _change(self, key: str, row: tuple[str, str | None, str | None] | None) -> None:
+        self._may_write()
+        self._undo.append((key, self._store._texts.get(key)))
+        self._store._set(key, row)
+
+    def _may_write(self) -> None:
+        if not self._writes:
+            message = "a look may not write"
+            raise TypeError(message)
+        self.touched = True

@@ -1,0 +1,237 @@
+"""The seam between deciding and remembering: what every engine offers, and nothing of what it is for.
+
+The story. An operation is a plain function ``fn(tx)``. ``store.run(fn)`` calls it inside one serialisable
+transaction and keeps everything it put, deleted and appended, or nothing. An engine may call ``fn`` again (a
+conflict, an aborted commit, a clock that went stale while the process was paused), so ``fn`` has no side effect
+but through ``tx``, and time, ids and the number of the commit come from ``tx`` alone.
+
+Keys are text without control characters other than TAB and sort by code point. Values are plain JSON values; the
+engine encodes them, so what is read never shares memory with what was put. The log is append-only and chained: the
+engine numbers an event and links it to its predecessor, the operation only says what happened.
+
+The commit's number is unknown until the commit (an optimistic engine learns it last), so operations write the
+placeholder ``COMMIT`` where it belongs and the engine fills it in: in values that are put and in the result of
+``run``. The body of an event keeps the placeholder as it is, because its digest is taken before the number is
+known; whoever reads the log fills it in from the event's own commit column.
+
+This file holds what all engines share. What differs is in the engine's own file and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+
+try:  # the C modules directly: hashlib costs 3 ms to import, and this file is on the hook path
+    from _sha1 import sha1
+except ImportError:  # pragma: no cover - an interpreter built without it
+    from hashlib import sha1
+try:
+    from _sha256 import sha256  # Python 3.11
+except ImportError:
+    try:
+        from _sha2 import sha256  # Python 3.12 and later
+    except ImportError:  # pragma: no cover - an interpreter built without either
+        from hashlib import sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol, TypeVar
+
+    T = TypeVar("T")
+    Json = Any
+    Key = str
+    Range = tuple[str, str]  # from the first, included, to the second, excluded
+    Row = tuple[str, Any]  # key, value
+
+    class Transaction(Protocol):
+        """What an operation may do. All reads see the transaction's own writes."""
+
+        @property
+        def now(self) -> int:
+            """The store's clock in milliseconds. It never runs backwards and ignores jumps of the wall clock."""
+
+        @property
+        def wall(self) -> int:
+            """The wall clock in milliseconds since 1970 at `now`. For people to read; nothing is decided by it."""
+
+        def id(self) -> str:
+            """A new identifier, the same again when this transaction is run again."""
+
+        def fetch(self, keys: Sequence[Key], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
+            """Many keys and many ranges in one trip. Ranges are disjoint and sorted; `limit` bounds their rows."""
+
+        def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
+            """Rows by a declared index (1 or 2) whose entry starts with `prefix`, in the order of the entries.
+
+            `after` starts behind that entry, `before` ends in front of that one.
+            """
+
+        def put(self, key: Key, value: Json, i1: str | None = None, i2: str | None = None) -> None:
+            """Set a key, with its entries in the two indexes."""
+
+        def delete(self, key: Key) -> None:
+            """Remove a key; removing what is not there is nothing."""
+
+        def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
+            """Say what happened."""
+
+        def tail(self) -> Head:
+            """Where the log ended before this transaction."""
+
+        def seal(self, body: str) -> None:
+            """Leave a seal at the event before this transaction's own."""
+
+        def prune(self, through: int) -> None:
+            """Drop the events up to and including `through`, where a seal stands."""
+
+        def wake(self, name: str) -> None:
+            """After the commit, wake whoever waits for `name`."""
+
+    class Store(Protocol):
+        """An engine, opened."""
+
+        def run(self, fn: Callable[[Transaction], T]) -> T:
+            """Run `fn` in one serialisable transaction; durable when this returns."""
+
+        def look(self, fn: Callable[[Transaction], T]) -> T:
+            """Run `fn` on one consistent snapshot; it may not write, and it waits for nobody."""
+
+        def wait(self, name: str, timeout: float) -> bool:
+            """Wait until `name` is woken, at most `timeout` seconds. False also means: look again yourself."""
+
+        def watch(self, name: str) -> None:
+            """Start to listen for `name`, so that a wake between now and `wait` is not missed."""
+
+        def unwatch(self, name: str) -> None:
+            """Stop listening for `name`."""
+
+        def head(self) -> Head: ...
+
+        def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+            """Events with a number above `after`, in order."""
+
+        def seals(self) -> list[Seal]: ...
+
+        def close(self) -> None: ...
+
+
+COMMIT = "\x1a"  # U+001A SUBSTITUTE: refused in everything that people and agents may write (jsontext.clean)
+COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string encodes to this
+
+FETCH_LIMIT = 512  # rows of ranges in one trip: more than a claim ever meets, small enough to hold in memory
+STALE_NOW = 2_000  # a commit decided by a clock older than this (ms) is run again: the process was paused inside it
+MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
+GENESIS = "0" * 40  # the link before the first event
+
+SEPARATOR = "\t"  # ends a part of a key; no part contains it
+AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + AFTER_KEY) holds that key alone
+
+
+class Event:
+    """One line of the log as it is stored; ``body`` still holds the placeholder."""
+
+    __slots__ = ("body", "commit", "link", "now", "seq", "wall")
+
+    def __init__(self, seq: int, commit: int, now: int, wall: int, body: str, link: str) -> None:
+        self.seq = seq
+        self.commit = commit
+        self.now = now
+        self.wall = wall
+        self.body = body
+        self.link = link
+
+
+class Head:
+    """Where the log ends, kept apart from it so that a log cut short is noticed."""
+
+    __slots__ = ("commit", "link", "now", "seq")
+
+    def __init__(self, commit: int, seq: int, link: str, now: int) -> None:
+        self.commit = commit
+        self.seq = seq
+        self.link = link
+        self.now = now
+
+
+class Seal:
+    """What was true right after event ``seq``; it stands in for the events before when they are pruned."""
+
+    __slots__ = ("body", "link", "seq")
+
+    def __init__(self, seq: int, link: str, body: str) -> None:
+        self.seq = seq
+        self.link = link
+        self.body = body
+
+
+class Fetched:
+    """What a fetch found; ``truncated`` says that the limit cut the ranges short."""
+
+    __slots__ = ("rows", "truncated", "values")
+
+    def __init__(self, values: dict[str, Any], rows: list[Row], truncated: bool) -> None:
+        self.values = values
+        self.rows = rows
+        self.truncated = truncated
+
+
+class Scanned:
+    """What a scan found, as (index entry, key, value); ``truncated`` says that there is more."""
+
+    __slots__ = ("rows", "truncated")
+
+    def __init__(self, rows: list[tuple[str, str, Any]], truncated: bool) -> None:
+        self.rows = rows
+        self.truncated = truncated
+
+
+def body_of(kind: str, agent: str, subject: str, data: Json) -> str:
+    """The text of an event, the same on every engine."""
+    return jsontext.encode({"kind": kind, "agent": agent, "subject": subject, "data": data})
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of a text. The caller takes it, because Redis has SHA-1 only."""
+    return sha256(text.encode()).hexdigest()
+
+
+def link_of(previous: str, seq: int, commit: int, now: int, wall: int, digest: str) -> str:
+    """The chain: a digest over the predecessor's link and all that the engine adds to the body's digest."""
+    return sha1(f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}".encode()).hexdigest()
+
+
+def fill(result: Json, commit: int) -> Json:
+    """Put the commit's number where a result still holds the placeholder. Changes dicts and lists in place."""
+    if result == COMMIT:
+        return commit
+    if isinstance(result, dict):
+        for key, value in result.items():
+            if value == COMMIT:
+                result[key] = commit
+            elif isinstance(value, (dict, list)):
+                fill(value, commit)
+    elif isinstance(result, list):
+        for place, value in enumerate(result):
+            if value == COMMIT:
+                result[place] = commit
+            elif isinstance(value, (dict, list)):
+                fill(value, commit)
+    return result
+
+
+def prefix_range(prefix: str) -> Range:
+    """All keys that start with `prefix`."""
+    return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def key_range(key: Key) -> Range:
+    """One key, as a range."""
+    return key, key + AFTER_KEY
+
+
+def read_event(event: Event) -> dict[str, Any]:
+    """An event for people and programs: the body opened and the placeholder filled in."""
+    opened: dict[str, Any] = jsontext.decode(event.body.replace(COMMIT_TEXT, str(event.commit)))
+    opened.update(seq=event.seq, commit=event.commit, now=event.now, wall=event.wall, link=event.link)
+    return opened

@@ -1,0 +1,329 @@
+"""The SQLite engine: one file, many processes, every answered commit on the disk.
+
+WAL with synchronous=FULL: a commit returns after its fsync. BEGIN IMMEDIATE behind the gate: one writer at a time, in
+the kernel's order. `now` is the clock since boot plus a base kept in the head record; at the first commit after a reboot
+the base moves so that the store's clock goes on from where it stood: a deadline keeps its remaining life, and no jump of
+the wall clock moves anything.
+
+What is not here: any word of what dibs is for.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from dibs import jsontext
+from dibs.errors import Busy, DibsError, Unavailable
+from dibs.facts import clock, processes
+from dibs.stores import sqlite_file
+from dibs.stores.gate import Gate
+from dibs.stores.seam import (
+    AFTER_KEY,
+    COMMIT_TEXT,
+    FETCH_LIMIT,
+    MAX_RUNS,
+    STALE_NOW,
+    Event,
+    Fetched,
+    Head,
+    Scanned,
+    Seal,
+    body_of,
+    digest_of,
+    fill,
+    link_of,
+    prefix_range,
+)
+from dibs.stores.wakes import Wakes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.stores.seam import Json, Range, Row, T, Transaction
+
+# A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
+# reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
+SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
+
+HEAD = "SELECT schema, commits, seq, link, now, boot, base FROM head"
+MOVE_HEAD = "UPDATE head SET commits = ?, seq = ?, link = ?, now = ?, boot = ?, base = ?"
+PUT = (
+    "INSERT INTO kv VALUES (?, ?, ?, ?, ?) ON CONFLICT (k) DO UPDATE "
+    "SET v = excluded.v, n = excluded.n, i1 = excluded.i1, i2 = excluded.i2"
+)
+DELETE = "DELETE FROM kv WHERE k = ?"
+APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+
+
+def create(path: str, commit: int = 0) -> None:
+    """Make a new database; its first token is above `commit`."""
+    sqlite_file.create(path, commit).close()
+
+
+class SqliteStore:
+    """A database of dibs, opened. Not shared between threads without a lock of the caller's."""
+
+    def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False) -> None:
+        self.path = path
+        if not os.path.exists(path):
+            raise sqlite_file.cannot_open(path)
+        self._connection = sqlite_file.connect(path, timeout)
+        self._gate = Gate(f"{path}.gate", timeout)
+        self._wakes = Wakes(f"{os.path.dirname(path)}/wakes")
+        self._boot = processes.boot()
+        self._checked = False
+        self._pages = SHORT_LIVED if short_lived else LONG_LIVED
+        self._fetches: dict[tuple[int, int, int], str] = {}
+
+    # --- the verbs of the store
+
+    def run(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` in one serialisable transaction; durable when this returns."""
+        identifier = clock.random_id()
+        for _ in range(MAX_RUNS):
+            remembered = self._gate.enter()
+            committed = 0
+            try:
+                tx = self._begin(identifier, remembered)
+                result = fn(tx)
+                if clock.since_boot() + tx.base - tx.now > STALE_NOW:
+                    self._sql("ROLLBACK")
+                    continue
+                if tx.touched:
+                    self._finish(tx)
+                    committed = tx.number
+                else:
+                    self._sql("ROLLBACK")
+            except (apsw.Error, OSError, ValueError) as error:
+                self._abandon()
+                raise self._plain(error) from error
+            except BaseException:
+                self._abandon()
+                raise
+            finally:
+                self._gate.leave(committed)
+            for name in tx.names:
+                self._wakes.wake(name)
+            return fill(result, tx.number)
+        raise Busy(tried=MAX_RUNS)
+
+    def look(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` on one consistent snapshot. A writer, even one stopped halfway, is not waited for."""
+        try:
+            self._sql("BEGIN")
+            try:
+                head = self._head()
+                self._refuse_older(head, self._gate.remembered())
+                return fn(_Transaction(self, head, "", writes=False))
+            finally:
+                self._abandon()
+        except (apsw.Error, ValueError) as error:
+            raise self._plain(error) from error
+
+    def watch(self, name: str) -> None:
+        """Listen for `name` from now on."""
+        try:
+            self._wakes.watch(name)
+        except OSError as error:
+            raise self._plain(error) from error
+
+    def unwatch(self, name: str) -> None:
+        """Stop listening for `name`."""
+        self._wakes.unwatch(name)
+
+    def wait(self, name: str, timeout: float) -> bool:
+        """Wait until `name` is woken, at most `timeout` seconds."""
+        return self._wakes.wait(name, timeout)
+
+    def head(self) -> Head:
+        """Where the log ends."""
+        return self.look(lambda tx: tx.tail())
+
+    def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a number above `after`, in order."""
+        statement = "SELECT seq, commits, now, wall, body, link FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
+        return self.look(lambda _: [Event(*row) for row in self._sql(statement, (after, limit))])
+
+    def seals(self) -> list[Seal]:
+        """The seals, in order."""
+        return self.look(lambda _: [Seal(*row) for row in self._sql("SELECT seq, link, body FROM seals ORDER BY seq")])
+
+    def close(self) -> None:
+        """Close; the last one to do so folds the WAL into the database."""
+        self._wakes.close()
+        self._gate.close()
+        self._connection.close()
+
+    # --- one run of one transaction
+
+    def _begin(self, identifier: str, remembered: int) -> _Transaction:
+        if not self._checked:
+            self._sql("PRAGMA synchronous = FULL")
+            self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+        self._sql("BEGIN IMMEDIATE")
+        head = self._head()
+        self._refuse_older(head, remembered)
+        return _Transaction(self, head, identifier, writes=True)
+
+    def _finish(self, tx: _Transaction) -> None:
+        seq, link = tx.seq, tx.link
+        for body in tx.bodies:
+            seq += 1
+            link = link_of(link, seq, tx.number, tx.now, tx.wall, digest_of(body))
+            self._sql(APPEND, (seq, tx.number, tx.now, tx.wall, body, link))
+        self._sql(MOVE_HEAD, (tx.number, seq, link, tx.now, self._boot, tx.base))
+        self._sql("COMMIT")
+
+    def _head(self) -> tuple[Any, ...]:
+        row: tuple[Any, ...] | None = self._sql(HEAD).fetchone()
+        if row is None:
+            message = "its head record is missing"
+            raise ValueError(message)
+        if not self._checked:
+            sqlite_file.refuse_without_checksums(self._connection, self.path)
+            if row[0] != len(sqlite_file.MIGRATIONS):
+                self._abandon()
+                sqlite_file.check_schema(self._connection, self.path)
+                raise Busy("the database was brought to this version's schema; try again.", path=self.path)
+            self._checked = True
+        return row
+
+    def _refuse_older(self, head: tuple[Any, ...], remembered: int) -> None:
+        """Tokens never fall: a database behind what was answered is not gone on with."""
+        if head[1] < remembered:
+            message = (
+                f"{self.path} stands at commit {head[1]}, but commit {remembered} was answered: its end was cut off or "
+                f"an older copy was put in its place. Nothing was changed. {sqlite_file.RECOVER}"
+            )
+            raise Unavailable(message, path=self.path, damaged=True, commit=head[1], answered=remembered)
+
+    def _sql(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Every statement goes through here, so that a test can stop the world before and after each."""
+        return self._connection.execute(statement, values)
+
+    def _abandon(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._sql("ROLLBACK")
+            except apsw.Error:
+                pass  # the statement that failed has rolled back already, or the file is beyond it
+
+    def _plain(self, error: Exception) -> DibsError:
+        if isinstance(error, ValueError):  # the text of a row is not what dibs writes
+            message = f"{self.path} is damaged ({error}). Nothing was changed. {sqlite_file.RECOVER}"
+            return Unavailable(message, path=self.path, damaged=True)
+        if isinstance(error, apsw.SQLError):
+            try:
+                sqlite_file.check_schema(self._connection, self.path)
+            except DibsError as better:
+                return better
+        return sqlite_file.plain(error, self.path)
+
+
+class _Transaction:
+    """One run of one transaction on an open connection."""
+
+    def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
+        _, commit, self.seq, self.link, self.last, boot, base = head
+        self._store, self._identifier, self._writes = store, identifier, writes
+        self.number = commit + 1
+        since_boot = clock.since_boot()
+        # After a reboot (or in a database just made) the store's clock goes on from its last commit.
+        self.base = base if boot == store._boot else self.last + 1 - since_boot
+        self.now = max(since_boot + self.base, self.last)
+        self.wall = clock.wall()
+        self.bodies: list[str] = []
+        self.names: list[str] = []
+        self.touched = False
+        self._ids = 0
+
+    def id(self) -> str:
+        self._ids += 1
+        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
+
+    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
+        bounds: list[str] = []
+        for key in keys:
+            bounds += (key, key + AFTER_KEY)
+        for low, high in ranges:
+            bounds += (low, high)
+        values: dict[str, Any] = dict.fromkeys(keys)
+        rows: list[Row] = []
+        if not bounds:
+            return Fetched(values, rows, False)
+        decode = jsontext.decode
+        for of_range, key, text in self._store._sql(self._fetch_statement(len(keys), len(ranges), limit), bounds):
+            if not of_range:
+                values[key] = decode(text)
+            elif len(rows) == limit:
+                return Fetched(values, rows, True)
+            else:
+                rows.append((key, decode(text)))
+        return Fetched(values, rows, False)
+
+    def _fetch_statement(self, keys: int, ranges: int, limit: int) -> str:
+        """One statement for all keys and ranges. A bound LIMIT would be prepared again each time: it is spelt out."""
+        known = self._store._fetches
+        statement = known.get((keys, ranges, limit))
+        if statement is None:
+            values = ",".join(["(0,?,?)"] * keys + ["(1,?,?)"] * ranges)
+            statement = known[keys, ranges, limit] = (
+                f"WITH r(o, lo, hi) AS (VALUES {values}) SELECT o, k, v FROM r CROSS JOIN kv "  # noqa: S608 - no data in it
+                f"WHERE k >= lo AND k < hi LIMIT {keys + limit + 1}"
+            )
+        return statement
+
+    def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
+        low, high = prefix_range(prefix)
+        if after:
+            low = after + AFTER_KEY
+        if before:
+            high = before
+        column = "i1" if index == 1 else "i2"
+        statement = (
+            f"SELECT {column}, k, v FROM kv WHERE {column} >= ? AND {column} < ? "  # noqa: S608 - no data in it
+            f"ORDER BY {column}, k LIMIT {limit + 1}"
+        )
+        decode = jsontext.decode
+        rows = [(entry, key, decode(text)) for entry, key, text in self._store._sql(statement, (low, high))]
+        return Scanned(rows[:limit], len(rows) > limit)
+
+    def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
+        self._may_write()
+        text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
+        self._store._sql(PUT, (key, text, self.number, i1, i2))
+
+    def delete(self, key: str) -> None:
+        self._may_write()
+        self._store._sql(DELETE, (key,))
+
+    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
+        self._may_write()
+        self.bodies.append(body_of(kind, agent, subject, data))
+
+    def tail(self) -> Head:
+        return Head(self.number - 1, self.seq, self.link, self.last)
+
+    def seal(self, body: str) -> None:
+        self._may_write()
+        self._store._sql("INSERT INTO seals VALUES (?, ?, ?)", (self.seq, self.link, body))
+
+    def prune(self, through: int) -> None:
+        self._may_write()
+        if self._store._sql("SELECT 1 FROM seals WHERE seq = ?", (through,)).fetchone() is None:
+            message = f"no seal stands at event {through}"
+            raise ValueError(message)
+        self._store._sql("DELETE FROM log WHERE seq <= ?", (through,))
+
+    def wake(self, name: str) -> None:
+        self.names.append(name)
+
+    def _may_write(self) -> None:
+        if not self._writes:
+            message = "a look may not write"
+            raise TypeError(message)
+        self.touched = True

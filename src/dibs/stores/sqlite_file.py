@@ -1,0 +1,208 @@
+"""The SQLite file itself: making it, opening it, its schema's versions, and what its errors mean in plain words.
+
+A database is only ever made by `create`; opening one that is not there, is not ours, is newer than this dibs or is
+damaged is an error and never an empty store. Pages carry checksums (SQLite's own checksum VFS, shipped with apsw), so a
+flipped bit is found when the page is read.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from dibs.errors import Busy, DibsError, Unavailable
+from dibs.facts import clock, filesystems
+from dibs.stores.seam import GENESIS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+APPLICATION_ID = 0x64696273  # "dibs": tells our file from any other SQLite file
+CHECKSUM_BYTES = 8  # what the checksum VFS keeps at the end of each page
+
+SCHEMA_1 = """
+CREATE TABLE kv (k TEXT PRIMARY KEY, v TEXT NOT NULL, n INTEGER NOT NULL, i1 TEXT, i2 TEXT) WITHOUT ROWID;
+CREATE INDEX kv_i1 ON kv (i1) WHERE i1 IS NOT NULL;
+CREATE INDEX kv_i2 ON kv (i2) WHERE i2 IS NOT NULL;
+CREATE TABLE log (seq INTEGER PRIMARY KEY, commits INTEGER NOT NULL, now INTEGER NOT NULL, wall INTEGER NOT NULL,
+                  body TEXT NOT NULL, link TEXT NOT NULL);
+CREATE TABLE seals (seq INTEGER PRIMARY KEY, link TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), schema INTEGER NOT NULL, commits INTEGER NOT NULL,
+                   seq INTEGER NOT NULL, link TEXT NOT NULL, now INTEGER NOT NULL, boot TEXT NOT NULL, base INTEGER NOT NULL);
+"""
+
+# From version N to N+1 by the statements at place N. Never edit one that was released: append.
+MIGRATIONS: list[str] = [SCHEMA_1]
+
+
+def create(path: str, commit: int = 0) -> apsw.Connection:
+    """Make the database, in one transaction, with tokens starting above `commit`."""
+    filesystems.refuse_network(os.path.dirname(path) or ".")
+    if os.path.exists(path):
+        raise Unavailable(f"{path} exists already; it was not touched.", path=path)
+    try:
+        load_checksums()
+        # A name of its own until it is complete: a crash while it is made leaves no half-made database.
+        making = f"{path}.making-{os.getpid()}"
+        connection = apsw.Connection(making, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        try:
+            if checksums_loaded():
+                connection.reserve_bytes(reserve=CHECKSUM_BYTES)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("PRAGMA journal_mode = DELETE")
+            with connection:
+                for statements in MIGRATIONS:
+                    connection.execute(statements)
+                connection.execute(
+                    "INSERT INTO head VALUES (1, ?, ?, 0, ?, 0, ?, 0)", (len(MIGRATIONS), commit, GENESIS, "never")
+                )
+            connection.execute("PRAGMA journal_mode = WAL")
+        finally:
+            connection.close()
+        os.chmod(making, 0o600)
+        try:
+            os.link(making, path)  # unlike rename, it does not replace what another process made meanwhile
+        except FileExistsError:
+            pass
+        finally:
+            os.unlink(making)
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except (apsw.Error, OSError) as error:
+        raise plain(error, path) from error
+    return connect(path)
+
+
+def connect(path: str, timeout: float = 5.0) -> apsw.Connection:
+    """Open a database that is there. Nothing is read yet; `check_schema` looks when the first reading fails."""
+    try:
+        load_checksums()
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.Error as error:
+        raise plain(error, path) from error
+    connection.set_busy_timeout(int(timeout * 1000))  # first of all: the next statement may meet a busy file
+    return connection
+
+
+def check_schema(connection: apsw.Connection, path: str) -> None:
+    """Bring an older schema up to date; refuse a newer one and a file that is not ours."""
+    try:
+        ours = connection.execute("PRAGMA application_id").get == APPLICATION_ID
+        if not ours:
+            message = f"{path} is an SQLite database, but not one of dibs. It was not touched."
+            raise Unavailable(message, path=path)
+        found = connection.execute("SELECT schema FROM head").get
+        if found > len(MIGRATIONS):
+            message = (
+                f"{path} has schema {found}, this dibs knows up to {len(MIGRATIONS)}: a newer dibs made it. "
+                "Upgrade dibs here; nothing was changed."
+            )
+            raise Unavailable(message, path=path, schema=found)
+        if found < len(MIGRATIONS):
+            with connection:
+                for statements in MIGRATIONS[found:]:
+                    connection.execute(statements)
+                connection.execute("UPDATE head SET schema = ?", (len(MIGRATIONS),))
+    except apsw.Error as error:
+        raise plain(error, path) from error
+
+
+def load_checksums() -> None:
+    """Put SQLite's checksum VFS in front, once a process (0.5 ms)."""
+    if checksums_loaded():
+        return
+    binary = f"{os.path.dirname(apsw.__file__)}/sqlite_extra_binaries/cksumvfs"
+    binary += ".dylib" if os.path.exists(binary + ".dylib") else ".so"
+    if not os.path.exists(binary):  # an apsw built from source; a database with checksums then refuses to open
+        return
+    loader = apsw.Connection(":memory:")
+    loader.enable_load_extension(True)
+    loader.load_extension(binary)
+    loader.close()
+
+
+def checksums_loaded() -> bool:
+    """Is the checksum VFS there?"""
+    return "cksmvfs" in apsw.vfs_names()
+
+
+def refuse_without_checksums(connection: apsw.Connection, path: str) -> None:
+    """Writing pages without their checksums would make every other process see a damaged file."""
+    if not checksums_loaded() and connection.reserve_bytes() == CHECKSUM_BYTES:
+        message = f"{path} carries page checksums, and this apsw was built without them. Install apsw's own wheel."
+        raise Unavailable(message, path=path)
+
+
+def integrity(connection: apsw.Connection, progress: Callable[[], None] | None = None) -> list[str]:
+    """What SQLite's own check finds; empty when all is well."""
+    if progress is not None:
+        connection.set_progress_handler(lambda: progress() is not None, 100_000)
+    try:
+        found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+    except apsw.Error as error:
+        return [str(error)]
+    finally:
+        connection.set_progress_handler(None)
+    return [] if found == ["ok"] else found
+
+
+RECOVER = "Look with `dibs doctor`; `dibs doctor --recover` sets the damaged file aside and starts above its tokens."
+
+
+def plain(error: Exception, path: str) -> DibsError:
+    """What an error of SQLite or of the system means for somebody who uses dibs."""
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Busy("the database is busy: another program has it open for writing. Try again.", path=path)
+    extended = getattr(error, "extendedresult", 0)
+    checksum = extended == apsw.SQLITE_IOERR_DATA
+    if checksum or isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)):
+        return Unavailable(f"{path} is damaged ({error}). Nothing was changed. {RECOVER}", path=path, damaged=True)
+    if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in {28, 122}:  # ENOSPC, EDQUOT
+        return Unavailable(f"the disk that holds {path} is full. Nothing was changed.", path=path, full=True)
+    if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, PermissionError)):
+        return Unavailable(f"{path} cannot be written: read-only or no permission. Nothing was changed.", path=path)
+    if isinstance(error, apsw.CantOpenError):
+        return cannot_open(path)
+    if isinstance(error, apsw.SQLError) and "no such table" in str(error):
+        return Unavailable(f"{path} is not a database of dibs ({error}). It was not touched.", path=path, damaged=True)
+    return Unavailable(f"{path}: {error}. Nothing was changed.", path=path)
+
+
+def cannot_open(path: str) -> DibsError:
+    """Why a file could not be opened: not there, or not ours to read."""
+    if not os.path.exists(path):
+        message = (
+            f"{path} is gone, and this workspace coordinated through it. An empty one in its place would forget who "
+            f"holds what. Put it back, or: {RECOVER}"
+        )
+        return Unavailable(message, path=path, missing=True)
+    return Unavailable(f"{path} cannot be opened: no permission, or not a file.", path=path)
+
+
+def readable_commit(path: str) -> int:
+    """The highest commit that can still be read from a damaged database, 0 if none."""
+    highest = 0
+    for statement in ("SELECT commits FROM head", "SELECT max(commits) FROM log", "SELECT max(n) FROM kv"):
+        try:
+            connection = connect(path)
+            found = connection.execute(statement).get
+            highest = max(highest, found if isinstance(found, int) else 0)
+            connection.close()
+        except (apsw.Error, DibsError):
+            continue
+    return highest
+
+
+def set_aside(path: str) -> str:
+    """Move a damaged database and its companions into a folder of its own; nothing is deleted."""
+    folder = f"{os.path.dirname(path)}/damaged-{clock.wall()}"
+    os.mkdir(folder, 0o700)
+    for name in (path, f"{path}-wal", f"{path}-shm"):
+        if os.path.exists(name):
+            os.rename(name, f"{folder}/{os.path.basename(name)}")
+    return folder

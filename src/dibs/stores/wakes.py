@@ -1,0 +1,79 @@
+"""Waking a waiting process on the same machine: one named pipe a waiter, in a folder beside the database.
+
+A wake is a hint, never the truth: whoever is woken looks into the store. A wake that is lost costs the waiter the rest
+of its timeout and nothing else, so nothing here is retried and no error of a waker's is its own concern.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+
+
+class Wakes:
+    """The named pipes of one store."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._open: dict[str, int] = {}
+
+    def watch(self, name: str) -> None:
+        """Open the pipe, so that a wake from now on is kept until `wait`."""
+        if name in self._open:
+            return
+        path = self._path(name)
+        try:
+            os.mkdir(self._folder, 0o700)
+        except FileExistsError:
+            pass
+        try:
+            os.mkfifo(path, 0o600)
+        except FileExistsError:
+            pass
+        self._open[name] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def wait(self, name: str, timeout: float) -> bool:
+        """Wait for a wake. Without a pipe (a folder that cannot be written) it just waits."""
+        fd = self._open.get(name)
+        ready = select.select([] if fd is None else [fd], [], [], max(0.0, timeout))[0]
+        if fd is None or not ready:
+            return False
+        os.read(fd, 4096)
+        return True
+
+    def unwatch(self, name: str) -> None:
+        """Close the pipe and take it away."""
+        fd = self._open.pop(name, None)
+        if fd is not None:
+            os.close(fd)
+        self._remove(name)
+
+    def wake(self, name: str) -> None:
+        """Wake whoever reads the pipe; take the pipe away where nobody does (the waiter died)."""
+        try:
+            fd = os.open(self._path(name), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        except OSError:
+            self._remove(name)
+            return
+        try:
+            os.write(fd, b"!")
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+
+    def close(self) -> None:
+        """Close what is still open."""
+        for name in list(self._open):
+            self.unwatch(name)
+
+    def _remove(self, name: str) -> None:
+        try:
+            os.unlink(self._path(name))
+        except OSError:
+            pass
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}"

@@ -1,0 +1,177 @@
+"""Traffic goes down the floors and comes back up: who may import whom, and what the hot path may load.
+
+The sources are read, not imported, so that an import inside a function or below `if TYPE_CHECKING` counts like any
+other: a type from the floor above is knowledge of the floor above.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SRC = Path(__file__).resolve().parent.parent / "src"
+
+COMMON = ("dibs.errors", "dibs.jsontext")  # what every floor may say and write
+
+# Room (a folder or a file right below src/dibs) → what it may import of dibs. What is not named here is not allowed,
+# so a new room has to be given its place.
+MAY_IMPORT = {
+    "errors": COMMON,
+    "jsontext": COMMON,
+    "facts": ("dibs.facts", *COMMON),
+    "stores": ("dibs.stores", "dibs.facts", *COMMON),
+    "operations": ("dibs.operations", "dibs.stores.seam", *COMMON),
+    "lookout": ("dibs.lookout", "dibs.stores", "dibs.facts", *COMMON),
+    "doors": ("dibs",),
+    "__init__": ("dibs",),
+    "__main__": ("dibs.doors",),
+}
+
+COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a door may
+
+# Modules by which the world gets in: an operation is a function of its transaction and its request alone.
+# fmt: off
+WORLD = frozenset((
+    "_random", "_time", "datetime", "random", "secrets", "time", "uuid",  # time and chance
+    "_io", "apsw", "glob", "io", "mmap", "pathlib", "shutil", "sqlite3", "tempfile",  # files
+    "builtins", "ctypes", "fcntl", "getpass", "importlib", "logging",  # the machine
+    "os", "platform", "posix", "pwd", "signal", "sys",  # the same
+    "_socket", "_thread", "asyncio", "concurrent", "http", "multiprocessing",  # others
+    "select", "selectors", "socket", "subprocess", "threading", "urllib",  # the same
+))
+# fmt: on
+WORLD_CALLS = frozenset(("__import__", "breakpoint", "eval", "exec", "input", "open", "print"))
+
+# What a hook call cannot afford to load: each of these costs several milliseconds, most of them because of `re`.
+# fmt: off
+TOO_DEAR = (
+    "argparse", "click", "collections", "contextlib", "dataclasses", "datetime", "enum", "functools", "hashlib",
+    "inspect", "json", "pathlib", "re", "rich", "subprocess", "tomllib", "typing",
+)
+# fmt: on
+
+
+def imports(source: str, module: str, *, package: bool = False) -> Iterator[tuple[int, str]]:
+    """Every import in a source as (line, dotted name); `from a import b` is `a.b`, whatever b is."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                above = parts[: len(parts) - node.level + package]
+                base = ".".join([*above, base] if base else above)
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}"
+        elif isinstance(node, ast.Call) and _name(node.func) in {"__import__", "import_module"}:
+            first = node.args[0] if node.args else None
+            known = isinstance(first, ast.Constant) and isinstance(first.value, str)
+            yield node.lineno, str(ast.literal_eval(first)) if first and known else COMPUTED
+
+
+def strays(source: str, module: str, *, package: bool = False) -> list[str]:
+    """What a source imports or calls although its floor may not."""
+    room = module.split(".")[1] if "." in module else "__init__"
+    found = []
+    for line, name in imports(source, module, package=package):
+        root = name.split(".", maxsplit=1)[0]
+        if root == "dibs":
+            if not any(name == allowed or name.startswith(f"{allowed}.") for allowed in MAY_IMPORT[room]):
+                found.append(f"{module}:{line} imports {name}")
+        elif room == "operations" and root in WORLD:
+            found.append(f"{module}:{line} imports {name}")
+    if room == "operations":
+        found += [
+            f"{module}:{node.lineno} calls {node.func.id}"
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in WORLD_CALLS
+        ]
+    return found
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _sources() -> Iterator[tuple[Path, str, bool]]:
+    for path in sorted(SRC.rglob("*.py")):
+        parts = path.relative_to(SRC).with_suffix("").parts
+        package = parts[-1] == "__init__"
+        yield path, ".".join(parts[:-1] if package else parts), package
+
+
+def test_every_room_has_its_place_on_the_floors() -> None:
+    rooms = {path.stem for path in (SRC / "dibs").iterdir() if path.suffix == ".py" or list(path.glob("*.py"))}
+    assert rooms - set(MAY_IMPORT) == set(), "say in MAY_IMPORT what the new room may import"
+    assert {"doors", "operations", "stores", "facts", "lookout"} <= rooms
+
+
+def test_imports_go_down_the_floors_only() -> None:
+    found = [line for path, module, package in _sources() for line in strays(path.read_text(), module, package=package)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("dibs.stores.sqlite", "from dibs.operations import claims"),
+        ("dibs.stores.sqlite", "from dibs import operations"),
+        ("dibs.stores.sqlite", "from ..operations.claims import claim"),
+        ("dibs.stores.sqlite", "import dibs"),
+        ("dibs.stores.sqlite", "def late():\n    import dibs.doors.cli"),
+        ("dibs.stores.sqlite", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.lookout import verify"),
+        ("dibs.stores.sqlite", "__import__('dibs.doors')"),
+        ("dibs.stores.sqlite", "import importlib\nimportlib.import_module(name)"),
+        ("dibs.facts.paths", "from dibs.stores import seam"),
+        ("dibs.operations.claims", "from dibs.facts.clock import iso"),
+        ("dibs.operations.claims", "from dibs.stores import sqlite"),
+        ("dibs.operations.claims", "from dibs.stores import *"),
+        ("dibs.operations.claims", "import os.path"),
+        ("dibs.operations.claims", "from time import time"),
+        ("dibs.operations.claims", "text = open('x').read()"),
+        ("dibs.lookout.verify", "from dibs.operations.claims import overlap"),
+        ("dibs.jsontext", "from dibs.facts import clock"),
+    ],
+)
+def test_a_stray_import_is_found(module: str, source: str) -> None:
+    assert strays(source, module)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("dibs.stores.sqlite", "import os\nimport apsw\nfrom dibs.facts import clock\nfrom .seam import Head"),
+        ("dibs.operations.claims", "from dibs.stores import seam\nfrom dibs.stores.seam import Json\nimport bisect"),
+        ("dibs.operations.claims", "from dibs import errors, jsontext\nfrom dibs.operations import overlap"),
+        ("dibs.lookout.verify", "from dibs.stores.seam import link_of"),
+        ("dibs.doors.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
+    ],
+)
+def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
+    assert strays(source, module) == []
+
+
+def test_the_hot_path_loads_nothing_dear() -> None:
+    code = (
+        "import sys\n"
+        f"sys.path.insert(0, {str(SRC)!r})\n"
+        "import dibs.doors.cli\n"
+        f"print(*[name for name in {TOO_DEAR!r} if name in sys.modules])"
+    )
+    fresh = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert fresh.returncode == 0, fresh.stderr
+    assert fresh.stdout.split() == [], "`python -X importtime -c 'import dibs.doors.cli'` shows who asked for it"
