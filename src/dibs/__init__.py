@@ -1,3 +1,53 @@
-"""dibs: coordination for coding agents. This file is on the hot path: whatever it imports, every hook call pays for."""
+"""dibs: who may change what, when several coding agents share a repository.
+
+`dibs.open()` is the way in from Python. This file is imported by every `dibs` command, so it imports nothing: the names
+below are loaded when they are first used.
+"""
+
+from __future__ import annotations
 
 __version__ = "0.1.0"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.python import Claim as Claim
+    from dibs.doors.python import Workspace as Workspace
+    from dibs.doors.python import open as open
+    from dibs.errors import Busy as Busy
+    from dibs.errors import Conflict as Conflict
+    from dibs.errors import Deadlock as Deadlock
+    from dibs.errors import DibsError as DibsError
+    from dibs.errors import Fenced as Fenced
+    from dibs.errors import Forbidden as Forbidden
+    from dibs.errors import Held as Held
+    from dibs.errors import Invalid as Invalid
+    from dibs.errors import Killed as Killed
+    from dibs.errors import NotFound as NotFound
+    from dibs.errors import Order as Order
+    from dibs.errors import Quota as Quota
+    from dibs.errors import Unavailable as Unavailable
+
+_WAY_IN = ("Claim", "Workspace", "open")
+_ERRORS = (
+    "Busy", "Conflict", "Deadlock", "DibsError", "Fenced", "Forbidden", "Held", "Invalid", "Killed", "NotFound", "Order",
+    "Quota", "Unavailable",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used."""
+    if name in _WAY_IN:
+        from dibs.doors import python
+
+        return getattr(python, name)
+    if name in _ERRORS:
+        from dibs import errors
+
+        return getattr(errors, name)
+    message = f"module 'dibs' has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted([*_WAY_IN, *_ERRORS, "__version__"])

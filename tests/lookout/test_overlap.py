@@ -339,11 +339,15 @@ def test_globs_that_backtracking_would_never_finish_are_decided_at_once() -> Non
     assert time.perf_counter() - start < 5
 
 
-def test_an_automaton_forgets_its_steps_before_they_grow_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STEPS_KEPT", 10)
+def test_an_automaton_forgets_before_what_it_remembers_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STATES_KEPT", 5)
+    monkeypatch.setattr(module, "STEPS_KEPT", 7)
     module._automaton.cache_clear()
-    glob = "src/**/*.[ch]"
+    glob = "src/**/[!x]*.[ch]"
     for number in range(50):
         assert overlap(("glob", glob), ("file", f"src/x{chr(200 + number)}/m{number}.c"))
-        assert module._automaton(glob)._kept <= 10
+        assert not overlap(("glob", glob), ("file", f"src/x{chr(200 + number)}/x{number}.c"))
+        kept = module._automaton(glob).kept
+        assert len(kept) <= 5
+        assert all(len(reached) <= 7 for reached in kept.values())
     module._automaton.cache_clear()

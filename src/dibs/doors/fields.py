@@ -18,9 +18,9 @@ def read(session: Session, field: Field, value: Any) -> Any:
     """The value that the operation gets for what somebody wrote."""
     kind = field.kind
     if kind == "resources":
-        return [list(session.paths.resource(text, session.cwd)) for text in value]
+        return [_resource(session, text) for text in value]
     if kind == "resource":
-        return list(session.paths.resource(value, session.cwd))
+        return _resource(session, value)
     if kind == "duration":
         return durations.parse(value, field.name) if isinstance(value, str) else _seconds(value, field)
     if kind == "integer":
@@ -38,6 +38,11 @@ def read(session: Session, field: Field, value: Any) -> Any:
             raise Invalid(f"{field.name}: there is no process {value}", field=field.name)
         return found
     return value
+
+
+def _resource(session: Session, value: Any) -> list[str]:
+    """A canonical resource from text; one that is canonical already stays as it is."""
+    return value if isinstance(value, list) else list(session.paths.resource(value, session.cwd))
 
 
 def _integer(value: Any, field: Field) -> int:

@@ -50,6 +50,7 @@ class Session:
         self.timeout = TIMEOUT if timeout is None else timeout
         self._short_lived = short_lived
         self._store: SqliteStore | None = None
+        self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
     def store(self) -> Store:
@@ -128,16 +129,17 @@ class Session:
                 named = os.environ.get(variable) or ""
                 if named:
                     break
-        chain = processes.ancestors()
+        if self._chain is None:
+            self._chain = processes.ancestors()
         if client is None:
-            client = processes.client_among(chain)
+            client = processes.client_among(self._chain)
         return Call(
             self.config.policy,
             agent=named,
             fallback=f"{_user()}@{os.uname().nodename}",
             terminal=os.isatty(0) and os.isatty(2),
             client=client,
-            ancestors=[process for process, _ in chain],
+            ancestors=[process for process, _ in self._chain],
             request=request,
         )
 

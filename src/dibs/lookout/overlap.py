@@ -29,8 +29,10 @@ NAMES = frozenset(("name", "inode"))  # equal text or nothing
 KINDS = LITERALS | NAMES | {"glob"}
 
 GLOBS_KEPT = 512  # automata in memory: more globs than one workspace has live at a time
+PLACES_KEPT = 4_096  # resources whose place is asked for when they are looked up, kept and forgotten
 PAIRS_KEPT = 32_768  # answers for two globs; the same few meet again and again
-STEPS_KEPT = 4_000  # steps that one automaton remembers before it starts afresh: some 40 states and 40 characters fit
+STATES_KEPT = 256  # sets of states that an automaton remembers before it begins afresh: a glob has some dozens
+STEPS_KEPT = 128  # characters that it remembers for each of them: those of most paths in a repository
 
 _TOP = 0x10FFFF
 _SLASH: Ranges = ((0x2F, 0x2F),)
@@ -86,6 +88,8 @@ class Near:
 
     def candidates(self, resource: Resource) -> Iterator[tuple[str, Resource]]:
         """Every (owner, resource) that could overlap; whether it does, `overlap` says."""
+        if not self._at:
+            return
         anchor, above = _places(resource)
         for place in above:
             yield from self._at.get(place, ())
@@ -107,6 +111,7 @@ def _above(upper: str, lower: str) -> bool:
     return not upper or (lower.startswith(upper) and lower[len(upper) : len(upper) + 1] == "/")
 
 
+@lru_cache(maxsize=PLACES_KEPT)
 def _places(resource: Resource) -> tuple[str, list[str]]:
     """The path at or below which a resource lies, and all that is above. Nothing is above or below a name."""
     kind, text = resource
@@ -145,51 +150,64 @@ class _Automaton:
     """A glob as states and labelled edges, without empty moves and without states that lead nowhere.
 
     Because every state leads to an end, "something below this directory matches" is just "a state is left after
-    reading the directory and a slash". Reading is remembered step by step (sets of states as bits of a number), so
-    that after the first paths a further one costs a look into a dict for each of its characters.
+    reading the directory and a slash". What reading a path leads to is remembered step by step, so that after the first
+    paths a further one costs a look into a dict for each of its characters.
     """
 
-    __slots__ = ("_end_bits", "_kept", "_steps", "edges", "ends")
+    __slots__ = ("edges", "end_bits", "ends", "kept", "start")
 
     def __init__(self, edges: list[list[tuple[Ranges, int]]], ends: set[int]) -> None:
         alive = _leading_to(edges, ends)
         self.edges = [[(ranges, to) for ranges, to in out if to in alive] for out in edges]
         self.ends = ends
-        self._end_bits = sum(1 << end for end in ends)
-        self._steps: dict[int, dict[str, int]] = {}
-        self._kept = 0
+        self.end_bits = sum(1 << end for end in ends)
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin afresh with what is remembered."""
+        self.kept: dict[int, _Reached] = {}
+        self.start = _Reached(self, 1)
 
     def covers(self, path: str, *, below: bool) -> bool:
         """Whether the glob matches the path itself or, where asked, something below it."""
-        states = 1
+        reached = self.start
         if path:
-            for character in "/" + path:
-                states = self._step(states, character)
-                if not states:
+            reached = reached["/"]
+            for character in path:
+                reached = reached[character]
+                if not reached.states:
                     return False
-            if states & self._end_bits:
+            if reached.states & self.end_bits:
                 return True
-        return below and self._step(states, "/") != 0
+        return below and reached["/"].states != 0
 
-    def _step(self, states: int, character: str) -> int:
-        """The states reached from these by one character."""
-        row = self._steps.get(states)
-        if row is not None:
-            reached = row.get(character)
-            if reached is not None:
-                return reached
-        if self._kept >= STEPS_KEPT:
-            self._steps, self._kept = {}, 0
-        point, reached, rest, state = ord(character), 0, states, 0
+
+class _Reached(dict[str, "_Reached"]):
+    """The states (bits of a number) that reading came to, and by each character seen so far where it goes on."""
+
+    __slots__ = ("_automaton", "states")
+
+    def __init__(self, automaton: _Automaton, states: int) -> None:
+        super().__init__()
+        self._automaton, self.states = automaton, states
+
+    def __missing__(self, character: str) -> _Reached:
+        point, found, rest, state = ord(character), 0, self.states, 0
         while rest:
             if rest & 1:
-                for ranges, to in self.edges[state]:
+                for ranges, to in self._automaton.edges[state]:
                     if any(low <= point <= high for low, high in ranges):
-                        reached |= 1 << to
+                        found |= 1 << to
             rest >>= 1
             state += 1
-        self._steps.setdefault(states, {})[character] = reached
-        self._kept += 1
+        kept = self._automaton.kept
+        reached = kept.get(found)
+        if reached is None:
+            if len(kept) >= STATES_KEPT:
+                self._automaton.forget()
+            reached = self._automaton.kept[found] = _Reached(self._automaton, found)
+        if len(self) < STEPS_KEPT:
+            self[character] = reached
         return reached
 
 

@@ -67,6 +67,11 @@ RUN = 65_536  # ids that are kept in a set before they go into a sorted run of e
 EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
 BY_DEADLINE = frozenset(("expired", "unclaimed"))
 
+EVENT_TYPES = (int, int, int, int, str, str)
+HEAD_TYPES = (int, int, int, str)
+SEAL_TYPES = (int, str, str)
+TWO_TEXTS = (str, str)
+
 
 class Finding:
     """One thing that cannot have happened."""
@@ -184,9 +189,7 @@ class _Chain:
 
     def follow(self, event: Event) -> bool:
         """Check how an event follows its predecessor. False: it has no place, what it says cannot be replayed."""
-        columns: tuple[Any, ...] = (event.seq, event.commit, event.now, event.wall)
-        texts: tuple[Any, ...] = (event.body, event.link)
-        if any(type(column) is not int for column in columns) or any(type(text) is not str for text in texts):
+        if _types((event.seq, event.commit, event.now, event.wall, event.body, event.link)) != EVENT_TYPES:
             self.seq, self.link = self.seq + 1, None
             self._report.first = self._report.first or self.seq
             self._report.add(self.seq, "malformed", "a column of this event has the wrong type")
@@ -254,8 +257,7 @@ class _Chain:
         first, last = self._report.first, self.seq
         if first > 1 and first - 1 not in self.pruned and seals.link(first - 1) is not None:
             self._report.add(first, "pruned", f"no event says that the events up to {first - 1} were dropped")
-        columns: tuple[Any, ...] = (head.seq, head.commit, head.now)
-        if any(type(column) is not int for column in columns):
+        if _types((head.seq, head.commit, head.now, head.link)) != HEAD_TYPES:
             self._report.add(self.seq, "malformed", "the head record cannot be read")
         elif head.seq != last:
             self._report.add(head.seq, "head", f"the log ends with event {last}, the head record says {head.seq}")
@@ -291,7 +293,11 @@ class _Said:
     def __init__(self, event: Event) -> None:
         self.seq, self.commit, self.now = event.seq, event.commit, event.now
         opened = _open(event.body.replace(COMMIT_TEXT, str(event.commit)))
-        self.kind, self.agent, self.subject = _text(opened, "kind"), _text(opened, "agent"), _text(opened, "subject")
+        self.kind: str = opened.get("kind", 0)
+        self.agent: str = opened.get("agent", 0)
+        self.subject: str = opened.get("subject", 0)
+        whole = type(self.kind) is type(self.agent) is type(self.subject) is str
+        _must(whole, "`kind`, `agent` and `subject` are not all texts")
         data = opened.get("data")
         self.data: dict[str, Any] = data if isinstance(data, dict) else {}
 
@@ -513,7 +519,7 @@ class _Replay:
         request = said.data.get("request")
         if request is None:
             return None
-        _must(_two_texts(request), "`request` is not an operation and an id")
+        _must(type(request) is list and _types(request) == TWO_TEXTS, "`request` is not an operation and an id")
         while self._requests and said.now - next(iter(self._requests.values()))[1] >= DAY:
             self._requests.popitem(last=False)
         key = (said.agent, request[0], request[1])
@@ -598,8 +604,7 @@ class _Seals:
         self._told: set[int] = set()  # those that a `log.sealed` event speaks of
         self._blamed: set[int] = set()
         for seal in seals:
-            columns: tuple[Any, ...] = (seal.seq, seal.link, seal.body)
-            if [type(column) for column in columns] != [int, str, str]:
+            if _types((seal.seq, seal.link, seal.body)) != SEAL_TYPES:
                 self._report.add(0, "malformed", "a column of a seal has the wrong type")
             elif seal.seq in self._seals:
                 self._blame(seal.seq, "another seal stands at the same event")
@@ -711,13 +716,15 @@ def _whole(data: dict[str, Any], name: str) -> int:
 
 def _resources(data: dict[str, Any], name: str) -> frozenset[Resource]:
     value: Any = data.get(name)
-    good = isinstance(value, list) and all(_two_texts(item) and item[0] in KINDS for item in value)
+    good = type(value) is list
+    for item in value if good else ():
+        good = good and type(item) is list and _types(item) == TWO_TEXTS and item[0] in KINDS
     _must(good, f"`{name}` is not a list of resources")
-    return frozenset((kind, text) for kind, text in value)
+    return frozenset(map(tuple, value))
 
 
-def _two_texts(value: Any) -> bool:
-    return isinstance(value, list) and [type(part) for part in value] == [str, str]
+def _types(values: Iterable[object]) -> tuple[type, ...]:
+    return tuple(map(type, values))
 
 
 def _related(one: str, other: str) -> bool:

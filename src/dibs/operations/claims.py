@@ -217,6 +217,7 @@ def _refresh(tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int 
         claim["ttl"], claim["fixed"] = wish["ttl"], True
     claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
     until = min(tx.now + claim["ttl"], claim["life"])
+    renewed = not claim["pending"]
     if claim["pending"]:
         claim["pending"] = False
         claim["since"] = tx.now
@@ -226,7 +227,7 @@ def _refresh(tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int 
     claim["until"] = until
     holds.put(tx, claim)
     tx.append("claim.renewed", call.agent, claim["claim"], {"until": until})
-    return _granted(tx, claim, renewed=True)
+    return _granted(tx, claim, renewed=renewed)
 
 
 def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:

@@ -10,6 +10,7 @@ What is not here: any word of what dibs is for.
 
 from __future__ import annotations
 
+import _thread
 import os
 
 import apsw
@@ -65,7 +66,7 @@ def create(path: str, commit: int = 0) -> None:
 
 
 class SqliteStore:
-    """A database of dibs, opened. Not shared between threads without a lock of the caller's."""
+    """A database of dibs, opened. Threads may share it; they take turns."""
 
     def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False) -> None:
         self.path = path
@@ -78,11 +79,16 @@ class SqliteStore:
         self._checked = False
         self._pages = SHORT_LIVED if short_lived else LONG_LIVED
         self._fetches: dict[tuple[int, int, int], str] = {}
+        self._mutex = _thread.RLock()  # one connection, one transaction at a time, whatever the number of threads
 
     # --- the verbs of the store
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
+        with self._mutex:
+            return self._run(fn)
+
+    def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
         for _ in range(MAX_RUNS):
             remembered = self._gate.enter()
@@ -113,6 +119,10 @@ class SqliteStore:
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. A writer, even one stopped halfway, is not waited for."""
+        with self._mutex:
+            return self._look(fn)
+
+    def _look(self, fn: Callable[[Transaction], T]) -> T:
         try:
             self._sql("BEGIN")
             try:

@@ -1,0 +1,128 @@
+"""The Python API: `import dibs; ws = dibs.open(agent="me"); with ws.claim("src/api.py", wait=60) as claim: …`.
+
+The methods come from the declarations (`methods.py` is generated from them); what is written here is the way in and the
+handle of a claim. Durations are seconds, or texts such as "30m". Refusals are raised, one class for each code.
+
+The process that opens a workspace is the agent's incarnation: when it dies, its claims are free as soon as anybody looks.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors import fields as readers
+from dibs.doors.methods import Methods
+from dibs.doors.session import Session
+from dibs.facts import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    from dibs.stores.seam import Store
+
+
+def open(path: str = ".", agent: str | None = None, *, timeout: float | None = None) -> Workspace:  # noqa: A001 - dibs.open
+    """Open the workspace that `path` lies in, as `agent` (else DIBS_AGENT, else the client's own session)."""
+    return Workspace(path, agent, timeout=timeout)
+
+
+class Workspace(Methods):
+    """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
+
+    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | None = None) -> None:
+        folder = os.path.abspath(path)
+        self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=timeout)
+        self._agent = agent
+        self._process = processes.this()
+        self._booted = False
+        if agent or os.environ.get("DIBS_AGENT"):
+            self.briefing = self.boot()  # this process is the agent's incarnation from now on
+
+    @property
+    def root(self) -> str:
+        """The folder whose `.dibs/` this is."""
+        return self._session.place.root
+
+    @property
+    def store(self) -> Store:
+        """The store itself, for reading the log: `store.events()`, `store.head()`."""
+        return self._session.store
+
+    def close(self) -> None:
+        """Close the store. Claims stay until they are released, expire, or this process ends."""
+        self._session.close()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _call(self, name: str, request_id: str | None, **given: Any) -> Any:
+        """Run one declared operation with the fields that were given."""
+        operation = self._session.operation(name)
+        values = {
+            field.name: readers.read(self._session, field, given[field.name])
+            for field in operation.fields
+            if given.get(field.name) is not None
+        }
+        call = self._session.identify(self._agent, client=self._process, request=request_id or "")
+        waits = self._session.run_waiting if values.get("wait") else self._session.run
+        answer = waits(operation, call, values)
+        return Claim(self, answer, values["resources"]) if name == "claim" else answer
+
+
+class Claim:
+    """A claim that was granted. In a `with`, it is released at the end, and a loss in between is raised there.
+
+    Claiming inside what one holds already gives the same token; such an inner claim is not released at its end.
+    """
+
+    __slots__ = ("_asked", "_workspace", "answer", "expires_at", "id", "mode", "resources", "token")
+
+    def __init__(self, workspace: Workspace, answer: dict[str, Any], asked: list[list[str]]) -> None:
+        self._workspace = workspace
+        self._asked: list[Any] = asked  # canonical already; read as they are
+        self.answer = answer
+        self.id: str = answer["claim"]
+        self.token: int = answer["token"]
+        self.resources: list[str] = answer["resources"]
+        self.mode: str = answer["mode"]
+        self.expires_at: str = answer["expires_at"]
+
+    def check(self) -> None:
+        """Raise Fenced unless the token is still live for every resource. Call it right before you write."""
+        for resource in self._asked:
+            self._workspace.confirm(resource, token=self.token)
+
+    def renew(self) -> None:
+        """Ask for a new deadline."""
+        answer = self._workspace.renew(*self._asked)
+        self.expires_at = answer["renewed"][0]["expires_at"]
+
+    def release(self, *, commit: str = "", to: str = "") -> None:
+        """Give it back, or hand it over. Raises Fenced if it was lost meanwhile."""
+        self._workspace.release(*self._asked, token=self.token, commit=commit or None, to=to or None)
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.answer.get("renewed"):
+            return
+        if kind is None:
+            self.release()
+            return
+        from dibs.errors import DibsError
+
+        try:  # the error on its way matters more than that the claim is gone already
+            self.release()
+        except DibsError:
+            pass
+
+    def __repr__(self) -> str:
+        """What it is, for the debugger."""
+        return f"<Claim {self.id} on {', '.join(self.resources)} ({self.mode}), token {self.token}>"
+
