@@ -53,7 +53,9 @@ def overlap(left: Resource, right: Resource) -> bool:
     if kind == other_kind:
         return _globs_overlap(text, other) if text <= other else _globs_overlap(other, text)
     if kind == "glob":
-        return _automaton(text).covers(other, below=other_kind == "tree")
+        kind, text, other_kind, other = other_kind, other, kind, text
+    if kind == "file" and not text.endswith(_literal_end(other)):  # most files that meet most globs end here
+        return False
     return _automaton(other).covers(text, below=kind == "tree")
 
 
@@ -129,6 +131,12 @@ def _literal_part(glob: str) -> str:
         if any(character in component for character in "*?["):
             return "/".join(components[:place])
     return glob
+
+
+@lru_cache(maxsize=GLOBS_KEPT)
+def _literal_end(glob: str) -> str:
+    """The characters behind the last that might be a wildcard, a part of one, or a slash."""
+    return glob[max(glob.rfind(character) for character in "*?[]/") + 1 :]
 
 
 def _ancestors(path: str) -> list[str]:

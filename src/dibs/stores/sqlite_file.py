@@ -11,13 +11,15 @@ import os
 
 import apsw
 
+from dibs import jsontext
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock, filesystems
-from dibs.stores.seam import GENESIS
+from dibs.stores.seam import GENESIS, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 APPLICATION_ID = 0x64696273  # "dibs": tells our file from any other SQLite file
 CHECKSUM_BYTES = 8  # what the checksum VFS keeps at the end of each page
@@ -196,6 +198,21 @@ def readable_commit(path: str) -> int:
         except (apsw.Error, DibsError):
             continue
     return highest
+
+
+def readable_rows(path: str, prefix: str) -> list[Any]:
+    """The values under a prefix that can still be read from a damaged database."""
+    found = []
+    try:
+        connection = connect(path)
+        try:
+            for (text,) in connection.execute("SELECT v FROM kv WHERE k >= ? AND k < ?", prefix_range(prefix)):
+                found.append(jsontext.decode(text))
+        finally:
+            connection.close()
+    except (apsw.Error, DibsError, ValueError):
+        pass
+    return found
 
 
 def set_aside(path: str) -> str:

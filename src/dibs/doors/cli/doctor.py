@@ -1,0 +1,197 @@
+"""`dibs doctor`: looks at a workspace from top to bottom and says what is wrong and what to do; recovers a store.
+
+Each check passes or fails with a reason. Nothing is changed without `--recover`, and even then nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli import parse
+from dibs.doors.session import Session, database_path
+from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
+from dibs.facts import clock, filesystems
+from dibs.operations.declare import Field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+FIELDS = (
+    Field("recover", "flag", "set a damaged database aside and start a new one above its tokens", default=False),
+    Field("yes", "flag", "with --recover: do not ask", default=False),
+)
+HELP = "Check the workspace and its store; --recover after damage."
+ABOVE = 2**32  # more commits than a damaged end can have hidden
+
+
+def run(arguments: list[str]) -> int:
+    """Exit 0 if all is well, 1 with what is wrong if not."""
+    words = parse.parse("doctor", FIELDS, arguments)
+    if words.help:
+        from dibs.doors.cli import help
+
+        return help.of_command("doctor", HELP, FIELDS)
+    given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
+    session = Session(os.getcwd(), given, timeout=3.0, short_lived=True)
+    if words.fields.get("recover"):
+        return _recover(session, words)
+    checks = examine(session, None if words.json else _say)
+    failed = [check["check"] for check in checks if not check["ok"]]
+    if words.json:
+        sys.stdout.write(jsontext.encode({"ok": not failed, "checks": checks, "failed": failed}) + "\n")
+    else:
+        sys.stdout.write("all is well\n" if not failed else f"{len(failed)} of {len(checks)} checks failed\n")
+    return NO if failed else YES
+
+
+def _say(check: dict[str, Any]) -> None:
+    sys.stdout.write(f"{'ok   ' if check['ok'] else 'WRONG'}  {check['check']}: {check['message']}\n")
+    sys.stdout.flush()
+
+
+def examine(session: Session, told: Callable[[dict[str, Any]], None] | None = None) -> list[dict[str, Any]]:
+    """Run every check; a later one runs also when an earlier one failed."""
+    found = []
+    for name, look in (
+        ("workspace", _workspace), ("folder", _folder), ("filesystem", _filesystem), ("sqlite", _sqlite),
+        ("database", _database), ("pages", _pages), ("record", _record), ("gate", _gate),
+    ):  # fmt: skip
+        try:
+            ok, message = look(session)
+        except DibsError as error:
+            ok, message = False, error.message
+        check = {"check": name, "ok": ok, "message": message}
+        found.append(check)
+        if told is not None:
+            told(check)
+    return found
+
+
+def _workspace(session: Session) -> tuple[bool, str]:
+    place = session.place
+    if not os.path.exists(f"{place.root}/.dibs/config.toml"):
+        return False, f"{place.root}/.dibs/config.toml is missing; `dibs init` makes it"
+    if not session.config.id:
+        return False, f"{place.config} has no id; clones on several hosts would not meet"
+    return True, f"{place.root}" + (f" (working tree {place.top})" if place.top != place.root else "")
+
+
+def _folder(session: Session) -> tuple[bool, str]:
+    local = session.place.local
+    status = os.stat(local)
+    if status.st_mode & 0o077:
+        return False, f"{local} can be read by others ({status.st_mode & 0o777:o}); chmod 700 it"
+    if not os.access(local, os.W_OK | os.X_OK):
+        return False, f"{local} cannot be written by this user"
+    ignored = f"{session.place.root}/.dibs/.gitignore"
+    if not os.path.exists(ignored):
+        return False, f"{ignored} is missing, so .dibs/local/ may be committed; `dibs init` makes it"
+    return True, f"{local} is this user's own"
+
+
+def _filesystem(session: Session) -> tuple[bool, str]:
+    filesystems.refuse_network(session.place.local)
+    return True, filesystems.kind_of(session.place.local) or "unknown kind"
+
+
+def _sqlite(_: Session) -> tuple[bool, str]:
+    import apsw
+
+    from dibs.stores import sqlite_file
+
+    sqlite_file.load_checksums()
+    text = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
+    if not sqlite_file.checksums_loaded():
+        return False, f"{text} without page checksums: a flipped bit may go unnoticed. Install apsw's own wheel"
+    return True, f"{text} with page checksums"
+
+
+def _database(session: Session) -> tuple[bool, str]:
+    head = session.store.head()
+    mode = session.store._sql("PRAGMA journal_mode").get  # type: ignore[attr-defined]
+    if mode != "wal":
+        return False, f"journal mode is {mode}, not wal"
+    return True, f"{database_path(session.place.local, session.config.store)}: commit {head.commit}, event {head.seq}"
+
+
+def _pages(session: Session) -> tuple[bool, str]:
+    from dibs.stores import sqlite_file
+
+    found = sqlite_file.integrity(session.store._connection)  # type: ignore[attr-defined]
+    text = "; ".join(" ".join(found).replace("*** in database main ***", "").split("\n")[1:4])
+    return not found, "every page and index is sound" if not found else text or found[0]
+
+
+def _record(session: Session) -> tuple[bool, str]:
+    from dibs.doors.cli import verify
+    from dibs.lookout.verify import verify_store
+
+    report = verify_store(session.store, None, verify.progress())
+    return report.ok, "; ".join(verify.lines(report.as_json(), ok=report.ok)[:5])
+
+
+def _gate(session: Session) -> tuple[bool, str]:
+    gate = session.store._gate  # type: ignore[attr-defined]
+    try:
+        gate.enter()
+        gate.leave()
+    except DibsError as error:
+        return False, error.message
+    folder = f"{session.place.local}/wakes"
+    pipes = len(os.listdir(folder)) if os.path.isdir(folder) else 0
+    return True, f"free; {pipes} waiting" if pipes else "free"
+
+
+# --- recovery
+
+
+def _recover(session: Session, words: parse.Words) -> int:
+    """A new database in place of a damaged one. Asks first; the old one is kept."""
+    from dibs.stores import sqlite, sqlite_file
+    from dibs.stores.gate import Gate
+
+    path = database_path(session.place.local, session.config.store)
+    checks = [check for check in examine(session) if check["check"] in {"database", "pages", "record"}]
+    session.close()
+    if all(check["ok"] for check in checks):
+        raise Invalid(f"{path} is sound; there is nothing to recover", path=path)
+    if not words.fields.get("yes"):
+        _ask(path, checks)
+    gate = Gate(f"{path}.gate", 5.0)
+    remembered = gate.enter()
+    try:
+        known = max(remembered, sqlite_file.readable_commit(path))
+        start = max(known + ABOVE, clock.wall() // 1000 << 20)
+        agents = sqlite_file.readable_rows(path, "a\t")
+        aside = sqlite_file.set_aside(path)
+        sqlite.create(path, start)
+    finally:
+        gate.leave()
+    fresh = Session(session.cwd, session.place.root, short_lived=True)
+    from dibs.operations.recovery import RECOVERED
+
+    call = fresh.identify(words.common.get("as"))
+    call.terminal = True
+    fresh.run(RECOVERED, call, {"agents": agents, "aside": os.path.basename(aside)})
+    message = f"the damaged database is in {aside}; the new one starts above token {start}. All claims are void: agents boot again."
+    if words.json:
+        sys.stdout.write(jsontext.encode({"ok": True, "aside": aside, "commit": start}) + "\n")
+    else:
+        sys.stdout.write(message + "\n")
+    return YES
+
+
+def _ask(path: str, checks: list[dict[str, Any]]) -> None:
+    wrong = "; ".join(check["message"] for check in checks if not check["ok"])
+    if not os.isatty(0):
+        raise Unavailable(f"{wrong}. Recovery voids all claims; say --yes to do it.", path=path)
+    sys.stderr.write(f"{wrong}\nSet {path} aside and start a new one? All claims are void then. [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise Unavailable("nothing was changed.", path=path)
+
+
