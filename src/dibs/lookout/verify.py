@@ -309,7 +309,7 @@ class _Claim:
 
     def __init__(self, identifier: str, agent: str, data: dict[str, Any]) -> None:
         self.id, self.agent = identifier, agent
-        self.unanswered: tuple[str, str, str] | None = None  # the request of a waiter that has not picked it up yet
+        self.unanswered: int | None = None  # the request of a waiter that has not picked it up yet
         self.resources = _resources(data, "resources")
         self.mode, self.tree = _text(data, "mode"), _text(data, "tree")
         self.until, self.token = _whole(data, "until"), _whole(data, "token")
@@ -333,7 +333,7 @@ class _Replay:
         self._granted, self._queued = _Ids(), _Ids()
         self._waiting: set[str] = set()
         self._killed: set[str] = set()
-        self._requests: OrderedDict[tuple[str, str, str], tuple[int, int]] = OrderedDict()  # to commit, now
+        self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
         self._commit = self._earlier = 0  # what a token has to be above: those of the commits before, a seal's bound
         self._rules: dict[str, Callable[[_Said], None]] = {
             "claim.granted": self._on_granted,
@@ -514,15 +514,15 @@ class _Replay:
         else:
             self._report.token = token
 
-    def _check_request(self, said: _Said) -> tuple[str, str, str] | None:
-        """Promise 6."""
+    def _check_request(self, said: _Said) -> int | None:
+        """Promise 6. A day has too many requests to keep their texts, so 64 bits stand for each, as for the ids."""
         request = said.data.get("request")
         if request is None:
             return None
         _must(type(request) is list and _types(request) == TWO_TEXTS, "`request` is not an operation and an id")
         while self._requests and said.now - next(iter(self._requests.values()))[1] >= DAY:
             self._requests.popitem(last=False)
-        key = (said.agent, request[0], request[1])
+        key = hash((said.agent, *request))
         commit, _ = self._requests.setdefault(key, (said.commit, said.now))
         if commit != said.commit:
             message = f"request {_say(request[1])} of {_say(said.agent)} had its effect before, in commit {commit}"

@@ -66,7 +66,7 @@ def _boot(
     claims = _live(tx, call)
     if moved:
         for claim in claims:
-            move(tx, claim, call.agent, "boot")
+            move(tx, claim, call.agent, "boot", tied=True)
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
     lost = _losses(tx, call)
     held = [holds.held(tx, claim) for claim in claims]
@@ -97,11 +97,11 @@ def _live(tx: Transaction, call: Call) -> list[Record]:
     return live
 
 
-def move(tx: Transaction, claim: Record, to: str, why: str) -> None:
+def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
     """The same claim under a new token, for another incarnation or for the parent of an agent that left."""
     holds.remove(tx, claim)
     before = claim["agent"]
-    claim["agent"], claim["token"], claim["pending"] = to, TOKEN, False
+    claim["agent"], claim["token"], claim["pending"], claim["tied"] = to, TOKEN, False, tied
     holds.put(tx, claim)
     tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})
 
@@ -163,7 +163,7 @@ def _task(
 
 def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """The agent ends. What a subagent holds passes to its parent; what others hold is released."""
-    agent = got.values[f"a\t{call.agent}"] or register(tx, call.agent, process=None)
+    agent = got.values[f"a\t{call.agent}"]
     parent = call.agent.rpartition("/")[0]
     released, passed, freed = [], [], []
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
@@ -171,7 +171,8 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
             ending.end(tx, claim, "expired")
             freed += claim["resources"]
         elif parent:
-            move(tx, claim, parent, "left")
+            heir = got.values[f"a\t{parent}"]
+            move(tx, claim, parent, "left", tied=heir is not None and heir["process"] is not None)
             passed += resources.shown(claim["resources"])
         else:
             released += resources.shown(claim["resources"])

@@ -40,7 +40,7 @@ class Need(Exception):
 class Call:
     """One call of one operation: who, from which process, with which facts. Made by a door."""
 
-    __slots__ = ("agent", "ancestors", "client", "facts", "fallback", "policy", "request", "terminal")
+    __slots__ = ("agent", "ancestors", "client", "facts", "fallback", "policy", "request", "terminal", "tied")
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class Call:
         self.client = client
         self.ancestors = list(ancestors)
         self.request = request
+        self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
     def know(self, processes: Iterable[Process | None]) -> None:
@@ -99,6 +100,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         record = got.values[key]
         if record is not None and record["killed"]:
             return _refuse(tx, call, operation, Killed(agent=record["agent"], why=record["killed"]["why"]))
+    call.tied = _comes_from(call, agent)
     if agent is not None and operation.name != "boot" and _is_fenced(call, agent):
         return _refuse(tx, call, operation, Fenced(agent=call.agent, incarnation=agent["incarnation"]))
     if call.request:
@@ -107,7 +109,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
     if operation.name != "boot":
-        _seen(tx, call, agent)
+        got.values[lineage[-1]] = _seen(tx, call, agent)
     result = operation.body(tx, call, got, **fields)
     if call.request and not (isinstance(result, dict) and "waiting" in result):
         _keep_answer(tx, request_key, digest, result)
@@ -127,17 +129,20 @@ def _name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
     call.agent = call.fallback
 
 
-def _is_fenced(call: Call, agent: Record) -> bool:
-    """Does this call come from a process that is not the agent's current one?"""
-    current = agent["process"]
+def _comes_from(call: Call, agent: Record | None) -> bool:
+    """Is the agent's client process known to be behind this call? An agent without one takes the caller's."""
+    current = agent["process"] if agent is not None else None
     if current is None:
+        return call.client is not None
+    return current == call.client or current in call.ancestors
+
+
+def _is_fenced(call: Call, agent: Record) -> bool:
+    """Does this call come from a process that is not the agent's current one? Unknown counts as current."""
+    if agent["process"] is None or call.tied:
         return False
-    seen = [*call.ancestors, *([call.client] if call.client is not None else [])]
-    if current in seen:
-        return False
-    if any(process in seen for process in agent["former"]):
-        return True
-    return call.client is not None
+    former = any(process == call.client or process in call.ancestors for process in agent["former"])
+    return former or call.client is not None
 
 
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
@@ -145,14 +150,16 @@ def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError)
     return error
 
 
-def _seen(tx: Transaction, call: Call, agent: Record | None) -> None:
+def _seen(tx: Transaction, call: Call, agent: Record | None) -> Record:
+    """The caller's record, made at its first call and touched once a minute."""
     if agent is None:
-        register(tx, call.agent, process=call.client)
-    elif tx.now - agent["seen"] > SEEN_EVERY or (agent["process"] is None and call.client is not None):
+        return register(tx, call.agent, process=call.client)
+    if tx.now - agent["seen"] > SEEN_EVERY or (agent["process"] is None and call.client is not None):
         agent["seen"] = tx.now
         if agent["process"] is None and call.client is not None:
             set_process(tx, agent, call.client)
         put_agent(tx, agent)
+    return agent
 
 
 def register(tx: Transaction, name: str, *, process: Process | None) -> Record:

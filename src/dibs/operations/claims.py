@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound, Order, Quota
 from dibs.operations import ending, holds, messages, resources, sweeps, waiting
-from dibs.operations.call import check_agent_id, check_text, iso, within
+from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, check_duration
 
@@ -65,8 +65,9 @@ def _claim(
     waiter: str = "",
 ) -> Any:
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
-    sweeps.some(tx, call, sweeps.A_FEW)
     first: Fetched | None = got
+    if sweeps.some(tx, call, sweeps.A_FEW)["looked_at"]:
+        first = None  # what was read on the way in may be over by now
     for _ in range(ROUNDS):
         found = _meet(tx, call, wish, waiter, first)
         if not found.ended and not found.gone:
@@ -123,7 +124,7 @@ def _wish(
     return {
         "agent": call.agent, "mode": mode, "tree": tree, "resources": normal, "reason": check_text(reason, "reason"),
         "task": check_text(task, "task"), "expect": expect or 0, "ttl": lifetime, "life": life, "fixed": ttl is not None,
-        "by": by, "deadline": tx.now + wait, "request": ["claim", call.request] if call.request else None,
+        "by": by, "tied": call.tied, "deadline": tx.now + wait, "request": ["claim", call.request] if call.request else None,
     }  # fmt: skip
 
 
@@ -149,8 +150,9 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
             found.holders.append(record)
         elif resources.WATCH in {record["mode"], wish["mode"]} and not ending.related(record["agent"], call.agent):
             found.watchers.append(record)
-    if found.holders:
-        found.gone = gone(tx, call, found.holders)
+    suspects = found.holders + ([] if call.tied else found.mine)  # one's own process is seen to be alive
+    if suspects:
+        found.gone = gone(tx, call, suspects)
     if counting and wish["resources"] and found.root_globs < ROOT_GLOBS:
         found.root_globs = _root_globs(tx)
     return found
@@ -158,6 +160,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
 
 def gone(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
     """The claims among these whose holder's local process is dead."""
+    claims = [claim for claim in claims if claim["tied"]]
     keys = sorted({f"a\t{claim['agent']}" for claim in claims})
     agents = tx.fetch(keys).values
     call.know([agent["process"] for agent in agents.values() if agent is not None])
@@ -215,6 +218,7 @@ def _refresh(tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int 
         ending.drop_waiter(tx, found.me, "granted")
     if ttl is not None:
         claim["ttl"], claim["fixed"] = wish["ttl"], True
+    claim["tied"] = claim["tied"] or call.tied
     claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
     until = min(tx.now + claim["ttl"], claim["life"])
     renewed = not claim["pending"]
@@ -226,7 +230,10 @@ def _refresh(tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int 
         until = max(until, claim["until"])
     claim["until"] = until
     holds.put(tx, claim)
-    tx.append("claim.renewed", call.agent, claim["claim"], {"until": until})
+    event: dict[str, Any] = {"until": until}
+    if not renewed and wish["request"]:
+        event["request"] = wish["request"]
+    tx.append("claim.renewed", call.agent, claim["claim"], event)
     return _granted(tx, claim, renewed=renewed)
 
 
@@ -240,7 +247,7 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     if found.me is not None:
         ending.drop_waiter(tx, found.me, "granted")
     claim = {
-        key: wish[key] for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by")
+        key: wish[key] for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
     }
     claim.update(
         claim=f"c{tx.id()}",
@@ -351,9 +358,19 @@ def _ranges(wanted: Sequence[Sequence[str]]) -> list[Range]:
 
 def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequence[str]] = ()) -> Any:
     """New deadlines for what one holds; what was lost meanwhile is refused by name and nothing is renewed."""
+    suspects = [  # the process that took them may be dead while the family goes on elsewhere
+        claim
+        for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+        if not call.tied or claim["agent"] != call.agent
+    ]
+    for claim in gone(tx, call, suspects):
+        ending.end(tx, claim, "gone")
+        ending.serve(tx, call, claim["resources"])
     chosen = _held_by(tx, call, resources)
     if not isinstance(chosen, list):
         return chosen
+    for claim, _ in chosen:
+        claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
     renewed = [renew_one(tx, claim) for claim, _ in chosen]
     return {"renewed": [_granted(tx, claim) for claim in renewed]}
 
@@ -466,24 +483,28 @@ def _shown(freed: list[Any]) -> list[str]:
 def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: str) -> Any:
     """Pass claims to another agent under a new token. The holder's wish goes before the queue."""
     check_agent_id(to)
-    target = tx.fetch([f"a\t{to}"]).values[f"a\t{to}"]
-    if target is None:
+    keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
+    known = tx.fetch(keys).values
+    if known[keys[-1]] is None:
         raise NotFound(f"no agent {to} is known here; it must have called once", agent=to)
-    if target["killed"]:
-        return Killed(agent=to, why=target["killed"]["why"])
+    for record in known.values():
+        if record is not None and record["killed"]:
+            return Killed(agent=record["agent"], why=record["killed"]["why"])
     handed: list[dict[str, Any]] = []
     freed: list[Any] = []
     for claim, released in chosen:
         given = {**claim, "resources": [*released]}
         ending.give_back(tx, claim, released, "handover", commit=commit, to=to)
-        rest = [
-            record
-            for record in holds.meeting(tx, released, claim["tree"])
-            if holds.CLAIM in record and record["until"] > tx.now and ending.blocks(record, claim["mode"], to)
-        ]
+        rest = []
+        for record in list(holds.meeting(tx, released, claim["tree"])):
+            if holds.CLAIM in record and ending.blocks(record, claim["mode"], to):
+                if record["until"] > tx.now:
+                    rest.append(record)
+                else:
+                    ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
         if rest:  # someone of the holder's own family holds it too
             raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:SHOWN]], more=0)
-        given.update(agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False)
+        given.update(agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False)
         given["life"] = tx.now + call.policy.lifetime(released, None)[1]
         given["until"] = min(given["until"], given["life"])
         _refuse_closing(tx, given)
@@ -500,8 +521,7 @@ def _refuse_closing(tx: Transaction, given: Record) -> None:
     """A hand-over past the queue must not close a cycle: those who wait would then wait for the new holder."""
     for record in list(holds.meeting(tx, given["resources"], given["tree"])):
         if holds.WAITER in record and record["until"] > tx.now and ending.blocks(record, given["mode"], given["agent"]):
-            as_if = {**given, "waiter": "", "ticket": 0}
-            cycle = waiting.find_cycle(tx, record, [as_if])
+            cycle = waiting.find_cycle(tx, record, [given])
             if cycle:
                 raise Deadlock(cycle=cycle)
 

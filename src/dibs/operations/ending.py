@@ -123,7 +123,7 @@ def _hand_over(tx: Transaction, waiting: list[Record]) -> None:
 def claim_from(tx: Transaction, waiter: Record) -> Record:
     """A waiter's turn: the claim is its own from this commit on, and passes on if it is not picked up in time."""
     claim: Record = {
-        key: waiter[key] for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by")
+        key: waiter[key] for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
     }
     claim.update(
         claim=f"c{tx.id()}", since=tx.now, until=waiter["until"], life=tx.now + waiter["life"], pending=True, alert_at=0
@@ -131,7 +131,7 @@ def claim_from(tx: Transaction, waiter: Record) -> Record:
     holds.remove(tx, waiter)
     tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": "granted"})
     tx.wake(waiter["waiter"])
-    return grant(tx, claim, "queue", waiter["request"])
+    return grant(tx, claim, "queue")  # answered, and so done for its request id, when it is picked up
 
 
 def _tell(tx: Transaction, interest: Record) -> None:

@@ -32,6 +32,7 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     """Look at up to `limit` records that came due, and do what is due."""
     page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
     done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
+    done["looked_at"] = len(page.rows)
     freed: list[Any] = []
     for _, key, record in page.rows:
         if holds.CLAIM in record and "resources" in record and not key.startswith("l\t"):
@@ -72,11 +73,14 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     freed: list[Any] = []
     for agent in dead:
         for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
-            ending.end(tx, claim, "gone")
-            freed += claim["resources"]
-            done["claims"] += 1
+            if claim["tied"]:
+                ending.end(tx, claim, "gone")
+                freed += claim["resources"]
+                done["claims"] += 1
     ending.serve(tx, call, freed)
-    return {"swept": {key: value for key, value in done.items() if key != "more"}, "more": bool(done["more"])}
+    more = bool(done.pop("more"))
+    del done["looked_at"]
+    return {"swept": done, "more": more}
 
 
 def _seal(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:

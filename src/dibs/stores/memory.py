@@ -43,13 +43,15 @@ class MemoryStore:
 
     def __init__(
         self,
-        now: Callable[[], int] = clock.since_boot,
-        wall: Callable[[], int] = clock.wall,
-        new_id: Callable[[], str] = clock.random_id,
+        now: Callable[[], int] | None = None,
+        wall: Callable[[], int] | None = None,
+        new_id: Callable[[], str] | None = None,
         abort: Callable[[], bool] | None = None,
         between: Callable[[], None] | None = None,
     ) -> None:
-        self._now, self._wall, self._new_id = now, wall, new_id
+        self._now = now or (lambda: clock.since_boot())
+        self._wall = wall or (lambda: clock.wall())
+        self._new_id = new_id or (lambda: clock.random_id())
         self._abort, self._between = abort, between
         self._lock = _thread.RLock()
         self._texts: dict[str, tuple[str, str | None, str | None]] = {}
@@ -215,6 +217,7 @@ class _Transaction:
         self._change(key, (text, i1, i2))
 
     def delete(self, key: str) -> None:
+        self._may_write()
         if key in self._store._texts:
             self._change(key, None)
 

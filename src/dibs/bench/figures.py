@@ -1,0 +1,157 @@
+"""Figures: taking them side by side, summing them up, and holding them to a target.
+
+A ratio is only honest when both sides met the same noise. So nothing here measures one thing after the other: the sides
+take turns in short bursts, the first place moving on with each round, and what is compared are medians over all rounds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Burst = Callable[[int], list[float]]  # does its thing that many times; the µs that each of them took
+
+AT_MOST, AT_LEAST = "at most", "at least"
+
+
+class Target:
+    """What a row is held to: its ratio, or its value where there is nothing to compare with."""
+
+    __slots__ = ("kind", "limit", "of")
+
+    def __init__(self, kind: str, limit: float, of: str = "ratio") -> None:
+        self.kind, self.limit, self.of = kind, limit, of
+
+    def met_by(self, figure: float) -> bool:
+        """Is this figure within it?"""
+        return figure <= self.limit if self.kind == AT_MOST else figure >= self.limit
+
+    def used(self, figure: float) -> float:
+        """How much of what is allowed was used: 1 is the limit itself, more is a miss."""
+        if self.kind == AT_MOST:
+            return figure / self.limit if self.limit else (math.inf if figure else 0.0)
+        return self.limit / figure if figure else math.inf
+
+    def text(self, unit: str) -> str:
+        """In words."""
+        sign = "≤" if self.kind == AT_MOST else "≥"
+        return f"{sign} {self.limit:g}{'×' if self.of == 'ratio' else f' {unit}' if unit else ''}"
+
+
+class Row:
+    """One line of the report: what was measured, beside what, and whether that is good enough."""
+
+    __slots__ = ("against", "group", "more", "name", "note", "ratio", "target", "unit", "value")
+
+    def __init__(
+        self,
+        group: str,
+        name: str,
+        value: float | None,
+        unit: str,
+        *,
+        ratio: float | None = None,
+        against: str = "",
+        target: Target | None = None,
+        note: str = "",
+        **more: float,
+    ) -> None:
+        self.group, self.name, self.value, self.unit = group, name, value, unit  # no value: it could not be measured
+        self.ratio, self.against, self.target, self.note = ratio, against, target, note
+        self.more = more  # min, p99 and the like
+
+    @property
+    def figure(self) -> float | None:
+        """What the target is about."""
+        return self.ratio if self.target is not None and self.target.of == "ratio" else self.value
+
+    @property
+    def met(self) -> bool | None:
+        """Is the target met? None where there is no target."""
+        if self.target is None:
+            return None
+        return self.figure is not None and self.target.met_by(self.figure)
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as it stands in bench.json."""
+        plain: dict[str, Any] = {"group": self.group, "name": self.name, "value": _short(self.value), "unit": self.unit}
+        plain.update(ratio=_short(self.ratio), against=self.against or None, target=None, met=self.met, note=self.note)
+        if self.target is not None:
+            plain["target"] = {"kind": self.target.kind, "limit": self.target.limit, "of": self.target.of}
+        plain.update({name: _short(value) for name, value in self.more.items()})
+        return plain
+
+
+def not_measured(group: str, name: str, note: str) -> Row:
+    """A peer that is not there."""
+    return Row(group, name, None, "", note=note)
+
+
+def alternate(
+    sides: dict[str, Burst], rounds: int, burst: int, told: Callable[[int], None] | None = None
+) -> dict[str, list[float]]:
+    """Let the sides take turns, each round starting with the next one. All the times, in µs, by side.
+
+    One more round goes before them and is thrown away: caches, bytecode, the first page of a file.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in sides}
+    names = list(sides)
+    for name in names:
+        sides[name](burst)
+    for number in range(rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            taken[name] += sides[name](burst)
+        if told is not None:
+            told(number + 1)
+    return taken
+
+
+def timed(act: Callable[[], object]) -> float:
+    """How long it took, in µs."""
+    before = time.perf_counter_ns()
+    act()
+    return (time.perf_counter_ns() - before) / 1000
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle one."""
+    return quantile(values, 0.5)
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which that share of them lies, between two of them in proportion."""
+    if not values:
+        message = "no values"
+        raise ValueError(message)
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def spread(values: Sequence[float], scale: float = 1.0) -> dict[str, float]:
+    """What is shown beside a median."""
+    return {
+        "min": min(values) / scale,
+        "p90": quantile(values, 0.9) / scale,
+        "samples": float(len(values)),
+    }
+
+
+def slowest_share(counts: Sequence[int]) -> float:
+    """What the slowest of several got, over what they got on average. 1 is perfectly fair."""
+    mean = sum(counts) / len(counts) if counts else 0.0
+    return min(counts) / mean if mean else 0.0
+
+
+def _short(value: float | None) -> float | None:
+    """Four significant digits: no more were measured."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.4g}") if abs(value) < 1000 else float(round(value))

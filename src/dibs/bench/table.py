@@ -1,0 +1,112 @@
+"""The report for people: two tables. What is in them is in bench.json too, and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from dibs.bench.figures import Row
+
+MET, MISSED = "met", "missed"
+
+
+def show(machine: dict[str, Any], rows: Sequence[Row]) -> None:
+    """Print it."""
+    from rich.console import Console
+
+    # Cut nothing off where nobody looks at a screen: a log or a document is as wide as it needs to be.
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140, highlight=False)
+    console.print(about(machine))
+    contended = [row for row in rows if "processes" in row.more]
+    _figures(console, [row for row in rows if row not in contended])
+    if contended:
+        _contention(console, contended)
+    console.print(verdict(rows), style="green" if not missed(rows) else "red")
+
+
+def about(machine: dict[str, Any]) -> str:
+    """The machine in one line."""
+    return (
+        f"dibs {machine['dibs']}, Python {machine['python']}, SQLite {machine['sqlite']}; {machine['cpus']} CPUs, "
+        f"load {machine['load']} at the start; {machine['filesystem']}, one fsync {machine['fsync_us']:.0f} µs"
+    )
+
+
+def missed(rows: Sequence[Row]) -> list[str]:
+    """The names of the rows whose target was missed."""
+    return [f"{row.group}: {row.name}" for row in rows if row.met is False]
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """The last line."""
+    targets = [row for row in rows if row.target is not None]
+    wrong = missed(rows)
+    if wrong:
+        return f"{len(wrong)} of {len(targets)} targets missed: {'; '.join(wrong)}"
+    return f"all {len(targets)} targets met"
+
+
+def _figures(console: Console, rows: Sequence[Row]) -> None:
+    from rich.table import Table
+
+    table = Table(show_edge=False, pad_edge=False)
+    for title, side in (("", "left"), ("median", "right"), ("least", "right"), ("ratio", "right"), ("against", "left")):
+        table.add_column(title, justify="right" if side == "right" else "left")
+    for title in ("target", "", "note"):
+        table.add_column(title)
+    group = ""
+    for row in rows:
+        if row.group != group:
+            if group:
+                table.add_section()
+            group = row.group
+        table.add_row(
+            f"{row.group}: {row.name}",
+            amount(row.value, row.unit),
+            amount(row.more.get("min"), row.unit),
+            "" if row.ratio is None else f"{row.ratio:.2f}×",
+            row.against,
+            "" if row.target is None else row.target.text(row.unit),
+            _word(row.met),
+            row.note,
+        )
+    console.print(table)
+
+
+def _contention(console: Console, rows: Sequence[Row]) -> None:
+    from rich.table import Table
+
+    table = Table(show_edge=False, pad_edge=False, title="contention", title_justify="left")
+    table.add_column("")
+    for title in ("a second", "p50", "p99", "longest", "slowest ÷ mean", "errors"):
+        table.add_column(title, justify="right")
+    for place, row in enumerate(rows):
+        if place and row.more["processes"] != rows[place - 1].more["processes"]:
+            table.add_section()
+        times = [amount(row.more[name], "ms") for name in ("p50_ms", "p99_ms", "longest_ms")]
+        table.add_row(
+            row.name, amount(row.value, ""), *times, f"{row.more['slowest']:.2f}", f"{row.more['errors']:.0f}"
+        )
+    console.print(table)
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A figure with its unit, three digits of it."""
+    if value is None:
+        return ""
+    if value and abs(value) < 100:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:,.0f}"
+    return f"{text} {unit}".strip()
+
+
+def _word(met: bool | None) -> str:
+    if met is None:
+        return ""
+    return f"[green]{MET}[/green]" if met else f"[bold red]{MISSED}[/bold red]"

@@ -1,0 +1,187 @@
+"""One agent of the fleet, a process of its own: `python -m dibs.demo.agent REPO FOLDER ROUND INDEX AGENTS EDITS SEED`.
+
+For each edit of its plan it reads a file, thinks, and writes the file back. Without dibs that is all. With dibs it
+claims the file first, asks right before it writes whether its token is still live, and does the edit again if not.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import dibs
+from dibs.demo import files, plan
+from dibs.errors import DibsError, Fenced, Held
+from dibs.facts import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+WITH, WITHOUT = "with", "without"
+
+ONSTAGE = 60.0  # seconds that an agent waits for its cue: far longer than it ever takes, so a broken play ends too
+BUSY_TRIES = 20  # times a call is repeated when the store could not decide
+BUSY_PAUSE = 0.1  # seconds between them
+STORE_TIMEOUT = 10.0  # seconds to wait for the store: a dozen processes start at once, perhaps on one core
+
+
+class Agent:
+    """What every agent does; how an edit is kept safe is left to the two kinds below."""
+
+    def __init__(self, repo: str, folder: str, size: plan.Size, index: int) -> None:
+        self.repo = repo
+        self.name = plan.name_of(index)
+        self.steps = plan.steps(size, index)
+        self.journal = files.Journal(f"{folder}/{self.name}.jsonl")
+        self.markers = files.Markers(folder)
+        self._making = f"{folder}/{self.name}.making"
+        self._parent = os.getppid()
+
+    def run(self) -> None:
+        """Make all edits, when everybody is there."""
+        self.open()
+        self.journal.note("ready")
+        self.cue("go")
+        for step in self.steps:
+            if os.getppid() != self._parent:  # the demo itself was killed
+                return
+            if step.part == plan.OVERTAKES:
+                self.cue("paused")
+            elif step.part == plan.DIES:  # its heir is ready to see how soon the file is free
+                self.cue("heir")
+            elif step.part == plan.INHERITS:
+                self.markers.put("heir")
+                self.cue("dead")
+            self.edit(step)
+        self.journal.note("done")
+
+    def open(self) -> None:
+        """Get ready."""
+
+    def edit(self, step: plan.Step) -> None:
+        """Make one edit."""
+        raise NotImplementedError
+
+    def cue(self, marker: str) -> None:
+        """Wait for the parent, or another agent, to say that it is time."""
+        if not self.markers.wait(marker, ONSTAGE):
+            message = f"{self.name} waited for {marker!r} in vain"
+            raise TimeoutError(message)
+
+    def path(self, step: plan.Step) -> str:
+        """Where a step's file lies."""
+        return f"{self.repo}/{step.file}"
+
+    def think(self, step: plan.Step, part: str) -> None:
+        """Between reading and writing: time passes, and to two agents something happens."""
+        clock.sleep(step.think)
+        if part == plan.DIES:
+            self.markers.put(plan.TOUCHED[part])
+            self.cue("never")
+        elif part == plan.PAUSES:
+            self.markers.put(plan.TOUCHED[part])
+            self.cue("resumed")
+
+    def write(self, step: plan.Step, copy: files.Shared) -> None:
+        """Write the copy back with one edit more, and note it."""
+        copy.add(step.id)
+        files.write(self.path(step), copy, self._making)
+        self.journal.note("wrote", edit=step.id, file=step.file)
+
+
+class Plain(Agent):
+    """An agent without dibs: reads, thinks, writes."""
+
+    def edit(self, step: plan.Step) -> None:
+        self.journal.note("edits", file=step.file)
+        copy = files.read(self.path(step))
+        self.think(step, step.part)
+        if step.part == plan.PAUSES:
+            gone = set(files.read(self.path(step)).edits) - set(copy.edits)
+            self.journal.note("overwrites", file=step.file, edits=len(gone))
+        self.write(step, copy)
+        if step.part == plan.OVERTAKES:
+            self.markers.put("overtaken")
+
+
+class Guarded(Agent):
+    """An agent with dibs: claims, reads, thinks, checks its token, writes, releases."""
+
+    workspace: dibs.Workspace
+
+    def open(self) -> None:
+        self.workspace = dibs.open(self.repo, agent=self.name, timeout=STORE_TIMEOUT)
+
+    def edit(self, step: plan.Step) -> None:
+        part = step.part
+        while True:
+            claim = self.claim(step, part)
+            copy = files.read(self.path(step))
+            self.think(step, part)
+            if part == plan.OVERTAKES:  # keep the file until the paused agent has tried to write it
+                self.markers.put("overtaken")
+                self.cue("refused")
+            part = ""
+            try:
+                self.patiently(claim.check)
+            except Fenced as stale:  # somebody else has it by now: this copy must not be written
+                self.journal.note(
+                    "stale", message=stale.message, token=claim.token, holder=stale.holder, file=step.file
+                )
+                self.markers.put("refused")
+                continue
+            self.write(step, copy)
+            try:
+                self.patiently(claim.release)
+            except Fenced as late:  # the token was live when the file was written
+                self.journal.note("late", message=late.message, file=step.file)
+            return
+
+    def claim(self, step: plan.Step, part: str) -> dibs.Claim:
+        """Claim the file: at times first without waiting, to see who has it; then in the queue."""
+        ttl = plan.SHORT_TTL if part == plan.PAUSES else None if part == plan.DIES else plan.TTL
+        wait = 0.0 if step.try_first else plan.WAIT
+        while True:
+            self.journal.note("waits" if wait else "tries", file=step.file)
+            try:
+                claim: dibs.Claim = self.patiently(
+                    self.workspace.claim, step.file, wait=wait, ttl=ttl, reason=f"edit {step.id}"
+                )
+            except Held as refusal:
+                self.journal.note("refused", message=refusal.message, blockers=refusal.blockers, file=step.file)
+                wait = plan.WAIT
+                continue
+            self.journal.note("edits", file=step.file, token=claim.token, expires_at=claim.expires_at)
+            return claim
+
+    def patiently(self, call: Any, *words: Any, **fields: Any) -> Any:
+        """Make a call again when the store could not decide; such a call changed nothing."""
+        for _ in range(BUSY_TRIES):
+            try:
+                return call(*words, **fields)
+            except dibs.Busy as busy:
+                self.journal.note("busy", message=busy.message)
+                clock.sleep(BUSY_PAUSE)
+        return call(*words, **fields)
+
+
+def main(words: list[str]) -> int:
+    """Play one agent; returns the exit code."""
+    repo, folder, which = words[:3]
+    index, agents, edits, seed = (int(word) for word in words[3:7])
+    kind = Guarded if which == WITH else Plain
+    agent = kind(repo, folder, plan.Size(agents, edits, seed), index)
+    try:
+        agent.run()
+    except DibsError as error:
+        agent.journal.note("failed", code=error.code, message=error.message)
+        return 1
+    except (OSError, ValueError) as error:
+        agent.journal.note("failed", code="unexpected", message=f"{type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

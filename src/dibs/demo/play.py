@@ -1,0 +1,95 @@
+"""The demo from its beginning to its end: makes the place, plays the two rounds, has them counted, cleans up.
+
+However it ends (Ctrl-C, SIGTERM, an error), no process and no folder is left behind, unless the folder is to be kept.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from dibs.demo import referee
+from dibs.demo.agent import WITH, WITHOUT
+from dibs.demo.fleet import Round
+from dibs.demo.scratch import Scratch
+from dibs.errors import Unavailable
+from dibs.facts import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from dibs.demo.plan import Size
+    from dibs.demo.screen import Screen
+
+KEPT_VARIABLE = "DIBS_TRACEBACK"  # for those who work on dibs; it names no workspace
+STOPPING = (signal.SIGTERM, signal.SIGHUP)  # end the demo as Ctrl-C does
+
+
+def play(size: Size, screen: Screen, *, keep: bool) -> dict[str, Any]:
+    """Play both rounds; returns everything that was found, plain values."""
+    begun = clock.since_boot()
+    set_aside = {
+        name: value for name, value in os.environ.items() if name.startswith("DIBS_") and name != KEPT_VARIABLE
+    }
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *STOPPING)}
+    for number in STOPPING:
+        signal.signal(number, _stop)
+    for name in set_aside:  # the caller's workspace is not the scratch one
+        del os.environ[name]
+    place = Scratch()
+    try:
+        place.prepare()
+        without = _round(place, WITHOUT, size, screen)
+        guarded = _round(place, WITH, size, screen)
+    except BaseException as error:
+        keep = False
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            message = f"the demo cannot play in {place.folder}: {error.strerror or error}"
+            raise Unavailable(message, path=place.folder) from None
+        raise
+    finally:
+        _ignore_interrupts()
+        screen.close()
+        if not keep:
+            place.remove()
+        os.environ.update(set_aside)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    failed = referee.failures(without, guarded)
+    return {
+        "ok": not failed,
+        "failed": failed,
+        "agents": size.agents,
+        "edits_each": size.edits,
+        "seed": size.seed,
+        "seconds": (clock.since_boot() - begun) / 1000,
+        "scratch": place.folder if keep else None,
+        "without": without,
+        "with": guarded,
+    }
+
+
+def _round(place: Scratch, which: str, size: Size, screen: Screen) -> dict[str, Any]:
+    """One round: play it, count, and commit what came of it."""
+    played = Round(place, which, size, screen)
+    if played.guarded:
+        place.init()
+    screen.begin(played)
+    played.play()
+    counted = referee.count(played)
+    if played.guarded:
+        counted |= referee.examine(played)
+    message = f"The fleet {which} dibs: {counted['edits']} edits made, {counted['lost']} lost"
+    return {**counted, "commit": place.commit(message)}
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _ignore_interrupts() -> None:
+    """A second Ctrl-C must not interrupt the cleaning up."""
+    for number in (signal.SIGINT, *STOPPING):
+        signal.signal(number, signal.SIG_IGN)

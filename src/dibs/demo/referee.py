@@ -1,0 +1,131 @@
+"""What came of a round: counted from the files and the journals, and for the round with dibs also from its log.
+
+An edit was made if its agent noted it, on the disk, after writing; it is lost if the file does not have it at the end.
+"""
+
+from __future__ import annotations
+
+import dibs
+from dibs.demo import files, plan
+from dibs.lookout.verify import verify_store
+from dibs.stores.seam import read_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.demo.fleet import Round
+
+PAGE = 1_000  # events read at a time
+NAMED = ("agent", "resource", "since", "until")  # what a refusal must say of each blocker
+SAMPLES = 3  # refusals shown in words
+
+
+def count(played: Round) -> dict[str, Any]:
+    """What is in the files against what the journals say."""
+    wrote = [line["edit"] for line in played.wrote]
+    contents = [files.read(f"{played.repo}/{file}") for file in plan.FILES]
+    there = [edit for content in contents for edit in content.edits]
+    lost = sorted(set(wrote) - set(there))
+    return {
+        "edits": len(wrote),
+        "in_files": len(set(wrote) & set(there)),
+        "lost": len(lost),
+        "lost_edits": lost,
+        "twice": len(there) - len(set(there)),
+        "not_in_journals": len(set(there) - set(wrote)),
+        "counters": sum(content.count for content in contents),
+        "killed": plan.agent_with(plan.DIES),
+        "paused": plan.agent_with(plan.PAUSES),
+        "paused_seconds": played.paused_for / 1000,
+        "overwritten_by_paused": played.overwritten,
+        "seconds": played.milliseconds / 1000,
+    }
+
+
+def examine(played: Round) -> dict[str, Any]:
+    """What else there is to say of the round with dibs: refusals, the stale token, the dead holder's file, the log."""
+    with dibs.open(played.repo) as workspace:
+        report = verify_store(workspace.store)
+        events = _events(workspace.store)
+    refused = [event for event in events if event["kind"] == "claim.refused"]
+    unexplained = [line for line in played.refused if not _explained(line)]
+    return {
+        "refusals": len(played.refused),
+        "refusals_explained": len(played.refused) - len(unexplained),
+        "refusals_in_log": len(refused),
+        "samples": _samples(played.refused),
+        "stale_tokens_refused": len(played.stale),
+        "stale": [
+            {name: line[name] for name in ("agent", "file", "token", "holder", "message")} for line in played.stale
+        ],
+        "busy": played.busy,
+        "dead_holder": _inheritance(events, played),
+        "verify": report.as_json(),
+    }
+
+
+def failures(without: dict[str, Any], with_dibs: dict[str, Any]) -> list[str]:
+    """Everything that the round with dibs should have kept and did not; empty is what we want."""
+    wrong = []
+    if with_dibs["lost"]:
+        wrong.append(f"{with_dibs['lost']} edits were lost with dibs: {', '.join(with_dibs['lost_edits'][:5])}")
+    if with_dibs["counters"] != with_dibs["edits"] or with_dibs["twice"] or with_dibs["not_in_journals"]:
+        wrong.append(f"the counters say {with_dibs['counters']}, the journals {with_dibs['edits']}")
+    if with_dibs["edits"] != without["edits"]:
+        wrong.append(f"{without['edits']} edits were made without dibs, {with_dibs['edits']} with it")
+    unexplained = with_dibs["refusals"] - with_dibs["refusals_explained"]
+    if unexplained:
+        wrong.append(f"{unexplained} refusals do not say who, what, since and until")
+    if not with_dibs["stale_tokens_refused"]:
+        wrong.append("the stale token was not refused")
+    if with_dibs["dead_holder"] is None:
+        wrong.append("the killed agent's claim was not taken from it")
+    if not with_dibs["verify"]["ok"]:
+        first = with_dibs["verify"]["findings"][0]
+        wrong.append(f"verify found {with_dibs['verify']['found']}, first at event {first['seq']}: {first['message']}")
+    return wrong
+
+
+def _explained(line: dict[str, Any]) -> bool:
+    """Does the refusal name somebody, and for each of them what, since when and until when?"""
+    return bool(line["blockers"]) and all(blocker.get(name) for blocker in line["blockers"] for name in NAMED)
+
+
+def _samples(refused: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """A few refusals in words, each about another file."""
+    chosen: dict[str, dict[str, str]] = {}
+    for line in sorted(refused, key=lambda line: len(line["blockers"])):
+        if len(chosen) < SAMPLES and line["file"] not in chosen:
+            chosen[line["file"]] = {"agent": line["agent"], "file": line["file"], "message": line["message"]}
+    return list(chosen.values())
+
+
+def _inheritance(events: list[dict[str, Any]], played: Round) -> dict[str, Any] | None:
+    """Who got the dead agent's file, and how long after the kill."""
+    dead = plan.agent_with(plan.DIES)
+    ended = [e for e in events if e["kind"] == "claim.ended" and e["agent"] == dead and e["data"]["why"] == "gone"]
+    if not ended:
+        return None
+    resource = ["file", plan.file_of(played.size, plan.DIES)]
+    for event in events:
+        if (
+            event["seq"] > ended[0]["seq"]
+            and event["kind"] == "claim.granted"
+            and resource in event["data"]["resources"]
+        ):
+            return {
+                "agent": dead,
+                "file": resource[1],
+                "next": event["agent"],
+                "milliseconds": max(0, event["wall"] - played.killed_at),
+                "deadline": played.deadline_of_killed,
+            }
+    return None
+
+
+def _events(store: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    while page := store.events(found[-1]["seq"] if found else 0, PAGE):
+        found += [read_event(event) for event in page]
+    return found

@@ -1,0 +1,105 @@
+"""The place where the demo plays: a scratch git repository in a temporary folder, and an environment without DIBS_*.
+
+Nothing outside this folder is written, and it is removed at the end however the end comes, unless it is to be kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from dibs.demo import files, plan
+from dibs.errors import Unavailable
+
+START, RESULT = "start", "{}-dibs"  # the branches: one for the beginning, one for each round's result
+SECONDS = 60  # that git or `dibs init` may take; both take well under one
+
+
+class Scratch:
+    """The folder, its repository, and a folder for each round's journals and markers."""
+
+    def __init__(self) -> None:
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="dibs-demo-"))
+        self.repo = f"{self.folder}/repo"
+
+    def prepare(self) -> None:
+        """Make the repository with the shared files, all of them at nought."""
+        for file in plan.FILES:
+            os.makedirs(os.path.dirname(f"{self.repo}/{file}"), exist_ok=True)
+            files.write(f"{self.repo}/{file}", files.Shared(), f"{self.folder}/making")
+        self.git("init", "-q")
+        self.git("checkout", "-q", "-b", START)
+        self.commit("The shared files, untouched")
+
+    def round(self, which: str) -> str:
+        """Begin a round from the untouched files, on a branch of its own; returns the folder for its journals."""
+        self.git("checkout", "-q", "-b", RESULT.format(which), START)
+        folder = f"{self.folder}/{which}"
+        os.mkdir(folder)
+        return folder
+
+    def init(self) -> None:
+        """Make the repository a workspace, as people do."""
+        self._run([*python(), "-m", "dibs", "init"])
+
+    def commit(self, message: str) -> str:
+        """Commit everything; returns the commit's short id."""
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "--short", "HEAD")
+
+    def git(self, *words: str) -> str:
+        """Run git with nobody's settings but our own."""
+        settings = (
+            "user.name=dibs demo",
+            "user.email=demo@localhost",
+            "commit.gpgsign=false",
+            "core.hooksPath=/dev/null",
+        )
+        return self._run(["git", *[word for setting in settings for word in ("-c", setting)], *words])
+
+    def _run(self, command: list[str]) -> str:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.repo,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=SECONDS,
+            )
+        except FileNotFoundError:
+            message = f"the demo needs `{command[0]}`, which is not on the PATH"
+            raise Unavailable(message, command=command[0]) from None
+        except subprocess.TimeoutExpired:
+            message = f"`{command[0]}` did not end within {SECONDS} s"
+            raise Unavailable(message, command=command[0]) from None
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+            message = f"`{' '.join(command[-3:])}` failed in the scratch repository: {said[-1]}"
+            raise Unavailable(message, command=command[0])
+        return done.stdout.strip()
+
+    def remove(self) -> None:
+        """Take it all away."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def python() -> list[str]:
+    """This interpreter; -P: a `random.py` in the folder it runs in is not imported."""
+    return [sys.executable, "-P"]
+
+
+def environment() -> dict[str, str]:
+    """The environment of everything that the demo starts: no DIBS_* and no GIT_* of the caller's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DIBS_", "GIT_"))}
+    kept.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0", LC_ALL="C")
+    if kept.get("PYTHONPATH"):  # the children run elsewhere
+        parts = kept["PYTHONPATH"].split(os.pathsep)
+        kept["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
+    return kept

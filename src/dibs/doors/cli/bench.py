@@ -1,0 +1,68 @@
+"""`dibs bench`: the speed that is promised, measured here. The measuring is in `dibs.bench`; this only reads the words."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli import parse
+from dibs.errors import NO, YES, Invalid
+from dibs.operations.declare import Field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.bench.run import Options
+
+FIELDS = (
+    Field("quick", "flag", "a short run that shows that it works; its figures say little", default=False),
+    Field("only", "text", "only these groups: cold, claims, scale, contention", default="", metavar="NAME[,NAME]"),
+    Field("no_peers", "flag", "measure dibs alone, install nothing", default=False),
+    Field("seconds", "integer", "how long each scene of contention lasts (default 5, quick 1)", metavar="N"),
+    Field("dir", "text", "where the scratch folder is made: on the disk to measure (default: here)", metavar="DIR"),
+    Field("env", "text", "the peers' environment (default: ~/.cache/dibs/bench-venv)", metavar="DIR"),
+    Field("out", "text", "where bench.json and bench.svg go (default: ./dibs-bench)", metavar="DIR"),
+)
+HELP = "Measure the promised speeds, beside peers installed from PyPI; exit code 1 if one is missed."
+
+
+def run(arguments: list[str]) -> int:
+    """Measure and report."""
+    words = parse.parse("bench", FIELDS, arguments)
+    if words.help:
+        from dibs.doors.cli import help
+
+        return help.of_command("bench", HELP, FIELDS)
+    options = _options(words)
+    from dibs.bench import run as bench, table
+
+    report = bench.run(options)
+    if words.json:
+        sys.stdout.write(jsontext.encode(report.as_json()) + "\n")
+    else:
+        table.show(report.machine, report.rows)
+        sys.stdout.write(f"written: {', '.join(report.files)}\n")
+    return NO if report.missed else YES
+
+
+def _options(words: parse.Words) -> Options:
+    from dibs.bench.environment import default_folder
+    from dibs.bench.run import GROUPS, Options
+
+    quick = bool(words.fields.get("quick"))
+    groups = tuple(name.strip() for name in words.fields.get("only", "").split(",") if name.strip()) or GROUPS
+    for name in groups:
+        if name not in GROUPS:
+            raise Invalid(f"only: one or more of {', '.join(GROUPS)}, not {name!r}", field="only")
+    given = words.fields.get("seconds", "1" if quick else "5")
+    if not given.isdecimal() or not 1 <= int(given) <= 600:
+        raise Invalid(f"seconds: from 1 to 600, not {given!r}", field="seconds")
+    return Options(
+        folder=words.fields.get("dir") or os.getcwd(),
+        out=os.path.abspath(words.fields.get("out") or "dibs-bench"),
+        env=words.fields.get("env") or default_folder(),
+        groups=groups,
+        peers=not words.fields.get("no_peers"),
+        quick=quick,
+        seconds=float(given),
+    )

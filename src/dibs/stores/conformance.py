@@ -1,0 +1,360 @@
+"""What every engine must do: one suite, run against all of them.
+
+An engine's test calls each of `CASES` with a function that opens a new, empty store. The cases use the seam alone and say
+nothing of what it is for; the memory engine is the reference. A case fails by an AssertionError.
+"""
+
+from __future__ import annotations
+
+import _thread
+
+from dibs.facts import clock
+from dibs.stores.seam import COMMIT, GENESIS, digest_of, link_of, prefix_range, read_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.stores.seam import Store, Transaction
+
+    Make = Callable[[], Store]
+
+
+def _put(tx: Transaction, *keys: str) -> None:
+    for key in keys:
+        tx.put(key, {"key": key})
+
+
+def a_put_is_read_back_and_shares_no_memory(make: Make) -> None:
+    store = make()
+    value: dict[str, Any] = {"list": [1, 2.5, None, True, "é\n\"'"], "nested": {"a": []}}
+    store.run(lambda tx: tx.put("k", value))
+    read = store.look(lambda tx: tx.fetch(["k"]).values["k"])
+    assert read == value
+    read["list"].append("changed")
+    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == value
+
+
+def a_key_that_is_not_there_reads_as_none(make: Make) -> None:
+    store = make()
+    got = store.look(lambda tx: tx.fetch(["nothing", "k"]))
+    assert got.values == {"nothing": None, "k": None}
+    assert not got.rows
+    assert not got.truncated
+
+
+def a_transaction_reads_its_own_writes(make: Make) -> None:
+    def fn(tx: Transaction) -> None:
+        tx.put("a/1", 1, "i\t1", "j\t1")
+        tx.put("a/2", 2, "i\t2")
+        tx.delete("a/1")
+        tx.put("a/3", 3, "i\t3")
+        assert tx.fetch(["a/1", "a/2"]).values == {"a/1": None, "a/2": 2}
+        assert tx.fetch((), [prefix_range("a/")]).rows == [("a/2", 2), ("a/3", 3)]
+        assert [row[2] for row in tx.scan(1, "i\t", 10).rows] == [2, 3]
+        assert tx.scan(2, "j\t", 10).rows == []
+
+    make().run(fn)
+
+
+def a_raised_error_takes_everything_back(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: tx.put("old", 1, "i\told"))
+    before = store.head()
+
+    def fn(tx: Transaction) -> None:
+        tx.put("old", 2, "i\tchanged")
+        tx.put("new", 1)
+        tx.delete("old")
+        tx.append("kind", "agent", "subject", {})
+        raise RuntimeError
+
+    for _ in range(2):
+        try:
+            store.run(fn)
+        except RuntimeError:
+            pass
+        else:
+            message = "the error did not come through"
+            raise AssertionError(message)
+    got = store.look(lambda tx: (tx.fetch(["old", "new"]).values, tx.scan(1, "i\t", 9).rows))
+    assert got == ({"old": 1, "new": None}, [("i\told", "old", 1)])
+    after = store.head()
+    assert (after.seq, after.commit, after.link) == (before.seq, before.commit, before.link)
+    assert store.events() == []
+
+
+def ranges_come_in_the_order_of_their_keys(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: _put(tx, "b/2", "a/1", "b/10", "b", "c/1", "b-x", "b/\u00e9", "b/\U0001f600", "b/\uffff"))
+    got = store.look(lambda tx: tx.fetch(["b"], [("a/", "a0"), ("b/", "b0"), ("c/", "c0")]))
+    keys = [key for key, _ in got.rows]
+    assert keys == ["a/1", "b/10", "b/2", "b/\u00e9", "b/\uffff", "b/\U0001f600", "c/1"]
+    assert got.values["b"] == {"key": "b"}
+
+
+def a_range_includes_its_start_and_not_its_end(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: _put(tx, "a", "b", "c"))
+    assert [key for key, _ in store.look(lambda tx: tx.fetch((), [("a", "c")])).rows] == ["a", "b"]
+
+
+def a_fetch_that_was_cut_short_says_so(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: _put(tx, *[f"r/{number:03d}" for number in range(20)]))
+    for limit, rows, truncated in ((19, 19, True), (20, 20, False), (21, 20, False), (1, 1, True)):
+        got = store.look(lambda tx, limit=limit: tx.fetch(["r/000", "no"], [("r/", "r0")], limit))  # type: ignore[misc]
+        assert (len(got.rows), got.truncated) == (rows, truncated), limit
+        assert got.values["r/000"] is not None
+    paged, last = [], "r/"
+    while True:
+        got = store.look(lambda tx, last=last: tx.fetch((), [(last, "r0")], 7))  # type: ignore[misc]
+        paged += [key for key, _ in got.rows]
+        if not got.truncated:
+            break
+        last = got.rows[-1][0] + "\x01"
+    assert paged == [f"r/{number:03d}" for number in range(20)]
+
+
+def a_scan_follows_its_index(make: Make) -> None:
+    store = make()
+
+    def fill_in(tx: Transaction) -> None:
+        tx.put("z", "z", "who\ta\t1", "due\t3")
+        tx.put("y", "y", "who\ta\t2", "due\t1")
+        tx.put("x", "x", "who\tb\t1", "due\t2")
+        tx.put("w", "w", None, None)
+
+    store.run(fill_in)
+    look = store.look
+    assert [row[2] for row in look(lambda tx: tx.scan(1, "who\ta\t", 9)).rows] == ["z", "y"]
+    assert [row[2] for row in look(lambda tx: tx.scan(2, "due\t", 9)).rows] == ["y", "x", "z"]
+    assert [row[2] for row in look(lambda tx: tx.scan(2, "due\t", 9, before="due\t3")).rows] == ["y", "x"]
+    assert [row[2] for row in look(lambda tx: tx.scan(2, "due\t", 9, after="due\t1")).rows] == ["x", "z"]
+    cut = look(lambda tx: tx.scan(2, "due\t", 2))
+    assert ([row[2] for row in cut.rows], cut.truncated) == (["y", "x"], True)
+    assert not look(lambda tx: tx.scan(2, "due\t", 3)).truncated
+
+
+def an_entry_moves_with_its_key(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: tx.put("k", 1, "i\ta", "j\ta"))
+    store.run(lambda tx: tx.put("k", 2, "i\tb"))
+    assert store.look(lambda tx: (tx.scan(1, "i\t", 9).rows, tx.scan(2, "j\t", 9).rows)) == ([("i\tb", "k", 2)], [])
+    store.run(lambda tx: tx.delete("k"))
+    assert store.look(lambda tx: tx.scan(1, "i\t", 9).rows) == []
+
+
+def a_look_may_not_write(make: Make) -> None:
+    store = make()
+    for write in (
+        lambda tx: tx.put("k", 1),
+        lambda tx: tx.delete("k"),
+        lambda tx: tx.append("kind", "a", "s", {}),
+    ):
+        try:
+            store.look(write)
+        except TypeError:
+            continue
+        message = "a look wrote"
+        raise AssertionError(message)
+    assert store.head().commit == 0
+
+
+def the_commit_is_filled_in_where_it_was_written(make: Make) -> None:
+    store = make()
+
+    def fn(tx: Transaction) -> Any:
+        tx.put("k", {"token": COMMIT, "list": [COMMIT], "text": "no \x1a here"})
+        tx.append("kind", "agent", "subject", {"token": COMMIT})
+        return {"token": COMMIT, "deep": [{"token": COMMIT}]}
+
+    first, second = store.run(fn), store.run(fn)
+    number = first["token"]
+    assert isinstance(number, int)
+    assert first == {"token": number, "deep": [{"token": number}]}
+    assert second["token"] > number
+    kept = store.look(lambda tx: tx.fetch(["k"]).values["k"])
+    assert kept == {"token": second["token"], "list": [second["token"]], "text": "no \x1a here"}
+    events = store.events()
+    assert [read_event(event)["data"]["token"] for event in events] == [number, second["token"]]
+    assert all('"\\u001a"' in event.body for event in events)
+
+
+def commits_rise_by_one_when_something_was_written(make: Make) -> None:
+    store = make()
+    assert store.head().commit == 0
+    store.run(lambda tx: tx.fetch(["k"]))
+    assert store.head().commit == 0
+    store.run(lambda tx: tx.put("k", 1))
+    assert store.head().commit == 1
+    store.run(lambda tx: tx.append("kind", "a", "s", {}))
+    assert store.head().commit == 2
+
+
+def the_log_is_numbered_and_chained(make: Make) -> None:
+    store = make()
+    for number in range(3):
+        store.run(lambda tx, n=number: [tx.append("kind", "a", f"{n}.{i}", {"n": n}) for i in range(n + 1)])  # type: ignore[misc]
+    events = store.events()
+    assert [event.seq for event in events] == [1, 2, 3, 4, 5, 6]
+    assert [read_event(event)["subject"] for event in events] == ["0.0", "1.0", "1.1", "2.0", "2.1", "2.2"]
+    assert [event.commit for event in events] == [1, 2, 2, 3, 3, 3]
+    link = GENESIS
+    for event in events:
+        link = link_of(link, event.seq, event.commit, event.now, event.wall, digest_of(event.body))
+        assert event.link == link
+    head = store.head()
+    assert (head.seq, head.link, head.commit) == (6, link, 3)
+    assert [event.seq for event in store.events(after=2, limit=3)] == [3, 4, 5]
+
+
+def a_body_has_the_same_text_on_every_engine(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: tx.append("kind", "ä/b", "s", {"z": [1, None, "é"], "a": 1.5}))
+    expected = '{"kind":"kind","agent":"\\u00e4/b","subject":"s","data":{"z":[1,null,"\\u00e9"],"a":1.5}}'
+    assert store.events()[0].body == expected
+
+
+def now_never_falls_and_ids_differ(make: Make) -> None:
+    store = make()
+    seen, ids = [], set()
+
+    def fn(tx: Transaction) -> None:
+        seen.append(tx.now)
+        ids.update((tx.id(), tx.id()))
+        tx.put("k", 1)
+
+    for _ in range(20):
+        store.run(fn)
+    assert seen == sorted(seen)
+    assert len(ids) == 40
+
+
+def what_is_run_again_gets_the_same_ids(make: Make) -> None:
+    store = make()
+    ids: list[list[str]] = []
+
+    def fn(tx: Transaction) -> None:
+        ids.append([tx.id(), tx.id()])
+        tx.put("k", 1)
+        if len(ids) == 1:
+            clock_was = clock.since_boot
+            clock.since_boot = lambda: clock_was() + 5_000
+            restore.append(clock_was)
+
+    restore: list[Any] = []
+    try:
+        store.run(fn)
+    finally:
+        clock.since_boot = restore[0]
+    assert len(ids) >= 2, "a commit whose clock is five seconds old is run again"
+    assert ids[0] == ids[1]
+
+
+def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> None:
+    store = make()
+    for number in range(4):
+        store.run(lambda tx, n=number: tx.append("kind", "a", str(n), {}))  # type: ignore[misc]
+    before = store.head()
+
+    def seal(tx: Transaction) -> None:
+        tail = tx.tail()
+        assert (tail.seq, tail.link, tail.commit) == (before.seq, before.link, before.commit)
+        tx.seal('{"body":1}')
+        tx.append("sealed", "a", "", {})
+
+    store.run(seal)
+    store.run(lambda tx: tx.append("kind", "a", "after", {}))
+    assert [(s.seq, s.link, s.body) for s in store.seals()] == [(4, before.link, '{"body":1}')]
+    try:
+        store.run(lambda tx: tx.prune(3))
+    except Exception:  # noqa: BLE001, S110 - whichever error the engine finds fit
+        pass
+    else:
+        message = "pruned where no seal stands"
+        raise AssertionError(message)
+    store.run(lambda tx: (tx.prune(4), tx.append("pruned", "a", "", {})))
+    assert [event.seq for event in store.events()] == [5, 6, 7]
+    assert [event.seq for event in store.events(after=5)] == [6, 7]
+    assert store.head().seq == 7
+
+
+def a_wake_reaches_who_waits_and_nobody_else(make: Make) -> None:
+    store = make()
+    store.watch("one")
+    store.watch("two")
+    try:
+        assert store.wait("one", 0.01) is False
+        store.run(lambda tx: (tx.put("k", 1), tx.wake("one")))
+        assert store.wait("one", 1.0) is True
+        assert store.wait("two", 0.01) is False
+    finally:
+        store.unwatch("one")
+        store.unwatch("two")
+
+
+def a_wake_of_a_transaction_that_failed_reaches_nobody(make: Make) -> None:
+    store = make()
+    store.watch("one")
+
+    def fn(tx: Transaction) -> None:
+        tx.put("k", 1)
+        tx.wake("one")
+        raise RuntimeError
+
+    try:
+        store.run(fn)
+    except RuntimeError:
+        pass
+    try:
+        assert store.wait("one", 0.05) is False
+    finally:
+        store.unwatch("one")
+
+
+def threads_take_turns(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: tx.put("count", 0))
+    done = _thread.allocate_lock()
+    finished: list[int] = []
+
+    def add(tx: Transaction) -> None:
+        tx.put("count", tx.fetch(["count"]).values["count"] + 1)
+
+    def work() -> None:
+        for _ in range(25):
+            store.run(add)
+        with done:
+            finished.append(1)
+
+    for _ in range(4):
+        _thread.start_new_thread(work, ())
+    while len(finished) < 4:
+        clock.sleep(0.01)
+    assert store.look(lambda tx: tx.fetch(["count"]).values["count"]) == 100
+
+
+CASES: tuple[Callable[[Make], None], ...] = (
+    a_put_is_read_back_and_shares_no_memory,
+    a_key_that_is_not_there_reads_as_none,
+    a_transaction_reads_its_own_writes,
+    a_raised_error_takes_everything_back,
+    ranges_come_in_the_order_of_their_keys,
+    a_range_includes_its_start_and_not_its_end,
+    a_fetch_that_was_cut_short_says_so,
+    a_scan_follows_its_index,
+    an_entry_moves_with_its_key,
+    a_look_may_not_write,
+    the_commit_is_filled_in_where_it_was_written,
+    commits_rise_by_one_when_something_was_written,
+    the_log_is_numbered_and_chained,
+    a_body_has_the_same_text_on_every_engine,
+    now_never_falls_and_ids_differ,
+    what_is_run_again_gets_the_same_ids,
+    a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest,
+    a_wake_reaches_who_waits_and_nobody_else,
+    a_wake_of_a_transaction_that_failed_reaches_nobody,
+    threads_take_turns,
+)

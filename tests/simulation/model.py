@@ -1,0 +1,106 @@
+"""A tiny independent model of who may hold what, over a handful of concrete files. It shares no code with dibs.
+
+A resource is expanded to the concrete files it matches by trying all of them; a holder is (agent, mode, deadline, token).
+"""
+
+from __future__ import annotations
+
+import re
+
+FILES = (
+    "src/a.py", "src/b.py", "src/c.txt", "src/sub/a.py", "src/sub/d.py", "src/sub/deep/a.py", "lib/a.py", "lib/x.txt",
+    "README.md", "db:migrations", "deploy:prod",
+)  # fmt: skip
+
+# What the agents of the simulation ask for; kind, canonical text.
+RESOURCES = (
+    ("file", "src/a.py"), ("file", "src/b.py"), ("file", "src/sub/a.py"), ("file", "lib/a.py"), ("file", "README.md"),
+    ("tree", "src"), ("tree", "src/sub"), ("tree", "lib"), ("glob", "src/*.py"), ("glob", "src/**/a.py"),
+    ("glob", "**/*.txt"), ("glob", "lib/?.py"), ("glob", "src/sub/**/[ad].py"), ("name", "db:migrations"),
+    ("name", "deploy:prod"),
+)  # fmt: skip
+
+
+def files_of(resource: tuple[str, str]) -> frozenset[str]:
+    """The concrete files that a resource matches."""
+    kind, text = resource
+    if kind in {"file", "name"}:
+        return frozenset({text})
+    if kind == "tree":
+        return frozenset(f for f in FILES if f.startswith(text + "/"))
+    pattern = re.escape(text).replace(r"\*\*/", "(?:[^/]+/)*").replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
+    pattern = re.sub(r"\\\[(.*?)\\\]", r"[\1]", pattern)
+    return frozenset(f for f in FILES if ":" not in f and re.fullmatch(pattern, f))
+
+
+def spelt(text: str) -> tuple[str, str]:
+    """The resource that a text in an answer stands for."""
+    return next(resource for resource in RESOURCES if resource[1] == text)
+
+
+def unrelated(one: str, other: str) -> bool:
+    """Is neither the other's ancestor, nor the same?"""
+    return one != other and not one.startswith(other + "/") and not other.startswith(one + "/")
+
+
+class Hold:
+    """One claim as its holder was told of it."""
+
+    def __init__(self, agent: str, texts: list[str], mode: str, until: int, token: int, *, tied: bool) -> None:
+        self.agent, self.texts, self.mode, self.until, self.token = agent, set(texts), mode, until, token
+        self.tied = tied  # ends with the agent's process
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The concrete files that it covers."""
+        return frozenset().union(*[files_of(spelt(text)) for text in self.texts])
+
+
+class Model:
+    """Every claim that was answered, by its id."""
+
+    def __init__(self) -> None:
+        self.holds: dict[str, Hold] = {}
+        self.seen: set[tuple[str, int]] = set()
+        self.highest: dict[str, dict[str, int]] = {}  # file → agent → highest token of a write claim so far
+
+    def granted(self, identifier: str, hold: Hold, now: int) -> None:
+        """A grant was answered: nobody else may hold a live claim in its way."""
+        for other in self.holds.values():
+            if other.until <= now or not unrelated(hold.agent, other.agent):
+                continue
+            clash = hold.files & other.files
+            writes = "write" in {hold.mode, other.mode} and "watch" not in {hold.mode, other.mode}
+            assert not (clash and writes), f"two holders of {sorted(clash)}: {vars(hold)} and {vars(other)}"
+        known = self.holds.get(identifier)
+        hold.tied = hold.tied or (known is not None and known.tied)
+        if (identifier, hold.token) not in self.seen and hold.mode == "write":
+            self.seen.add((identifier, hold.token))
+            for file in hold.files:
+                tokens = self.highest.setdefault(file, {})
+                for agent, token in tokens.items():  # relatives may hold it together, and learn of it in any order
+                    fell = unrelated(agent, hold.agent) and token >= hold.token
+                    assert not fell, f"{hold.agent} got {file} under {hold.token}, and {agent} had {token} before"
+                tokens[hold.agent] = max(hold.token, tokens.get(hold.agent, 0))
+        self.holds[identifier] = hold
+
+    def drop(self, identifiers: list[str]) -> None:
+        """These claims are over."""
+        for identifier in identifiers:
+            self.holds.pop(identifier, None)
+
+    def died(self, agent: str) -> None:
+        """The agent's process is gone, and what was tied to it."""
+        self.drop([i for i, h in self.holds.items() if h.agent == agent and h.tied])
+
+    def drop_agent(self, agent: str, *, family: bool) -> None:
+        """All claims of an agent are over, and with `family` its descendants'."""
+        self.drop(
+            [i for i, h in self.holds.items() if h.agent == agent or (family and h.agent.startswith(agent + "/"))]
+        )
+
+    def give_back(self, identifier: str, texts: set[str]) -> None:
+        """Some resources of a claim were given back; without any it is over."""
+        self.holds[identifier].texts -= texts
+        if not self.holds[identifier].texts:
+            del self.holds[identifier]

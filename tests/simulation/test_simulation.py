@@ -1,0 +1,27 @@
+"""The simulation, in the ordinary test run and, with DIBS_TORTURE=1, at its full size. DIBS_SEED replays one run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.simulation.world import World
+
+TORTURE = bool(os.environ.get("DIBS_TORTURE"))
+OPERATIONS = 10_000  # in one run
+RUNS = 100 if TORTURE else 20
+SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else list(range(1, RUNS + 1))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_fleet_with_crashes_pauses_and_aborts_never_has_two_holders_and_leaves_nothing(seed: int) -> None:
+    world = World(seed)
+    step = 0
+    try:
+        for step in range(OPERATIONS):
+            world.step()
+        world.check()
+    except BaseException as error:
+        error.add_note(f"replay with: DIBS_SEED={seed} pytest {__file__} (step {step}, at {world.now})")
+        raise

@@ -1,0 +1,58 @@
+"""The conformance suite on every engine: memory, memory with aborted and re-run transactions, SQLite."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dibs.stores import conformance, sqlite
+from dibs.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dibs.stores.seam import Store
+
+ENGINES = ("memory", "memory, aborting", "sqlite")
+
+
+@pytest.fixture
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    """Open new, empty stores of one engine; closed at the end."""
+    opened: list[Store] = []
+    numbers = itertools.count()
+
+    def fresh() -> Store:
+        store: Store
+        if request.param == "sqlite":
+            folder = tmp_path / str(next(numbers))
+            folder.mkdir()
+            sqlite.create(str(folder / "dibs.db"))
+            store = sqlite.SqliteStore(str(folder / "dibs.db"))
+        elif request.param == "memory, aborting":
+            chance = random.Random(7)  # noqa: S311 - a test's dice
+            store = MemoryStore(abort=lambda: chance.random() < 0.4)
+        else:
+            store = MemoryStore()
+        opened.append(store)
+        return store
+
+    yield fresh
+    for store in opened:
+        store.close()
+
+
+@pytest.mark.parametrize("make", ENGINES, indirect=True)
+@pytest.mark.parametrize("case", conformance.CASES, ids=lambda case: case.__name__)
+def test_every_engine_conforms(case: Callable[[Callable[[], Store]], None], make: Callable[[], Store]) -> None:
+    case(make)
+
+
+def test_the_suite_lists_every_case_it_has() -> None:
+    written = {name for name, value in vars(conformance).items() if callable(value) and name[:1].islower()}
+    written -= {"digest_of", "link_of", "prefix_range", "read_event", "_put"}
+    assert written == {case.__name__ for case in conformance.CASES}
