@@ -160,7 +160,7 @@ class Disk:
         original = getattr(os, name)
 
         def wrapped(*given: Any, **named: Any) -> Any:
-            writing = name != "open" or (len(given) > 1 and given[1] & os.O_CREAT)
+            writing = name != "open" or (given[1] & os.O_CREAT and not os.path.exists(given[0]))  # noqa: PTH110
             if writing and self._failing():
                 self._die()
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), given[0])

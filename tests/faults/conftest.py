@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,16 +20,22 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, nursery: Nursery) -> Iterator[Callable[[], World]]:
+def make_world(nursery: Nursery) -> Iterator[Callable[[Path], World]]:
     made: list[World] = []
 
-    def another() -> World:
-        made.append(World(tmp_path / f"w{len(made)}", nursery))
+    def another(folder: Path) -> World:
+        made.append(World(folder, nursery))
         return made[-1]
 
     yield another
     for world in made:
         world.close()
+
+
+@pytest.fixture
+def worlds(tmp_path: Path, make_world: Callable[[Path], World]) -> Callable[[], World]:
+    numbers = itertools.count()
+    return lambda: make_world(tmp_path / f"w{next(numbers)}")
 
 
 @pytest.fixture

@@ -175,6 +175,7 @@ class World:
 
     def __init__(self, folder: Path, nursery: Nursery) -> None:
         self.folder = folder
+        self.dibs = DIBS
         self.local = folder / ".dibs" / "local"
         self.database = self.local / "dibs.db"
         self._nursery = nursery

@@ -546,12 +546,46 @@ def test_after_a_gap_the_next_seal_says_again_what_is_live() -> None:
     assert codes(log.verify()) == ["gap", "not_live"]
 
 
+def test_after_a_gap_nobody_counts_as_killed() -> None:
+    log = Log([OTHER], [("agent.killed", "bob", "ann", {"why": "mad"})], [OTHER], [granted("c1", "ann")])
+    del log.events[2]
+    assert codes(log.verify()) == ["gap"]
+
+
+def test_after_a_body_that_cannot_be_read_the_next_seal_says_again_what_is_live() -> None:
+    log = Log([granted("c1", "ann", A)])
+    log.write("?", 2)
+    log.commit(sealed(log.seal(token=2)))
+    log.commit(granted("c2", "bob", A))
+    assert codes(log.verify()) == ["malformed"]
+
+
+def test_a_pruned_log_behind_a_seal_that_cannot_be_read_is_a_finding_and_no_error() -> None:
+    log = cut_at_seal()
+    log.seals[0].body = "?"
+    assert codes(log.verify()) == ["seal"]
+
+
+def test_a_seal_whose_token_is_below_one_that_was_granted_is_found() -> None:
+    log = Log([OTHER], [granted("c1", "ann")], [released("c1", "ann")])
+    assert codes(log.commit(sealed(log.seal(token=1))).verify()) == ["seal"]
+
+
+def test_a_claim_of_a_seal_granted_again_is_found() -> None:
+    assert codes(cut_at_seal().commit(granted("c1", "ann", B)).verify()) == ["granted_twice"]
+
+
 # --- transitions
 
 
 def test_a_claim_granted_twice_is_found() -> None:
     assert found([granted("c1", "ann")], [granted("c1", "ann")]) == ["granted_twice"]
     assert found([granted("c1", "ann")], [released("c1", "ann")], [granted("c1", "ann")]) == ["granted_twice"]
+
+
+def test_a_claim_granted_twice_counts_as_it_was_granted_last() -> None:
+    findings = found([granted("c1", "ann", A)], [granted("c1", "ann", B)], [granted("c2", "bob", A)])
+    assert findings == ["granted_twice"]
 
 
 def test_a_claim_granted_again_is_found_however_many_were_granted_between(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1031,6 +1065,24 @@ def test_a_log_that_goes_on_behind_its_head_record_is_found() -> None:
     first = store.events()[2]
     store._head = Head(9, first.seq, first.link, first.now)
     assert codes(verify_store(store)) == ["head"]
+
+
+def test_a_seal_at_the_end_of_a_quiet_store_that_no_event_speaks_of_is_found() -> None:
+    store = filled(1)
+    claim = entry("c0", "agent0", 1, ["file", "f0"])
+    store._seals.append(Seal(1, store.head().link, jsontext.encode({"claims": [claim], "token": 1})))
+    assert codes(verify_store(store)) == ["seal"]
+
+
+def test_a_store_that_gives_the_same_page_again_and_again_is_not_read_for_ever() -> None:
+    class Stuck(MemoryStore):
+        def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+            return super().events(0, limit)
+
+    store = Stuck()
+    said(store, OTHER)
+    said(store, OTHER)
+    assert set(codes(verify_store(store))) == {"order"}
 
 
 def test_a_store_with_an_edited_event_is_found() -> None:

@@ -64,7 +64,7 @@ class World:
             now=lambda: self.now,
             wall=lambda: self.now + self.wall_offset,
             new_id=self.new_id,
-            abort=lambda: self.dice.random() < self.aborts,
+            abort=lambda: self.aborts > 0 and self.dice.random() < self.aborts,
             between=self.between,
         )
 

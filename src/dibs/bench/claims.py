@@ -1,21 +1,22 @@
 """Claims in one long-lived process, against what SQLite itself can do.
 
 The bare side is the least that anybody could write: an apsw connection kept open, WAL, synchronous=FULL, and one
-transaction of two inserts: the very row and the very event that a claim leaves, in the same two tables. The operation is
-what every door calls; the Python API adds reading the path (canonical, links resolved) and naming the caller.
+transaction of two inserts: the very row and the very event that a claim leaves, in the same two tables. The operation
+is what every door calls; the Python API adds reading the path (canonical, links resolved) and naming the caller.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 import dibs
 from dibs.bench.environment import Peer
-from dibs.bench.figures import AT_LEAST, Row, Target, alternate, median, not_measured, spread, timed
+from dibs.bench.figures import AT_LEAST, Beside, Row, Target, alternate, median, not_measured, spread, timed
 from dibs.doors.session import Session
 from dibs.operations.call import Call
 from dibs.stores import sqlite_file
@@ -52,9 +53,8 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
             if name in environment.versions:
                 sides[title] = stack.enter_context(Peer(environment, name, bench.sub(f"peer-{name}"))).burst
             else:
-                missing.append(not_measured(GROUP, title, environment.note(name)))
+                missing.append(not_measured(GROUP, title, environment.absent))
         taken = alternate(sides, rounds, BURST)
-    bare = median(taken[BARE])
     notes = dict(PEERS.values())
     rows = []
     for name in (BARE, OPERATION, API, *[name for name in taken if name not in {BARE, OPERATION, API}]):
@@ -65,11 +65,10 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
                 name,
                 median(times),
                 "µs",
-                ratio=None if name == BARE else bare / median(times),  # of rates: 0.5 is half as many a second
-                against="" if name == BARE else "rate of bare",
+                beside=None if name == BARE else Beside(times, taken[BARE], "bare's rate", rates=True),
                 target=TARGET if name == OPERATION else None,
                 note=notes.get(name, ""),
-                **spread(times),
+                more=spread(times),
             )
         )
     return rows + missing
@@ -87,7 +86,7 @@ def operation(session: Session, agent: str = "bench") -> Burst:
             number += 1
             fields = {"resources": [["file", f"src/pkg{number % 50}/file{number}.py"]]}
             call = Call(session.config.policy, agent=agent)
-            taken.append(timed(lambda call=call, fields=fields: session.run(claim, call, fields)))
+            taken.append(timed(partial(session.run, claim, call, fields)))
         return taken
 
     return burst
@@ -102,7 +101,7 @@ def _api(workspace: dibs.Workspace) -> Burst:
         for _ in range(times):
             number += 1
             path = os.path.join(workspace.root, f"src/pkg{number % 50}/file{number}.py")
-            taken.append(timed(lambda path=path: workspace.claim(path)))
+            taken.append(timed(partial(workspace.claim, path)))
         return taken
 
     return burst

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
-from dibs.bench.figures import AT_MOST, Row, Target, alternate, median, not_measured, spread, timed
+from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, median, not_measured, spread, timed
 from dibs.bench.place import script
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ TARGET = Target(AT_MOST, 3.0)
 BURST = 2  # starts in a row; a machine's mood changes within a second
 FLOOR, CLAIM, MV, HUB = "interpreter -I -S (the floor)", "dibs claim --json", "bash mv script", "CoordinationHub CLI"
 
-# What the seed's script does, in our own words: a task's file is moved from the free ones to the taken ones, and the mover
-# writes its name and the time into it. `mv` within one folder tree is atomic; nothing is synced, nothing expires.
+# What a team without dibs writes, in our own words: a task's file is moved from the free ones to the taken ones, and
+# the mover writes its name and the time into it. `mv` within one filesystem is atomic; nothing is synced or expires.
 MV_SCRIPT = """\
 #!/bin/bash
 task=$1 agent=$2
@@ -59,25 +60,22 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
         if "coordinationhub" in environment.versions:
             sides[HUB] = _hub(bench, environment)
     taken = alternate(sides, rounds, BURST)
-    floor = median(taken[FLOOR])
     rows = []
     for name, times in taken.items():
-        ratio = None if name == FLOOR else median(times) / floor
         rows.append(
             Row(
                 GROUP,
                 name,
                 median(times) / 1000,
                 "ms",
-                ratio=ratio,
-                against="" if name == FLOOR else "the floor",
+                beside=None if name == FLOOR else Beside(times, taken[FLOOR], "the floor"),
                 target=TARGET if name == CLAIM else None,
                 note="no fsync" if name in {MV, HUB} else "",
-                **spread(times, 1000),
+                more=spread(times, 1000),
             )
         )
     if environment is not None and HUB not in sides:
-        rows.append(not_measured(GROUP, HUB, environment.note("coordinationhub")))
+        rows.append(not_measured(GROUP, HUB, environment.absent))
     return rows
 
 
@@ -94,7 +92,7 @@ def _starts(command: Callable[[int], list[str]], folder: str) -> Burst:
             for _ in range(times):
                 number += 1
                 words = command(number)
-                taken.append(timed(lambda words=words: _start(words)))
+                taken.append(timed(partial(_start, words)))
         finally:
             os.chdir(before)
         return taken

@@ -2,8 +2,8 @@
 
 Each is an interpreter of its own, opened and waiting before the clock starts. Three scenes: all want one path and queue
 for it; each claims a file of its own, so that only the store is contended for; and the same number of processes on bare
-SQLite transactions with nothing but its busy timeout, to show what dibs' gate is for. In the first, the holder stands in
-a file, and a second one there, or a token that is not above the last, would be an error.
+SQLite transactions with nothing but its busy timeout, to show what dibs' gate is for. In the first, the holder stands
+in a file, and a second one there, or a token that is not above the last, would be an error.
 """
 
 from __future__ import annotations
@@ -56,12 +56,14 @@ class Outcome:
             title,
             self.rate,
             "/s",
-            processes=float(number),
-            p50_ms=self.p50,
-            p99_ms=self.p99,
-            longest_ms=self.longest,
-            slowest=self.share,
-            errors=float(self.failed),
+            more={
+                "processes": float(number),
+                "p50_ms": self.p50,
+                "p99_ms": self.p99,
+                "longest_ms": self.longest,
+                "slowest": self.share,
+                "errors": float(self.failed),
+            },
         )
 
 

@@ -1,8 +1,8 @@
 """The bench's own environment: the peers, installed from PyPI, and talking to them.
 
-Peers never run inside dibs' interpreter. They are installed into a virtual environment that only the bench uses (in the
-user's cache, or `--env`), and are measured in a process of its interpreter, which does as many acquisitions as it is told
-and answers with its own timings. Where the registry does not answer, their rows say so and the run goes on.
+Peers never run inside dibs' interpreter. They are installed into a virtual environment that only the bench uses (in
+the user's cache, or `--env`), and are measured in a process of its interpreter, which does as many acquisitions as it
+is told and answers with its own timings. Where the registry does not answer, their rows say so and the run goes on.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
     from dibs.bench.place import Bench
 
 PEERS = ("coordinationhub", "filelock", "huey")
 INSTALL = 300  # seconds for pip; a registry that takes longer does not answer
-ASK = "import json, importlib.metadata as m; print(json.dumps({d.metadata['Name'].lower(): d.version for d in m.distributions()}))"
+ASK = (
+    "import json, importlib.metadata as m; "
+    "print(json.dumps({d.metadata['Name'].lower(): d.version for d in m.distributions()}))"
+)
 LOCKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", "locks.py")
 
 
@@ -68,7 +72,8 @@ class Environment:
         found = json.loads(_run([self.python, "-I", "-c", ASK], 60))
         self.versions = {name: found[name] for name in PEERS if name in found}
 
-    def note(self, name: str) -> str:
+    @property
+    def absent(self) -> str:
         """What to say about a peer that is not there."""
         return f"not installed{f': {self.why}' if self.why else ''}"
 
@@ -85,7 +90,7 @@ class Peer:
             cwd=folder,
         )
 
-    def __enter__(self) -> Peer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

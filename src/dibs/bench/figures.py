@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Burst = Callable[[int], list[float]]  # does its thing that many times; the µs that each of them took
 
 AT_MOST, AT_LEAST = "at most", "at least"
+WHOLE = 1000  # from here on, what stands behind the point means nothing
 
 
 class Target:
@@ -39,13 +40,30 @@ class Target:
     def text(self, unit: str) -> str:
         """In words."""
         sign = "≤" if self.kind == AT_MOST else "≥"
-        return f"{sign} {self.limit:g}{'×' if self.of == 'ratio' else f' {unit}' if unit else ''}"
+        return f"{sign} {self.limit:g}{'x' if self.of == 'ratio' else f' {unit}' if unit else ''}"
+
+
+class Beside:
+    """One side's times held against another's: the ratio of the medians, and that of the least times.
+
+    The first is what targets are about. The second shows what is left when the machine's other work is not in the way;
+    where the two are far apart, the run was a noisy one.
+    """
+
+    __slots__ = ("against", "least", "ratio")
+
+    def __init__(self, times: Sequence[float], base: Sequence[float], against: str, *, rates: bool = False) -> None:
+        self.against = against
+        self.ratio = median(times) / median(base)
+        self.least = min(times) / min(base)
+        if rates:  # how many a second, over how many a second
+            self.ratio, self.least = 1 / self.ratio, 1 / self.least
 
 
 class Row:
     """One line of the report: what was measured, beside what, and whether that is good enough."""
 
-    __slots__ = ("against", "group", "more", "name", "note", "ratio", "target", "unit", "value")
+    __slots__ = ("beside", "group", "more", "name", "note", "target", "unit", "value")
 
     def __init__(
         self,
@@ -54,15 +72,19 @@ class Row:
         value: float | None,
         unit: str,
         *,
-        ratio: float | None = None,
-        against: str = "",
+        beside: Beside | None = None,
         target: Target | None = None,
         note: str = "",
-        **more: float,
+        more: dict[str, float] | None = None,
     ) -> None:
         self.group, self.name, self.value, self.unit = group, name, value, unit  # no value: it could not be measured
-        self.ratio, self.against, self.target, self.note = ratio, against, target, note
-        self.more = more  # min, p99 and the like
+        self.beside, self.target, self.note = beside, target, note
+        self.more = more or {}  # min, p99 and the like
+
+    @property
+    def ratio(self) -> float | None:
+        """The ratio of the medians, where it stands beside something."""
+        return self.beside.ratio if self.beside is not None else None
 
     @property
     def figure(self) -> float | None:
@@ -79,7 +101,10 @@ class Row:
     def as_json(self) -> dict[str, Any]:
         """The row as it stands in bench.json."""
         plain: dict[str, Any] = {"group": self.group, "name": self.name, "value": _short(self.value), "unit": self.unit}
-        plain.update(ratio=_short(self.ratio), against=self.against or None, target=None, met=self.met, note=self.note)
+        plain.update(ratio=None, ratio_of_least=None, against=None, target=None, met=self.met, note=self.note)
+        if self.beside is not None:
+            plain.update(ratio=_short(self.beside.ratio), ratio_of_least=_short(self.beside.least))
+            plain["against"] = self.beside.against
         if self.target is not None:
             plain["target"] = {"kind": self.target.kind, "limit": self.target.limit, "of": self.target.of}
         plain.update({name: _short(value) for name, value in self.more.items()})
@@ -151,7 +176,7 @@ def slowest_share(counts: Sequence[int]) -> float:
 
 
 def _short(value: float | None) -> float | None:
-    """Four significant digits: no more were measured."""
+    """Four significant digits: no more were measured. Kept to the last digit before the point."""
     if value is None or not math.isfinite(value):
         return None
-    return float(f"{value:.4g}") if abs(value) < 1000 else float(round(value))
+    return float(f"{value:.4g}") if abs(value) < WHOLE else float(round(value))

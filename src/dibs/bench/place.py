@@ -26,6 +26,7 @@ from dibs.facts import filesystems
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
 # What would change who calls, which workspace is meant, or how the interpreter starts (PYTHONDONTWRITEBYTECODE makes it
 # compile every edited file again at each start, which an installed package never does).
@@ -37,13 +38,14 @@ class Bench:
 
     def __init__(self, folder: str, *, quick: bool) -> None:
         if not os.path.isdir(folder):
-            raise Invalid(f"--dir: {folder} is not a folder", path=folder)
+            message = f"--dir: {folder} is not a folder"
+            raise Invalid(message, path=folder)
         self.parent = os.path.abspath(folder)
         self.quick = quick
         self.folder = ""
         self._environment: dict[str, str] = {}
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Self:
         self._environment = dict(os.environ)
         for name in [*SESSION_VARIABLES, *[name for name in os.environ if name.startswith(FOREIGN)]]:
             os.environ.pop(name, None)
@@ -70,7 +72,7 @@ class Bench:
     def workspace(self, name: str) -> str:
         """A new workspace in a repository of its own."""
         path = self.sub(name)
-        # An empty repository, laid out by hand so that no git is needed; without one, a repository around would be found.
+        # An empty repository, laid out by hand so that no git is needed; without it, one further up would be found.
         for part in ("objects", "refs/heads"):
             os.makedirs(os.path.join(path, ".git", part))
         with open(os.path.join(path, ".git", "HEAD"), "w", encoding="utf-8") as file:
@@ -118,5 +120,6 @@ def script() -> str:
     """The `dibs` that is installed beside this interpreter."""
     path = os.path.join(os.path.dirname(sys.executable), "dibs")
     if not os.path.exists(path):
-        raise Invalid(f"there is no `dibs` beside {sys.executable}; install dibs into that environment", path=path)
+        message = f"there is no `dibs` beside {sys.executable}; install dibs into that environment"
+        raise Invalid(message, path=path)
     return path

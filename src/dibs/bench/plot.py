@@ -1,7 +1,7 @@
 """The plot: an SVG written by hand, so that neither the bench nor whoever reads it needs a plotting library.
 
-Two panels, both on a logarithmic scale. The first shows how much of each target was used: a bar that ends before the line
-at 1 has met it. The second shows times beside the peers', shorter being faster.
+Two panels, both on a logarithmic scale. The first shows how much of each target was used: a bar that ends before the
+line at 1 has met it. The second shows times beside the peers', shorter being faster.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ def svg(machine: dict[str, Any], rows: Sequence[Row]) -> str:
         place = _targets(parts, targets, place)
     if timed:
         place = _times(parts, timed, place + 18)
+    size = f'width="{WIDTH}" height="{place + 8}"'
+    style = f'font-family="sans-serif" font-size="12" fill="{INK}"'
     head = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{place + 8}" '
-        f'viewBox="0 0 {WIDTH} {place + 8}" font-family="sans-serif" font-size="12" fill="{INK}">',
-        f'<rect width="{WIDTH}" height="{place + 8}" fill="#ffffff"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {WIDTH} {place + 8}" {style}>',
+        f'<rect {size} fill="#ffffff"/>',
         _text(12, 22, "dibs bench", size=16, weight="bold"),
         _text(12, 40, f"{about(machine)}; {machine['at']}"),
     ]
@@ -58,7 +59,7 @@ def _targets(parts: list[str], rows: Sequence[Row], place: int) -> int:
     for row, share in zip(rows, used, strict=True):
         assert row.target is not None
         figure = (
-            f"{row.ratio:.2f}×" if row.target.of == "ratio" and row.ratio is not None else amount(row.value, row.unit)
+            f"{row.ratio:.2f}x" if row.target.of == "ratio" and row.ratio is not None else amount(row.value, row.unit)
         )
         label = f"{row.group}: {row.name}"
         _bar(parts, place, scale.at(share), label, f"{figure} ({row.target.text(row.unit)})", GOOD if row.met else BAD)

@@ -87,7 +87,8 @@ def _writable(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise Unavailable(f"--out: {folder} cannot be made: {error.strerror}", path=folder) from None
+        message = f"--out: {folder} cannot be made: {error.strerror}"
+        raise Unavailable(message, path=folder) from None
 
 
 def _write(path: str, text: str) -> None:
@@ -95,4 +96,5 @@ def _write(path: str, text: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}", path=path) from None
+        message = f"{path} cannot be written: {error.strerror}"
+        raise Unavailable(message, path=path) from None

@@ -1,18 +1,18 @@
 """Scale: what a claim costs when the workspace holds 100 live claims, and when it holds 100,000.
 
-The claims come in packages of ten: six files, two directories, two globs. Half of the packages have four globs (two below
-the whole package, such as `pkg12/**/*.g0`, and two below one directory) and no directory, the other half four directories
-and no glob, so that what is claimed for the measurement meets nobody. A larger workspace has more packages, not fuller
-ones: what is asked here is whether the number of claims elsewhere costs anything. What claims nearby cost has its own
-rows, without a target: globs that begin with a wildcard are looked at by every claim, and a glob or directory looks at
-all that is held below it.
+The claims come in packages of ten: six files and, in every other package, four globs (two below the whole package, such
+as `pkg12/**/*.g0`, two below one directory), in the others four directories; so what is claimed for the measurement
+meets nobody. A larger workspace has more packages, not fuller ones: what is asked here is whether the number of claims
+elsewhere costs anything. What claims nearby cost has its own rows, without a target: globs that begin with a wildcard
+are looked at by every claim, and a glob or directory looks at all that is held below it.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench.figures import AT_MOST, Row, Target, alternate, median, spread, timed
+from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, median, spread, timed
 from dibs.doors.session import Session
 from dibs.operations.call import Call, perform
 from dibs.operations.policy import HOUR, ROOT_GLOBS
@@ -67,17 +67,16 @@ def _rows(taken: dict[str, list[float]], large: int) -> list[Row]:
     rows = []
     for kind in PROBES:
         base, times = taken[f"{kind} {SMALL}"], taken[f"{kind} {large}"]
-        rows.append(Row(GROUP, f"{kind} claim, {SMALL} live", median(base), "µs", **spread(base)))
+        rows.append(Row(GROUP, f"{kind} claim, {SMALL} live", median(base), "µs", more=spread(base)))
         rows.append(
             Row(
                 GROUP,
                 f"{kind} claim, {large:,} live",
                 median(times),
                 "µs",
-                ratio=median(times) / median(base),
-                against=f"{SMALL} live",
+                beside=Beside(times, base, f"{SMALL} live"),
                 target=TARGET,
-                **spread(times),
+                more=spread(times),
             )
         )
     for side, name, kind in (
@@ -85,8 +84,8 @@ def _rows(taken: dict[str, list[float]], large: int) -> list[Row]:
         ("nearby", f"glob claim over {NEARBY:,} live claims below it", "glob"),
     ):
         base, times = taken[f"{kind} {SMALL}"], taken[side]
-        ratio = median(times) / median(base)
-        rows.append(Row(GROUP, name, median(times), "µs", ratio=ratio, against=f"{SMALL} live", **spread(times)))
+        beside = Beside(times, base, f"{SMALL} live")
+        rows.append(Row(GROUP, name, median(times), "µs", beside=beside, more=spread(times)))
     return rows
 
 
@@ -112,7 +111,7 @@ def _probe(session: Session, resource: Callable[[int, int], list[str]], packages
             package = number * 7919 % packages  # a prime: jumps about, so that no page is in the cache by luck
             fields: dict[str, Any] = {"resources": [resource(package, number)]}
             call = Call(session.config.policy, agent="probe")
-            taken.append(timed(lambda call=call, fields=fields: session.run(claim, call, fields)))
+            taken.append(timed(partial(session.run, claim, call, fields)))
             session.run(release, Call(session.config.policy, agent="probe"), fields)
         return taken
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dibs.bench.figures import Row
 
 MET, MISSED = "met", "missed"
+DIGITS = 100  # below this, three digits take a point
 
 
 def show(machine: dict[str, Any], rows: Sequence[Row]) -> None:
@@ -20,7 +21,7 @@ def show(machine: dict[str, Any], rows: Sequence[Row]) -> None:
     from rich.console import Console
 
     # Cut nothing off where nobody looks at a screen: a log or a document is as wide as it needs to be.
-    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 140, highlight=False)
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, highlight=False)
     console.print(about(machine))
     contended = [row for row in rows if "processes" in row.more]
     _figures(console, [row for row in rows if row not in contended])
@@ -55,9 +56,10 @@ def _figures(console: Console, rows: Sequence[Row]) -> None:
     from rich.table import Table
 
     table = Table(show_edge=False, pad_edge=False)
-    for title, side in (("", "left"), ("median", "right"), ("least", "right"), ("ratio", "right"), ("against", "left")):
-        table.add_column(title, justify="right" if side == "right" else "left")
-    for title in ("target", "", "note"):
+    table.add_column("")
+    for title in ("median", "least", "ratio", "of least"):
+        table.add_column(title, justify="right")
+    for title in ("against", "target", "", "note"):
         table.add_column(title)
     group = ""
     for row in rows:
@@ -69,8 +71,9 @@ def _figures(console: Console, rows: Sequence[Row]) -> None:
             f"{row.group}: {row.name}",
             amount(row.value, row.unit),
             amount(row.more.get("min"), row.unit),
-            "" if row.ratio is None else f"{row.ratio:.2f}×",
-            row.against,
+            "" if row.beside is None else f"{row.beside.ratio:.2f}x",
+            "" if row.beside is None else f"{row.beside.least:.2f}x",
+            "" if row.beside is None else row.beside.against,
             "" if row.target is None else row.target.text(row.unit),
             _word(row.met),
             row.note,
@@ -99,10 +102,7 @@ def amount(value: float | None, unit: str) -> str:
     """A figure with its unit, three digits of it."""
     if value is None:
         return ""
-    if value and abs(value) < 100:
-        text = f"{value:.3g}"
-    else:
-        text = f"{value:,.0f}"
+    text = f"{value:.3g}" if value and abs(value) < DIGITS else f"{value:,.0f}"
     return f"{text} {unit}".strip()
 
 

@@ -1,8 +1,8 @@
 """One of many processes that contend: `python -m dibs.bench.worker MODE FOLDER NAME SECONDS`.
 
-It opens its way in, says `ready`, waits for a line with the moment to start, does its thing for so many seconds and answers
-with one line of JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims a file of
-its own; `busy` runs bare transactions on SQLite's busy timeout alone, which is what the gate is there to improve on.
+It opens its way in, says `ready`, waits for a line with the moment to start, does its thing for so many seconds and
+answers with one line of JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims
+a file of its own; `busy` runs bare transactions on SQLite's busy timeout alone, which is what the gate improves on.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dibs.demo import referee
 from dibs.demo.agent import WITH, WITHOUT
 from dibs.demo.fleet import Round
 from dibs.demo.scratch import Scratch
-from dibs.errors import Unavailable
+from dibs.errors import DibsError, Unavailable
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -43,6 +43,11 @@ def play(size: Size, screen: Screen, *, keep: bool) -> dict[str, Any]:
         place.prepare()
         without = _round(place, WITHOUT, size, screen)
         guarded = _round(place, WITH, size, screen)
+    except DibsError as error:
+        if not keep:
+            raise
+        message = f"{error.message} Kept: {place.folder}"  # whoever looks for the reason will want it
+        raise type(error)(message, **error.fields, scratch=place.folder) from None
     except BaseException as error:
         keep = False
         if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):

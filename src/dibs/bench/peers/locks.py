@@ -2,7 +2,8 @@
 
 Run by the bench with the interpreter of its own environment: `python -I locks.py NAME FOLDER`. It imports nothing of
 dibs. Each peer is used as its documentation shows, with its own defaults. Those differ in what is safe on the disk:
-huey's SQLite commits with an fsync as dibs does, CoordinationHub's does not (synchronous=NORMAL), filelock writes nothing.
+huey's SQLite commits with an fsync as dibs does, CoordinationHub's does not (synchronous=NORMAL), filelock writes
+nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`dibs bench`: the speed that is promised, measured here. The measuring is in `dibs.bench`; this only reads the words."""
+"""`dibs bench`: the promised speeds, measured. The measuring is in `dibs.bench`; this only reads the words."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ FIELDS = (
     Field("env", "text", "the peers' environment (default: ~/.cache/dibs/bench-venv)", metavar="DIR"),
     Field("out", "text", "where bench.json and bench.svg go (default: ./dibs-bench)", metavar="DIR"),
 )
+LONGEST = 600  # seconds of one scene; ten minutes show all there is to see
 HELP = "Measure the promised speeds, beside peers installed from PyPI; exit code 1 if one is missed."
 
 
@@ -30,11 +31,12 @@ def run(arguments: list[str]) -> int:
     """Measure and report."""
     words = parse.parse("bench", FIELDS, arguments)
     if words.help:
-        from dibs.doors.cli import help
+        from dibs.doors.cli import help as helping
 
-        return help.of_command("bench", HELP, FIELDS)
+        return helping.of_command("bench", HELP, FIELDS)
     options = _options(words)
-    from dibs.bench import run as bench, table
+    from dibs.bench import run as bench
+    from dibs.bench import table
 
     report = bench.run(options)
     if words.json:
@@ -53,10 +55,12 @@ def _options(words: parse.Words) -> Options:
     groups = tuple(name.strip() for name in words.fields.get("only", "").split(",") if name.strip()) or GROUPS
     for name in groups:
         if name not in GROUPS:
-            raise Invalid(f"only: one or more of {', '.join(GROUPS)}, not {name!r}", field="only")
+            message = f"only: one or more of {', '.join(GROUPS)}, not {name!r}"
+            raise Invalid(message, field="only")
     given = words.fields.get("seconds", "1" if quick else "5")
-    if not given.isdecimal() or not 1 <= int(given) <= 600:
-        raise Invalid(f"seconds: from 1 to 600, not {given!r}", field="seconds")
+    if not given.isdecimal() or not 1 <= int(given) <= LONGEST:
+        message = f"seconds: from 1 to {LONGEST}, not {given!r}"
+        raise Invalid(message, field="seconds")
     return Options(
         folder=words.fields.get("dir") or os.getcwd(),
         out=os.path.abspath(words.fields.get("out") or "dibs-bench"),

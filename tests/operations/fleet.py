@@ -1,0 +1,91 @@
+"""A few agents on the memory engine and a clock that only moves when told: for tests of single decisions."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from dibs.doors import catalogue
+from dibs.errors import DibsError
+from dibs.lookout.verify import verify_store
+from dibs.operations.call import Call, Need, perform, process_name
+from dibs.operations.policy import Policy
+from dibs.stores.memory import MemoryStore
+from dibs.stores.seam import read_event
+
+WALL = 1_700_000_000_000
+
+
+def resource(text: str) -> list[str]:
+    """`a.py` is a file, `src/` a tree, `*` makes a glob, a colon a name."""
+    if ":" in text:
+        return ["name", text]
+    if any(letter in text for letter in "*?["):
+        return ["glob", text]
+    return ["tree", text.rstrip("/")] if text.endswith("/") or text == "" else ["file", text]
+
+
+class Fleet:
+    """The store, the clock, and which processes are alive."""
+
+    def __init__(self, **policy: Any) -> None:
+        self.now = 1_000_000
+        ids = itertools.count(1)
+        self.store = MemoryStore(
+            now=lambda: self.now, wall=lambda: self.now + WALL, new_id=lambda: f"{next(ids):012x}"
+        )
+        self.policy = Policy(**policy)
+        self.dead: set[str] = set()
+        self.needs = 0
+
+    def process(self, pid: int) -> list[Any]:
+        """A process of this machine."""
+        return ["host", "boot", "ns", pid, 1]
+
+    def kill9(self, pid: int) -> None:
+        """That process is gone."""
+        self.dead.add(process_name(self.process(pid)))
+
+    def call(self, agent: str, name: str, /, *, client: int | None = None, request: str = "", **fields: Any) -> Any:
+        """Run one operation as `agent`; a refusal is raised."""
+        for key in ("resources", "resource"):
+            if key in fields and fields[key] and isinstance(fields[key][0], str):
+                text = fields[key]
+                fields[key] = resource(text) if isinstance(text, str) else [resource(one) for one in text]
+        operation = catalogue.operation(name)
+        process = self.process(client) if client is not None else None
+        call = Call(self.policy, agent=agent, client=process, request=request, fallback="me@here")
+        verb = self.store.run if operation.writes else self.store.look
+        while True:
+            try:
+                answer = verb(lambda tx: perform(tx, call, operation, fields))
+                break
+            except Need as need:
+                self.needs += 1
+                for process in need.processes:
+                    call.facts[process_name(process)] = process_name(process) not in self.dead
+        if isinstance(answer, DibsError):
+            raise answer
+        return answer
+
+    def claim(self, agent: str, /, *names: str, **fields: Any) -> Any:
+        """Claim by name."""
+        return self.call(agent, "claim", resources=list(names), **fields)
+
+    def release(self, agent: str, /, *names: str, **fields: Any) -> Any:
+        """Release by name, or all."""
+        return self.call(agent, "release", **({"resources": list(names)} if names else {"all": True}), **fields)
+
+    def holders(self) -> list[tuple[str, str]]:
+        """Who holds what."""
+        shown = self.call("viewer", "status")
+        return sorted((claim["agent"], text) for claim in shown["claims"] for text in claim["resources"])
+
+    def events(self, kind: str = "") -> list[dict[str, Any]]:
+        """The log."""
+        return [e for e in map(read_event, self.store.events(0, 1_000_000)) if e["kind"].startswith(kind)]
+
+    def clean(self) -> None:
+        """The log holds nothing that cannot have happened."""
+        report = verify_store(self.store)
+        assert report.ok, report.findings

@@ -1,0 +1,447 @@
+"""Claims: what is granted, what is refused, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dibs.errors import Fenced, Held, Invalid, Killed, NotFound, Order, Quota
+from tests.operations.fleet import Fleet
+
+MINUTE, HOUR = 60_000, 3_600_000
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    made = Fleet()
+    yield made
+    made.clean()
+
+
+# --- the five accidents of other tools (c, d and e are in tests/facts, tests/faults and tests/doors too)
+
+
+def test_accident_a_after_it_expired_and_another_took_it_the_first_is_refused(fleet: Fleet) -> None:
+    first = fleet.claim("a", "x.py", ttl=1000)
+    fleet.now += 1000
+    second = fleet.claim("b", "x.py")
+    assert second["token"] > first["token"]
+    with pytest.raises(Held) as refused:
+        fleet.claim("a", "x.py")
+    assert refused.value.blockers[0]["agent"] == "b"
+
+
+def test_accident_b_two_readers_and_one_asks_to_write(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", mode="read")
+    fleet.claim("b", "x.py", mode="read")
+    with pytest.raises(Held) as refused:
+        fleet.claim("a", "x.py", mode="write")
+    assert [blocker["agent"] for blocker in refused.value.blockers] == ["b"]
+    assert fleet.holders() == [("a", "x.py"), ("b", "x.py")]
+
+
+@pytest.mark.parametrize("wide", ["src/", "src/**", "**/x.py", "src/*.py", "src/?.py", "**", "*/x.py", "src/[a-x].py"])
+def test_accident_c_what_could_match_the_same_file_overlaps(fleet: Fleet, wide: str) -> None:
+    fleet.claim("a", wide)
+    with pytest.raises(Held):
+        fleet.claim("b", "src/x.py")
+    fleet.release("a")
+    fleet.claim("b", "src/x.py")
+    with pytest.raises(Held):
+        fleet.claim("a", wide)
+
+
+# --- granting and refusing
+
+
+def test_a_request_for_several_gets_all_or_none(fleet: Fleet) -> None:
+    fleet.claim("a", "two.py")
+    with pytest.raises(Held):
+        fleet.claim("b", "one.py", "two.py", "three.py")
+    assert fleet.holders() == [("a", "two.py")]
+    fleet.release("a")
+    fleet.claim("b", "one.py", "two.py", "three.py")
+    assert len(fleet.holders()) == 3
+
+
+def test_a_refusal_says_who_what_since_until_and_why(fleet: Fleet) -> None:
+    fleet.claim("a", "src/", reason="renaming", task="T-1")
+    with pytest.raises(Held) as refused:
+        fleet.claim("b", "src/x.py")
+    (blocker,) = refused.value.blockers
+    assert blocker == {
+        "agent": "a", "resource": "src", "mode": "write", "since": "2023-11-14T22:30:00.000Z",
+        "until": "2023-11-14T23:00:00.000Z", "reason": "renaming", "task": "T-1",
+    }  # fmt: skip
+    assert "a holds src (write)" in refused.value.message
+    assert [event["data"]["code"] for event in fleet.events("claim.refused")] == ["held"]
+
+
+def test_the_token_is_the_number_of_the_commit_that_granted_it(fleet: Fleet) -> None:
+    tokens = [fleet.claim("a", f"{n}.py")["token"] for n in range(5)]
+    assert tokens == sorted(set(tokens))
+    granted = fleet.events("claim.granted")
+    assert [event["commit"] for event in granted] == tokens
+
+
+def test_claiming_what_one_holds_refreshes_it_under_the_same_token(fleet: Fleet) -> None:
+    first = fleet.claim("a", "x.py", "y.py")
+    fleet.now += 10 * MINUTE
+    again = fleet.claim("a", "x.py")
+    assert (again["token"], again["renewed"]) == (first["token"], True)
+    assert again["expires_at"] > first["expires_at"]
+
+
+def test_after_it_expired_it_is_a_new_claim_with_a_new_token(fleet: Fleet) -> None:
+    first = fleet.claim("a", "x.py")
+    fleet.now += 30 * MINUTE
+    again = fleet.claim("a", "x.py")
+    assert again["token"] > first["token"]
+    assert "renewed" not in again
+
+
+def test_a_claim_ends_at_its_deadline_and_not_before(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", ttl=5000)
+    fleet.now += 4999
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py")
+    fleet.now += 1
+    fleet.claim("b", "x.py")
+    assert [event["data"]["why"] for event in fleet.events("claim.ended")] == ["expired"]
+
+
+def test_readers_share_and_exclude_writers(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", mode="read")
+    fleet.claim("b", "src/", "x.py", mode="read")
+    with pytest.raises(Held) as refused:
+        fleet.claim("c", "x.py")
+    assert {blocker["agent"] for blocker in refused.value.blockers} == {"a", "b"}
+
+
+def test_the_only_reader_may_become_the_writer(fleet: Fleet) -> None:
+    reading = fleet.claim("a", "x.py", mode="read")
+    writing = fleet.claim("a", "x.py", mode="write")
+    assert writing["token"] > reading["token"]
+    with pytest.raises(Fenced):
+        fleet.call("a", "confirm", resource="x.py", token=reading["token"])
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py", mode="read")
+
+
+def test_a_watch_blocks_nobody_and_both_sides_are_told(fleet: Fleet) -> None:
+    fleet.claim("a", "src/", mode="watch")
+    answer = fleet.claim("b", "src/x.py")
+    assert answer["watch"][0]["agent"] == "a"
+    assert "b now has a write claim" in fleet.call("a", "inbox")["messages"][0]["text"]
+    answer = fleet.claim("c", "src/x.py", mode="watch")
+    assert {other["agent"] for other in answer["watch"]} == {"a", "b"}
+
+
+def test_an_agents_own_claims_never_block_it(fleet: Fleet) -> None:
+    fleet.claim("a", "src/x.py")
+    fleet.claim("a", "src/")
+    fleet.claim("a", "**/x.py", mode="read")
+
+
+def test_ancestors_and_descendants_do_not_block_each_other_but_siblings_do(fleet: Fleet) -> None:
+    fleet.claim("p", "x.py")
+    fleet.claim("p/one", "x.py")
+    fleet.claim("p/one/deep", "x.py")
+    with pytest.raises(Held):
+        fleet.claim("p/two", "x.py")
+    with pytest.raises(Held):
+        fleet.claim("pp", "x.py")
+
+
+def test_the_same_path_in_two_working_trees_does_not_meet(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", tree="/one")
+    fleet.claim("b", "x.py", tree="/two")
+    with pytest.raises(Held):
+        fleet.claim("c", "x.py")  # by hand: every working tree
+    with pytest.raises(Held):
+        fleet.claim("c", "x.py", tree="/two")
+
+
+def test_hard_links_of_one_file_meet_by_their_inode(fleet: Fleet) -> None:
+    fleet.call("a", "claim", resources=[["file", "one.py", "8:77"]])
+    with pytest.raises(Held) as refused:
+        fleet.call("b", "claim", resources=[["file", "two.py", "8:77"]])
+    assert refused.value.blockers[0]["resource"] == "one.py"
+    assert fleet.release("a")["released"] == ["one.py"]
+    fleet.call("b", "claim", resources=[["file", "two.py", "8:77"]])
+
+
+# --- lifetime
+
+
+def test_renewing_gives_a_full_life_but_not_beyond_max_life() -> None:
+    fleet = Fleet(ttl=10 * MINUTE, max_life=25 * MINUTE)
+    fleet.claim("a", "x.py")
+    for _ in range(2):
+        fleet.now += 9 * MINUTE
+        fleet.call("a", "renew")
+    fleet.now += 6 * MINUTE  # 24 minutes after the grant
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py")
+    fleet.call("a", "renew")
+    fleet.now += MINUTE
+    fleet.claim("b", "x.py")
+    fleet.clean()
+
+
+def test_at_the_end_of_its_life_a_claim_goes_behind_whoever_waits() -> None:
+    fleet = Fleet(ttl=10_000, max_life=10_000)
+    fleet.claim("a", "x.py")
+    waiter = fleet.claim("b", "x.py", wait=60_000)["waiting"]
+    fleet.now += 10_000
+    with pytest.raises(Held) as refused:
+        fleet.claim("a", "x.py")
+    assert refused.value.blockers[0]["agent"] == "b"
+    assert fleet.claim("b", "x.py", wait=50_000, waiter=waiter)["token"]
+    fleet.clean()
+
+
+def test_the_config_sets_lifetimes_by_pattern() -> None:
+    patterns = [{"match": "migrations/**", "ttl": MINUTE, "max_ttl": 2 * MINUTE}, {"match": "db:*", "ttl": 5000}]
+    fleet = Fleet(patterns=patterns)
+    assert fleet.claim("a", "migrations/1.sql")["expires_at"] == "2023-11-14T22:31:00.000Z"
+    assert fleet.claim("a", "db:main")["expires_at"] == "2023-11-14T22:30:05.000Z"
+    assert fleet.claim("a", "other.py")["expires_at"] == "2023-11-14T23:00:00.000Z"
+    with pytest.raises(Invalid, match="at most 120 s"):
+        fleet.claim("b", "migrations/2.sql", ttl=HOUR)
+
+
+@pytest.mark.parametrize("ttl", [0, -1, 9 * HOUR, 10**18])
+def test_absurd_lifetimes_are_refused_and_nothing_changes(fleet: Fleet, ttl: int) -> None:
+    before = fleet.store.head().commit
+    with pytest.raises(Invalid):
+        fleet.claim("a", "x.py", ttl=ttl)
+    assert fleet.store.head().commit == before
+
+
+# --- release and hand-over
+
+
+def test_releasing_a_part_keeps_the_rest_under_its_token(fleet: Fleet) -> None:
+    token = fleet.claim("a", "x.py", "y.py")["token"]
+    assert fleet.release("a", "x.py")["released"] == ["x.py"]
+    fleet.claim("b", "x.py")
+    assert fleet.call("a", "confirm", resource="y.py", token=token)["holder"] == "a"
+    with pytest.raises(Held):
+        fleet.claim("b", "y.py")
+
+
+def test_a_stale_token_releases_nothing_and_is_told_who_holds_it(fleet: Fleet) -> None:
+    token = fleet.claim("a", "x.py", ttl=1000)["token"]
+    fleet.now += 1000
+    fleet.claim("b", "x.py")
+    with pytest.raises(Fenced) as refused:
+        fleet.release("a", "x.py", token=token)
+    assert (refused.value.holder, refused.value.since) == ("b", "2023-11-14T22:30:01.000Z")
+    assert fleet.holders() == [("b", "x.py")]
+
+
+def test_an_old_token_is_refused_even_when_the_agent_holds_it_again(fleet: Fleet) -> None:
+    old = fleet.claim("a", "x.py", ttl=1000)["token"]
+    fleet.now += 1000
+    new = fleet.claim("a", "x.py")["token"]
+    for name, fields in (("confirm", {"resource": "x.py"}), ("release", {"resources": ["x.py"]})):
+        with pytest.raises(Fenced):
+            fleet.call("a", name, token=old, **fields)
+    assert fleet.call("a", "confirm", resource="x.py", token=new)["holder"] == "a"
+
+
+def test_releasing_what_one_does_not_hold_says_what_one_holds(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    with pytest.raises(NotFound, match=r"you do not hold z\.py; you hold x\.py"):
+        fleet.release("a", "z.py")
+    with pytest.raises(Fenced):  # somebody else's
+        fleet.release("b", "x.py")
+    assert fleet.holders() == [("a", "x.py")]
+
+
+def test_releasing_several_is_all_or_nothing(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    with pytest.raises(NotFound):
+        fleet.release("a", "x.py", "y.py")
+    assert fleet.holders() == [("a", "x.py")]
+
+
+def test_the_family_counts_as_one_for_a_release_from_the_parents_shell(fleet: Fleet) -> None:
+    fleet.claim("p/child", "x.py")
+    fleet.release("p", "x.py")
+    assert fleet.holders() == []
+    fleet.claim("p", "y.py")
+    with pytest.raises(Fenced):
+        fleet.release("p/child", "y.py")
+
+
+def test_releasing_records_the_commit_it_led_to(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    fleet.release("a", "x.py", commit="abc123")
+    assert fleet.events("claim.released")[0]["data"]["commit"] == "abc123"
+
+
+def test_a_hand_over_gives_the_other_a_new_token_and_tells_it(fleet: Fleet) -> None:
+    fleet.call("b", "boot")
+    token = fleet.claim("a", "x.py")["token"]
+    handed = fleet.release("a", "x.py", to="b")
+    assert handed["claims"][0]["token"] > token
+    assert fleet.holders() == [("b", "x.py")]
+    assert fleet.call("b", "inbox")["messages"][0]["type"] == "handover"
+    with pytest.raises(Fenced):
+        fleet.call("a", "confirm", resource="x.py", token=token)
+
+
+def test_a_hand_over_to_nobody_or_to_a_killed_agent_changes_nothing(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    with pytest.raises(NotFound):
+        fleet.release("a", "x.py", to="nobody")
+    for name in ("b", "b/child"):
+        fleet.call(name, "boot")
+    fleet.call("a", "kill", agent="b", why="test")
+    for name in ("b", "b/child"):
+        with pytest.raises(Killed):
+            fleet.release("a", "x.py", to=name)
+    assert fleet.holders() == [("a", "x.py")]
+
+
+# --- tokens, request ids, dead processes
+
+
+def test_confirm_is_yes_for_what_the_claim_covers(fleet: Fleet) -> None:
+    token = fleet.claim("a", "src/", "**/*.md")["token"]
+    for name in ("src/", "src/deep/x.py", "docs/a.md"):
+        assert fleet.call("a", "confirm", resource=name, token=token)["token"] == token
+    with pytest.raises(Fenced, match="nobody holds it now"):
+        fleet.call("a", "confirm", resource="other.py", token=token)
+
+
+def test_the_same_request_id_gets_the_same_answer_and_no_second_effect(fleet: Fleet) -> None:
+    first = fleet.claim("a", "x.py", request="r1")
+    fleet.release("a", "x.py")
+    fleet.now += HOUR
+    assert fleet.claim("a", "x.py", request="r1") == first
+    assert fleet.holders() == []
+    assert len(fleet.events("claim.granted")) == 1
+
+
+def test_a_refusal_is_answered_again_by_its_request_id(fleet: Fleet) -> None:
+    fleet.claim("b", "x.py")
+    with pytest.raises(Held) as first:
+        fleet.claim("a", "x.py", request="r1")
+    fleet.release("b")
+    with pytest.raises(Held) as again:
+        fleet.claim("a", "x.py", request="r1")
+    assert again.value.as_json() == first.value.as_json()
+
+
+def test_a_request_id_belongs_to_one_agent_one_operation_and_one_request(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", request="r1")
+    fleet.claim("b", "y.py", request="r1")
+    fleet.release("a", "x.py", request="r1")
+    with pytest.raises(Invalid, match="was used for another request"):
+        fleet.claim("a", "z.py", request="r1")
+
+
+def test_a_request_id_is_forgotten_after_a_day(fleet: Fleet) -> None:
+    first = fleet.claim("a", "x.py", request="r1")
+    fleet.now += 24 * HOUR
+    assert fleet.claim("a", "x.py", request="r1")["token"] > first["token"]
+
+
+def test_a_dead_local_holder_loses_its_claim_as_soon_as_anybody_wants_it(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", client=10)
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py")
+    fleet.kill9(10)
+    fleet.claim("b", "x.py")
+    assert [event["data"]["why"] for event in fleet.events("claim.ended")] == ["gone"]
+
+
+def test_nobody_looks_at_processes_while_nothing_is_in_the_way(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", client=10)
+    fleet.claim("b", "y.py", client=11)
+    fleet.release("a", client=10)
+    assert fleet.needs == 0
+
+
+def test_a_claim_made_without_a_known_process_lives_until_its_deadline(fleet: Fleet) -> None:
+    fleet.call("a", "boot", client=10)
+    fleet.kill9(10)
+    fleet.claim("a", "x.py")  # from somewhere else
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py")
+
+
+def test_a_dead_holder_is_not_shown_as_holding(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", client=10)
+    fleet.kill9(10)
+    assert fleet.holders() == []
+
+
+# --- policies and quotas
+
+
+def test_ordering_refuses_what_comes_before_what_one_holds() -> None:
+    fleet = Fleet(ordering="enforce")
+    fleet.claim("a", "b.py")
+    fleet.claim("a", "c.py", "db:main")
+    with pytest.raises(Order) as refused:
+        fleet.claim("a", "a.py")
+    assert (refused.value.held, refused.value.resource) == ("b.py", "a.py")
+    fleet.release("a")
+    fleet.claim("a", "a.py", "z.py")
+    fleet.clean()
+
+
+def test_globs_that_begin_with_a_wildcard_have_a_quota(fleet: Fleet) -> None:
+    for number in range(64):
+        fleet.claim("a", f"**/f{number}.py", mode="read")
+    with pytest.raises(Quota, match="at most 64"):
+        fleet.claim("b", "**/more.py", mode="read")
+    fleet.claim("b", "src/**/more.py", mode="read")
+    fleet.release("a", "**/f1.py")
+    fleet.claim("b", "**/more.py", mode="read")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"resources": []},
+        {"resources": [["file", f"{n}.py"] for n in range(257)]},
+        {"resources": [["file", "x"]], "mode": "own"},
+        {"resources": [["file", "x"]], "reason": "x" * 2001},
+        {"resources": [["file", "x"]], "reason": "a\x1ab"},
+        {"resources": [["file", "x"]], "task": "\x1a"},
+        {"resources": [["file", "x"]], "wait": 25 * HOUR},
+        {"resources": [["file", "x"]], "expect": -5},
+    ],
+)
+def test_what_makes_no_sense_is_invalid_and_changes_nothing(fleet: Fleet, fields: dict[str, object]) -> None:
+    before = fleet.store.head().commit
+    with pytest.raises(Invalid):
+        fleet.call("a", "claim", **fields)
+    assert fleet.store.head().commit == before
+
+
+@pytest.mark.parametrize("agent", ["", "a b", "a\tb", "a//b", "/a", "a/", "x" * 201, "a\x1ab", "a\nb"])
+def test_impossible_agent_ids_are_invalid(fleet: Fleet, agent: str) -> None:
+    if agent:
+        with pytest.raises(Invalid):
+            fleet.claim(agent, "x.py")
+    with pytest.raises(Invalid):
+        fleet.call("me", "kill", agent=agent, why="test")
+
+
+def test_ask_reaches_the_holder_and_nobody_else(fleet: Fleet) -> None:
+    fleet.claim("a", "src/")
+    answer = fleet.call("b", "ask", resource="src/x.py", text="I need the import")
+    assert answer["to"] == ["a"]
+    (message,) = fleet.call("a", "inbox")["messages"]
+    assert (message["from"], message["text"], message["resource"]) == ("b", "I need the import", "src/x.py")
+    fleet.call("a", "ack", message=message["message"])
+    assert fleet.call("a", "inbox")["messages"] == []
+    with pytest.raises(NotFound):
+        fleet.call("b", "ask", resource="free.py", text="hello")

@@ -1,0 +1,306 @@
+"""Waiting: order, presence, hand-over, cycles, interests, alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dibs.errors import Deadlock, Held, Quota
+from tests.operations.fleet import Fleet
+
+MINUTE = 60_000
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    made = Fleet()
+    yield made
+    made.clean()
+
+
+def wait(fleet: Fleet, agent: str, *names: str, **fields: Any) -> str:
+    """Queue up, and say under which waiter id."""
+    answer = fleet.claim(agent, *names, wait=fields.pop("wait", 10 * MINUTE), **fields)
+    assert "waiting" in answer, answer
+    waiter: str = answer["waiting"]
+    return waiter
+
+
+def test_the_release_hands_over_to_the_first_in_the_same_transaction(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    first = wait(fleet, "b", "x.py")
+    wait(fleet, "c", "x.py")
+    fleet.release("a")
+    assert fleet.holders() == [("b", "x.py")]
+    released, granted = fleet.events("claim.released")[0], fleet.events("claim.granted")[-1]
+    assert (released["commit"], granted["agent"]) == (granted["commit"], "b")
+    picked = fleet.claim("b", "x.py", wait=1000, waiter=first)
+    assert (picked["token"], picked["renewed"]) == (granted["commit"], False)
+
+
+def test_nobody_is_granted_past_an_earlier_waiter(fleet: Fleet) -> None:
+    fleet.claim("a", "src/", mode="read")
+    wait(fleet, "b", "src/x.py")
+    with pytest.raises(Held) as refused:
+        fleet.claim("c", "src/x.py", mode="read")
+    assert refused.value.blockers[0]["agent"] == "b"
+    assert refused.value.blockers[0]["waiting"] is True
+    fleet.claim("c", "src/y.py", mode="read")  # what does not conflict goes ahead
+
+
+def test_a_waiter_is_served_in_its_order_also_by_its_own_look(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", ttl=3000)
+    first, second = wait(fleet, "b", "x.py"), wait(fleet, "c", "x.py")
+    fleet.now += 3000  # it expires; nobody released it
+    assert "waiting" in fleet.claim("c", "x.py", wait=5 * MINUTE, waiter=second)
+    assert fleet.claim("b", "x.py", wait=5 * MINUTE, waiter=first)["token"]
+
+
+def test_an_absent_waiter_is_skipped(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    wait(fleet, "b", "x.py")
+    fleet.now += 14_000
+    wait(fleet, "c", "x.py")
+    fleet.now += 1_000
+    fleet.release("a")
+    assert fleet.holders() == [("c", "x.py")]
+    assert ("b", "lapsed") in [(e["agent"], e["data"]["why"]) for e in fleet.events("wait.ended")]
+
+
+def test_a_hand_over_that_is_not_picked_up_passes_on(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    wait(fleet, "b", "x.py")
+    second = wait(fleet, "c", "x.py")
+    fleet.release("a")
+    for _ in range(3):
+        fleet.now += 5_000
+        answer = fleet.claim("c", "x.py", wait=5 * MINUTE, waiter=second)
+    assert answer["token"]
+    assert [event["data"]["why"] for event in fleet.events("claim.ended")] == ["unclaimed"]
+
+
+def test_a_wait_ends_at_its_deadline_and_leaves_nothing(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    waiter = wait(fleet, "b", "x.py", wait=5_000)
+    fleet.now += 5_000
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py", wait=0, waiter=waiter)
+    assert fleet.call("v", "status")["waiting"] == []
+
+
+def test_several_readers_are_served_together(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    wait(fleet, "b", "x.py", mode="read")
+    wait(fleet, "c", "x.py", mode="read")
+    wait(fleet, "d", "x.py")
+    wait(fleet, "e", "x.py", mode="read")  # behind the writer
+    fleet.release("a")
+    assert fleet.holders() == [("b", "x.py"), ("c", "x.py")]
+
+
+def test_a_waiter_that_gives_up_lets_those_behind_it_move_up(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", mode="read")
+    writer = wait(fleet, "b", "x.py", wait=5_000)
+    wait(fleet, "c", "x.py", mode="read")
+    fleet.now += 5_000
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py", wait=0, waiter=writer)
+    assert fleet.holders() == [("a", "x.py"), ("c", "x.py")]
+
+
+def test_killing_a_waiter_lets_those_behind_it_move_up(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", mode="read")
+    wait(fleet, "b", "x.py")
+    wait(fleet, "c", "x.py", mode="read")
+    fleet.call("a", "kill", agent="b", why="test")
+    assert ("c", "x.py") in fleet.holders()
+
+
+def test_a_holders_refresh_and_upgrade_ignore_those_who_wait_for_it(fleet: Fleet) -> None:
+    token = fleet.claim("a", "x.py", mode="read")["token"]
+    wait(fleet, "b", "x.py")
+    assert fleet.claim("a", "x.py", mode="read")["token"] == token
+    assert fleet.claim("a", "x.py", mode="write")["token"] > token
+
+
+def test_an_agent_has_at_most_sixteen_waits(fleet: Fleet) -> None:
+    fleet.claim("a", "src/")
+    for number in range(16):
+        wait(fleet, "b", f"src/{number}.py")
+    with pytest.raises(Quota):
+        fleet.claim("b", "src/more.py", wait=MINUTE)
+
+
+# --- cycles
+
+
+def test_two_who_wait_for_each_other_are_found_when_the_cycle_closes(fleet: Fleet) -> None:
+    fleet.claim("a", "one.py")
+    fleet.claim("b", "two.py")
+    wait(fleet, "a", "two.py")
+    with pytest.raises(Deadlock) as refused:
+        fleet.claim("b", "one.py", wait=MINUTE)
+    steps = [(step["agent"], step["resource"], step["holder"]) for step in refused.value.cycle]
+    assert steps == [("b", "one.py", "a"), ("a", "two.py", "b")]
+    assert "b waits for one.py of a; a waits for two.py of b" in refused.value.message
+
+
+def test_a_cycle_of_three_through_directories_and_globs_is_named(fleet: Fleet) -> None:
+    fleet.claim("a", "one/")
+    fleet.claim("b", "two/")
+    fleet.claim("c", "three/")
+    wait(fleet, "a", "two/*.py")
+    wait(fleet, "b", "three/x.py")
+    with pytest.raises(Deadlock) as refused:
+        fleet.claim("c", "one/deep/y.py", wait=MINUTE)
+    assert [step["agent"] for step in refused.value.cycle] == ["c", "a", "b"]
+
+
+def test_the_order_of_the_queue_is_part_of_a_cycle(fleet: Fleet) -> None:
+    fleet.claim("a", "one.py")
+    fleet.claim("c", "two.py")
+    wait(fleet, "b", "one.py", "two.py")  # waits for a and c
+    with pytest.raises(Deadlock) as refused:
+        fleet.claim("c", "one.py", wait=MINUTE)  # behind b, who waits for c
+    assert [step["holder"] for step in refused.value.cycle] == ["b", "c"]
+
+
+def test_interests_are_part_of_a_cycle(fleet: Fleet) -> None:
+    fleet.claim("a", "one.py")
+    fleet.claim("b", "two.py")
+    with pytest.raises(Held):
+        fleet.claim("a", "two.py", interest=True)
+    with pytest.raises(Deadlock):
+        fleet.claim("b", "one.py", interest=True)
+
+
+def test_a_hand_over_that_would_close_a_cycle_is_refused(fleet: Fleet) -> None:
+    fleet.claim("a", "r.py")
+    fleet.claim("b", "s.py")
+    wait(fleet, "b", "r.py")
+    fleet.call("c", "boot")
+    wait(fleet, "c", "s.py")
+    with pytest.raises(Deadlock):
+        fleet.release("a", "r.py", to="c")
+    assert ("a", "r.py") in fleet.holders()
+
+
+def test_a_cycle_closed_by_a_subagents_end_is_found_at_the_next_look(fleet: Fleet) -> None:
+    fleet.claim("p/child", "one.py")
+    fleet.claim("b", "two.py")
+    waiter = wait(fleet, "b", "one.py")
+    wait(fleet, "p", "two.py")
+    fleet.call("p/child", "leave")  # now p holds one.py, and waits for b, who waits for p
+    with pytest.raises(Deadlock):
+        fleet.claim("b", "one.py", wait=MINUTE, waiter=waiter)
+
+
+def test_those_who_wait_one_after_the_other_are_no_cycle(fleet: Fleet) -> None:
+    fleet.claim("a", "one.py")
+    fleet.claim("b", "two.py")
+    wait(fleet, "b", "one.py")
+    wait(fleet, "c", "two.py")
+    wait(fleet, "d", "one.py", "two.py")
+
+
+# --- interests and alerts
+
+
+def test_an_interest_earns_a_message_when_it_is_free_and_never_a_claim(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py", interest=True)
+    fleet.release("a")
+    (message,) = fleet.call("b", "inbox")["messages"]
+    assert message["type"] == "free"
+    assert fleet.holders() == []
+
+
+def test_an_interest_hears_nothing_while_another_waiter_got_it(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py", interest=True)
+    waiter = wait(fleet, "c", "x.py")
+    fleet.release("a")
+    assert fleet.call("b", "inbox")["messages"] == []
+    fleet.claim("c", "x.py", wait=1000, waiter=waiter)
+    fleet.release("c")
+    assert len(fleet.call("b", "inbox")["messages"]) == 1
+
+
+def test_an_interest_lapses_after_ten_minutes(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py", interest=True)
+    fleet.now += 10 * MINUTE
+    fleet.release("a")
+    assert fleet.call("b", "inbox")["messages"] == []
+
+
+def test_a_hold_beyond_twice_its_expected_duration_raises_one_alert(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", expect=10_000)
+    fleet.now += 19_000
+    fleet.call("v", "sweep")
+    assert fleet.events("alert.raised") == []
+    fleet.now += 1_000
+    for _ in range(3):
+        fleet.call("v", "sweep")
+    (alert,) = fleet.events("alert.raised")
+    assert (alert["agent"], alert["data"]["what"], alert["data"]["actual"]) == ("a", "hold", 20_000)
+    assert fleet.holders() == [("a", "x.py")]
+
+
+def test_a_wait_beyond_twice_the_expected_duration_raises_one_alert(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", expect=4_000, ttl=MINUTE)
+    waiter = wait(fleet, "b", "x.py", wait=MINUTE)
+    for _ in range(6):
+        fleet.now += 2_000
+        fleet.claim("b", "x.py", wait=MINUTE, waiter=waiter)
+    alerts = [event["data"]["what"] for event in fleet.events("alert.raised")]
+    assert alerts.count("wait") == 1
+
+
+# --- sweeps
+
+
+def test_a_sweep_is_bounded_and_says_when_there_is_more(fleet: Fleet) -> None:
+    for number in range(300):
+        fleet.claim("a", f"f{number}.py", ttl=1000)
+    fleet.now += 1000
+    first = fleet.call("v", "sweep")
+    assert (first["swept"]["claims"], first["more"]) == (256, True)
+    second = fleet.call("v", "sweep")
+    assert (second["swept"]["claims"], second["more"]) == (44, False)
+
+
+def test_every_claim_sweeps_a_little_so_that_nothing_piles_up(fleet: Fleet) -> None:
+    for number in range(20):
+        fleet.claim("a", f"old{number}.py", ttl=1000)
+    fleet.now += 1000
+    for number in range(10):
+        fleet.claim("b", f"new{number}.py")
+    assert len(fleet.events("claim.ended")) == 20
+
+
+def test_a_sweep_frees_what_dead_processes_held_and_serves_who_waits(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", client=10)
+    wait(fleet, "b", "x.py")
+    fleet.kill9(10)
+    fleet.call("v", "sweep")
+    assert fleet.holders() == [("b", "x.py")]
+
+
+def test_sealing_and_pruning_keep_the_record_clean(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", "src/**/y.py")
+    fleet.claim("b", "z.py", ttl=1000)
+    fleet.now += 1000
+    fleet.call("v", "seal")
+    fleet.release("a", "x.py")
+    fleet.clean()
+    through = fleet.call("v", "prune", keep=0)["through"]
+    assert fleet.events()[0]["seq"] == through + 1
+    fleet.claim("c", "x.py", "z.py")
+    with pytest.raises(Held):
+        fleet.claim("c", "src/y.py")
