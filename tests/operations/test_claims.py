@@ -111,6 +111,14 @@ def test_a_claim_ends_at_its_deadline_and_not_before(fleet: Fleet) -> None:
     assert [event["data"]["why"] for event in fleet.events("claim.ended")] == ["expired"]
 
 
+def test_a_claim_past_its_deadline_that_no_sweep_came_to_blocks_nobody(fleet: Fleet) -> None:
+    for number in range(6):
+        fleet.claim("a", f"{number}.py", ttl=1000 + number)
+    fleet.now += 2000
+    fleet.claim("b", "5.py")
+    assert fleet.holders() == [("b", "5.py")]
+
+
 def test_readers_share_and_exclude_writers(fleet: Fleet) -> None:
     fleet.claim("a", "x.py", mode="read")
     fleet.claim("b", "src/", "x.py", mode="read")
@@ -150,8 +158,9 @@ def test_ancestors_and_descendants_do_not_block_each_other_but_siblings_do(fleet
     fleet.claim("p/one/deep", "x.py")
     with pytest.raises(Held):
         fleet.claim("p/two", "x.py")
+    fleet.claim("q", "y.py")
     with pytest.raises(Held):
-        fleet.claim("pp", "x.py")
+        fleet.claim("qq", "y.py")  # no relative, in spite of its name
 
 
 def test_the_same_path_in_two_working_trees_does_not_meet(fleet: Fleet) -> None:

@@ -40,6 +40,14 @@ def test_the_release_hands_over_to_the_first_in_the_same_transaction(fleet: Flee
     assert (picked["token"], picked["renewed"]) == (granted["commit"], False)
 
 
+def test_the_first_of_many_is_served(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    for number in range(40):
+        wait(fleet, f"w{number}", "x.py")
+    fleet.release("a")
+    assert fleet.holders() == [("w0", "x.py")]
+
+
 def test_nobody_is_granted_past_an_earlier_waiter(fleet: Fleet) -> None:
     fleet.claim("a", "src/", mode="read")
     wait(fleet, "b", "src/x.py")

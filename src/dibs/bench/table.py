@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dibs.bench.figures import Row
 
 MET, MISSED = "met", "missed"
+NOTE = 40  # letters of a note; bench.json has all of it
 DIGITS = 100  # below this, three digits take a point
 
 
@@ -56,7 +57,7 @@ def _figures(console: Console, rows: Sequence[Row]) -> None:
     from rich.table import Table
 
     table = Table(show_edge=False, pad_edge=False)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for title in ("median", "least", "ratio", "of least"):
         table.add_column(title, justify="right")
     for title in ("against", "target", "", "note"):
@@ -76,7 +77,7 @@ def _figures(console: Console, rows: Sequence[Row]) -> None:
             "" if row.beside is None else row.beside.against,
             "" if row.target is None else row.target.text(row.unit),
             _word(row.met),
-            row.note,
+            row.note if len(row.note) <= NOTE else f"{row.note[: NOTE - 1]}…",
         )
     console.print(table)
 

@@ -134,7 +134,12 @@ def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, An
 
 def main(mode: str, folder: str, name: str, seconds: str) -> None:
     """Say ready, wait for the start, work, answer."""
-    act = MODES[mode](folder, name)
+    try:
+        act = MODES[mode](folder, name)
+    except (DibsError, apsw.Error, OSError) as error:
+        sys.stdout.write(f"{type(error).__name__}: {error}\n")
+        sys.stdout.flush()
+        os._exit(1)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     start = sys.stdin.readline()

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
 SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
 
-HEAD = "SELECT schema, commits, seq, link, now, boot, base FROM head"
+HEAD = "SELECT commits, seq, link, now, boot, base FROM head"
 MOVE_HEAD = "UPDATE head SET commits = ?, seq = ?, link = ?, now = ?, boot = ?, base = ?"
 PUT = (
     "INSERT INTO kv VALUES (?, ?, ?, ?, ?) ON CONFLICT (k) DO UPDATE "
@@ -124,6 +124,7 @@ class SqliteStore:
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
         try:
+            self._check()
             self._sql("BEGIN")
             try:
                 head = self._head()
@@ -171,9 +172,7 @@ class SqliteStore:
     # --- one run of one transaction
 
     def _begin(self, identifier: str, remembered: int) -> _Transaction:
-        if not self._checked:
-            self._sql("PRAGMA synchronous = FULL")
-            self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+        self._check()
         self._sql("BEGIN IMMEDIATE")
         head = self._head()
         self._refuse_older(head, remembered)
@@ -193,23 +192,26 @@ class SqliteStore:
         if row is None:
             message = "its head record is missing"
             raise ValueError(message)
-        if not self._checked:
-            sqlite_file.refuse_without_checksums(self._connection, self.path)
-            if row[0] != len(sqlite_file.MIGRATIONS):
-                self._abandon()
-                sqlite_file.check_schema(self._connection, self.path)
-                raise Busy("the database was brought to this version's schema; try again.", path=self.path)
-            self._checked = True
         return row
+
+    def _check(self) -> None:
+        """Once, before the first transaction: is the file ours, of this schema, and can its pages be written?"""
+        if not self._checked:
+            if self._sql("SELECT schema FROM head").get != len(sqlite_file.MIGRATIONS):
+                sqlite_file.check_schema(self._connection, self.path)
+            sqlite_file.refuse_without_checksums(self._connection, self.path)
+            self._sql("PRAGMA synchronous = FULL")
+            self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+            self._checked = True
 
     def _refuse_older(self, head: tuple[Any, ...], remembered: int) -> None:
         """Tokens never fall: a database behind what was answered is not gone on with."""
-        if head[1] < remembered:
+        if head[0] < remembered:
             message = (
-                f"{self.path} stands at commit {head[1]}, but commit {remembered} was answered: its end was cut off or "
+                f"{self.path} stands at commit {head[0]}, but commit {remembered} was answered: its end was cut off or "
                 f"an older copy was put in its place. Nothing was changed. {sqlite_file.RECOVER}"
             )
-            raise Unavailable(message, path=self.path, damaged=True, commit=head[1], answered=remembered)
+            raise Unavailable(message, path=self.path, damaged=True, commit=head[0], answered=remembered)
 
     def _sql(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """Every statement goes through here, so that a test can stop the world before and after each."""
@@ -238,7 +240,7 @@ class _Transaction:
     """One run of one transaction on an open connection."""
 
     def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
-        _, commit, self.seq, self.link, self.last, boot, base = head
+        commit, self.seq, self.link, self.last, boot, base = head
         self._store, self._identifier, self._writes = store, identifier, writes
         self.number = commit + 1
         since_boot = clock.since_boot()

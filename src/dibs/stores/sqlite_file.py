@@ -98,6 +98,7 @@ def check_schema(connection: apsw.Connection, path: str) -> None:
         if not ours:
             message = f"{path} is an SQLite database, but not one of dibs. It was not touched."
             raise Unavailable(message, path=path)
+        connection.execute("BEGIN IMMEDIATE")  # of two processes that find it old, one migrates and the other sees that
         found = connection.execute("SELECT schema FROM head").get
         if found > len(MIGRATIONS):
             message = (
@@ -105,13 +106,15 @@ def check_schema(connection: apsw.Connection, path: str) -> None:
                 "Upgrade dibs here; nothing was changed."
             )
             raise Unavailable(message, path=path, schema=found)
-        if found < len(MIGRATIONS):
-            with connection:
-                for statements in MIGRATIONS[found:]:
-                    connection.execute(statements)
-                connection.execute("UPDATE head SET schema = ?", (len(MIGRATIONS),))
+        for statements in MIGRATIONS[found:]:
+            connection.execute(statements)
+        connection.execute("UPDATE head SET schema = ?", (len(MIGRATIONS),))
+        connection.execute("COMMIT")
     except apsw.Error as error:
         raise plain(error, path) from error
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def load_checksums() -> None:

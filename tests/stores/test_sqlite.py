@@ -1,0 +1,211 @@
+"""What is special to the SQLite engine: its file, its schema's versions, its gate, its clock."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from dibs.errors import Busy, Unavailable
+from dibs.facts import clock
+from dibs.stores import sqlite, sqlite_file
+from dibs.stores.gate import Gate
+from dibs.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from dibs.stores.seam import Transaction
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    name = str(tmp_path / "dibs.db")
+    sqlite.create(name)
+    return name
+
+
+def put(store: SqliteStore, key: str) -> None:
+    store.run(lambda tx: (tx.put(key, 1), tx.append("kind", "a", key, {})))
+
+
+def test_commits_are_synchronous_and_in_wal_mode(path: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    assert store._sql("PRAGMA synchronous").get == 2
+    assert store._sql("PRAGMA journal_mode").get == "wal"
+    store.close()
+
+
+def test_pages_carry_checksums(path: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    assert store._connection.reserve_bytes() == 8
+    store.close()
+
+
+def test_the_database_is_only_readable_by_its_owner(path: str) -> None:
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def test_a_missing_database_is_an_error_and_is_not_made_anew(path: str) -> None:
+    os.unlink(path)
+    with pytest.raises(Unavailable, match="is gone") as refused:
+        SqliteStore(path)
+    assert refused.value.missing
+    assert not os.path.exists(path)
+
+
+def test_making_one_where_there_is_one_touches_nothing(path: str) -> None:
+    before = Path(path).read_bytes()
+    with pytest.raises(Unavailable, match="exists already"):
+        sqlite.create(path)
+    assert Path(path).read_bytes() == before
+
+
+def test_a_newer_schema_is_refused_and_nothing_changed(path: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    store._sql("UPDATE head SET schema = 99")
+    store.close()
+    before = Path(path).read_bytes()
+    with pytest.raises(Unavailable, match="a newer dibs made it"):
+        put(SqliteStore(path), "other")
+    assert Path(path).read_bytes() == before
+
+
+def test_an_older_schema_is_brought_up_to_date_once(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    store.close()
+    added = "CREATE TABLE extra (x); INSERT INTO extra VALUES (7);"
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", [*sqlite_file.MIGRATIONS, added])
+    store = SqliteStore(path)
+    put(store, "after")
+    assert store._sql("SELECT x FROM extra").get == 7
+    assert store._sql("SELECT schema FROM head").get == 2
+    assert store.look(lambda tx: tx.fetch(["k", "after"]).values) == {"k": 1, "after": 1}
+    store.close()
+
+
+def test_a_foreign_database_is_refused_and_not_touched(tmp_path: Path) -> None:
+    path = str(tmp_path / "dibs.db")
+    foreign = apsw.Connection(path)
+    foreign.execute("CREATE TABLE bookmarks (url)")
+    foreign.close()
+    before = Path(path).read_bytes()
+    with pytest.raises(Unavailable, match="not one of dibs"):
+        put(SqliteStore(path), "k")
+    with pytest.raises(Unavailable):
+        SqliteStore(path).head()
+    assert Path(path).read_bytes() == before
+
+
+def test_an_older_copy_put_back_is_refused_because_tokens_would_fall(path: str, tmp_path: Path) -> None:
+    store = SqliteStore(path)
+    put(store, "early")
+    store.close()
+    copy = tmp_path / "copy"
+    shutil.copy(path, copy)
+    store = SqliteStore(path)
+    put(store, "late")
+    store.close()
+    shutil.copy(copy, path)
+    with pytest.raises(Unavailable, match="was answered"):
+        put(SqliteStore(path), "more")
+    with pytest.raises(Unavailable, match="was answered"):
+        SqliteStore(path).head()
+
+
+def test_a_wal_that_was_cut_off_is_noticed(path: str) -> None:
+    store = SqliteStore(path)
+    for number in range(5):
+        put(store, str(number))
+    wal = Path(f"{path}-wal").read_bytes()
+    database = Path(path).read_bytes()
+    store.close()
+    Path(path).write_bytes(database)
+    Path(f"{path}-wal").write_bytes(wal[: len(wal) // 2])
+    with pytest.raises(Unavailable):
+        put(SqliteStore(path), "more")
+
+
+def test_the_stores_clock_ignores_the_wall_clock_and_goes_on_after_a_reboot(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def note(tx: Transaction) -> None:
+        seen.append(tx.now)
+        tx.put("k", 1)
+
+    store = SqliteStore(path)
+    store.run(note)
+    monkeypatch.setattr(clock, "wall", lambda: 0)
+    store.run(note)
+    store.close()
+    monkeypatch.setattr(clock, "since_boot", lambda: 50)
+    store = SqliteStore(path)
+    store._boot = "another boot"
+    store.run(note)
+    monkeypatch.setattr(clock, "since_boot", lambda: 1050)
+    store.run(note)
+    store.close()
+    assert seen == sorted(seen)
+    assert seen[2] - seen[1] < 100
+    assert seen[3] - seen[2] == 1000
+
+
+def test_the_gate_names_who_is_inside(tmp_path: Path) -> None:
+    path = str(tmp_path / "gate")
+    inside = Gate(path, 1.0)
+    inside.enter()
+    outside = Gate(path, 0.05)
+    with pytest.raises(Busy) as refused:
+        outside.enter()
+    assert (refused.value.pid, refused.value.stopped) == (os.getpid(), False)
+    inside.leave(7)
+    assert outside.enter() == 7
+    outside.leave()
+    inside.close()
+    outside.close()
+
+
+def test_a_gate_that_was_given_up_on_does_not_stay_shut(tmp_path: Path) -> None:
+    path = str(tmp_path / "gate")
+    inside = Gate(path, 1.0)
+    inside.enter()
+    outside = Gate(path, 0.05)
+    for _ in range(3):
+        with pytest.raises(Busy):
+            outside.enter()
+    inside.leave()
+    third = Gate(path, 2.0)
+    third.enter()
+    third.leave()
+    outside.timeout = 2.0
+    outside.enter()
+    outside.leave()
+
+
+def test_somebody_elses_transaction_makes_it_busy(path: str) -> None:
+    other = apsw.Connection(path)
+    other.execute("BEGIN IMMEDIATE")
+    store = SqliteStore(path, timeout=0.05)
+    with pytest.raises(Busy):
+        put(store, "k")
+    other.execute("ROLLBACK")
+    put(store, "k")
+    store.close()
+    other.close()
+
+
+def test_text_that_dibs_did_not_write_is_damage(path: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    store._sql("UPDATE kv SET v = '{broken'")
+    with pytest.raises(Unavailable, match="damaged"):
+        store.run(lambda tx: tx.fetch(["k"]))
+    store.close()
