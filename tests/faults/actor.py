@@ -1,9 +1,9 @@
 """A process to be hurt: it opens a workspace, does what it is told, and dies, stops or fails at a chosen point.
 
-The story. `python -m tests.faults.actor` is a nursery: one process that has imported dibs, has opened nothing, and forks
-a child for each socket that it is handed. A child reads one JSON command a line and answers with one line; whatever a
-test does to it (SIGKILL, SIGSTOP, a full disk), the socket's end tells. Points are numbered: one before and one after
-each SQL statement, each way through the gate and each wake, so that a test can go through all of them.
+The story. `python -m tests.faults.actor` is a nursery: one process that has imported dibs, has opened nothing, and
+forks a child for each socket that it is handed. A child reads one JSON command a line and answers with one line;
+whatever a test does to it (SIGKILL, SIGSTOP, a full disk), the socket's end tells. Points are numbered: one before and
+one after each SQL statement, each way through the gate and each wake, so that a test can go through all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 import traceback
 from random import Random
@@ -23,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 import dibs
+from dibs.doors import catalogue
 from dibs.doors.session import Session
 from dibs.errors import DibsError
 from dibs.facts import clock, processes
-from dibs.operations import ending, waiting
+from dibs.operations import ending, index, waiting
 from dibs.operations.call import Call
-from dibs.stores import sqlite, sqlite_file
+from dibs.stores import sqlite
 from dibs.stores.gate import Gate
 from dibs.stores.wakes import Wakes
 
@@ -113,7 +113,7 @@ class Disk:
             ("pwrite", PWRITE(self._pwrite)),
             ("ftruncate", TRUNCATE(self._truncate)),
         ):
-            vfs.xSetSystemCall(name, ctypes.cast(callback, ctypes.c_void_p).value)
+            vfs.xSetSystemCall(name, ctypes.cast(callback, ctypes.c_void_p).value or 0)
             self._kept += [vfs, callback]
         for name in ("open", "mkdir", "mkfifo", "link"):
             self._own(name)
@@ -396,7 +396,8 @@ def main() -> None:
     """Fork a child for each socket handed over, until the other end is closed."""
     control = socket.socket(fileno=os.dup(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them: the socket tells
-    sqlite_file.checksums_loaded()
+    for name in index.FILES:  # imported once, not by each child
+        catalogue.operation(name)
     while True:
         message, handed, _, _ = socket.recv_fds(control, 1, 1)
         if not message:
@@ -414,4 +415,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

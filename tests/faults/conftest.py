@@ -1,15 +1,31 @@
 from __future__ import annotations
 
 import itertools
+import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.kit import Dice, Nursery, World
+from tests.faults.kit import Dice, Nursery, World, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """In memory where there is room: a SIGKILL does not tell a disk from a tmpfs, and the disk is shared with others.
+
+    The full run (DIBS_TORTURE=1) is on the disk.
+    """
+    memory = Path("/dev/shm")
+    if size(0, 1) or not memory.is_dir() or shutil.disk_usage(memory).free < 1 << 28:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="dibs-", dir=memory) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

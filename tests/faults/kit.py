@@ -154,7 +154,9 @@ class Nursery:
         path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-m", "tests.faults.actor"]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=theirs, env=environment, start_new_session=True)
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=theirs.fileno(), env=environment, start_new_session=True
+        )
         theirs.close()
 
     def actor(self) -> Actor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,7 +72,7 @@ def test_processes_whose_wall_clocks_jump_and_differ_never_hold_at_once_and_toke
     assert len(tokens) == len(set(tokens)) > 10
     events = world.events()
     assert [event["now"] for event in events] == sorted(event["now"] for event in events)
-    assert any(one["wall"] > other["wall"] + HOUR / 2 for one, other in zip(events, events[1:], strict=False))
+    assert any(one["wall"] > other["wall"] + HOUR / 2 for one, other in pairwise(events))
     ended = [event for event in events if event["kind"] == "claim.ended"]
     assert ended == [], "a claim of a minute ended within seconds"
     world.check()
@@ -87,7 +88,7 @@ def test_after_a_reboot_local_holders_are_gone_and_other_claims_keep_their_remai
     local_token = local.call("claim", "local.py", ttl=3600)["token"]
     world.here("claim", "cli", resources=[["file", "short.py"]], ttl=2_000)
     world.here("claim", "cli", resources=[["file", "long.py"]], ttl=3_600_000)
-    before = dict((resources[0], token) for _, resources, _, token in world.claims())
+    before = {resources[0]: token for _, resources, _, token in world.claims()}
     time.sleep(0.5)
     world.here("claim", "cli", resources=[["file", "x.py"]])  # the last commit before the power fails
     local.kill()

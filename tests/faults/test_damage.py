@@ -65,9 +65,8 @@ def refused_or_harmless(world: World, claims: Claims, what: str) -> bool:
         nonlocal refused
         try:
             found = world.claims()
-        except Unavailable as error:
+        except Unavailable:
             refused = True
-            assert "Nothing was changed" in error.message or "not touched" in error.message or error.fields, what
         except DibsError as error:
             pytest.fail(f"{what}: {error.code}: {error}")
         else:
@@ -233,9 +232,7 @@ def test_a_flipped_bit_in_the_wal_is_refused_or_harmless(unfolded: tuple[World, 
     assert refused
 
 
-def test_a_wal_cut_short_or_taken_away_is_refused_or_harmless(
-    unfolded: tuple[World, Claims, Path], dice: Dice
-) -> None:
+def test_a_wal_cut_short_or_taken_away_is_refused_or_harmless(unfolded: tuple[World, Claims, Path], dice: Dice) -> None:
     world, claims, copy = unfolded
     wal = world.local / "dibs.db-wal"
     whole = (copy / "dibs.db-wal").stat().st_size
@@ -273,16 +270,21 @@ def test_a_stale_wal_is_refused_or_harmless(unfolded: tuple[World, Claims, Path]
     at_the_command_line(world, claims, "the WAL of a while ago")
 
 
-def test_the_wal_of_another_database_is_refused_or_harmless(
-    unfolded: tuple[World, Claims, Path], worlds: Callable[[], World]
+@pytest.mark.parametrize("what", ["database", "-wal"])
+def test_what_belongs_to_another_workspace_is_refused_or_harmless(
+    unfolded: tuple[World, Claims, Path], worlds: Callable[[], World], what: str
 ) -> None:
+    """The other workspace has more commits, so its number alone does not tell."""
     world, _, copy = unfolded
     other = worlds()
     claims = inhabit(other, 1)
-    for name in ("dibs.db-wal", "dibs.db-shm"):
-        shutil.copy(copy / name, other.local / name)
-    refused_or_harmless(other, claims, "the WAL of another workspace")
-    assert world.claims()
+    if what == "database":
+        assert len(world.claims()) > len(claims)  # folds the WAL
+        shutil.copy(world.database, other.database)
+    else:
+        for name in ("dibs.db-wal", "dibs.db-shm"):
+            shutil.copy(copy / name, other.local / name)
+    refused_or_harmless(other, claims, f"the {what} of another workspace")
 
 
 def test_an_older_copy_of_the_database_put_back_is_refused(inhabited: tuple[World, Claims, Path]) -> None:

@@ -1,4 +1,4 @@
-"""Holders and waiters that die: what they held is free at once, and nobody waits for the dead longer than their lease."""
+"""Holders and waiters that die: what they held is free at once, and nobody waits for the dead beyond their lease."""
 
 from __future__ import annotations
 
@@ -117,6 +117,8 @@ def test_an_agent_that_died_and_came_back_is_told_what_it_lost(world: World) -> 
     again = world.blank()
     briefing = again.do("open", folder=str(world.folder), agent="ann", timeout=5)
     assert briefing["incarnation"] == 2
-    assert [(loss["resources"], loss["why"], loss["holder"]) for loss in briefing["lost"]] == [(["a.py"], "gone", "bob")]
+    assert [(loss["resources"], loss["why"], loss["holder"]) for loss in briefing["lost"]] == [
+        (["a.py"], "gone", "bob")
+    ]
     assert [held["resources"] for held in briefing["held"]] == [["b.py"]]
     world.check()

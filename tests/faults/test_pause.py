@@ -78,6 +78,19 @@ def test_a_call_that_gave_up_on_a_stopped_process_can_be_made_again_and_again(wo
     world.check()
 
 
+def test_a_look_that_was_stopped_halfway_answers_although_others_committed_meanwhile(world: World) -> None:
+    for point in range(1, 5):
+        looker, writer = world.actor(f"looker-{point}"), world.actor(f"writer-{point}")
+        looker.do("arm", at=point, number=signal.SIGSTOP, match="")
+        looker.start("status")
+        looker.await_stop()
+        token = writer.call("claim", f"f{point}.py")["token"]
+        looker.go_on()
+        claims = looker.receive()["claims"]
+        assert all(claim["token"] <= token for claim in claims)
+    world.check()
+
+
 def test_a_transaction_that_was_stopped_for_long_is_decided_again_by_a_fresh_clock(worlds: Callable[[], World]) -> None:
     world = worlds()
     trial = world.blank()

@@ -1,4 +1,4 @@
-"""Where a store cannot be: a network filesystem, a read-only folder, a folder of somebody else's. Refused; nothing changed."""
+"""Where a store cannot be: a network filesystem, a read-only folder, somebody else's. Refused, and nothing changed."""
 
 from __future__ import annotations
 
@@ -70,11 +70,9 @@ def test_no_database_is_made_on_a_network_filesystem(tmp_path: Path, monkeypatch
 @pytest.fixture
 def another_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on another filesystem than the tests' own, where the system has one that everybody may use."""
-    shared = Path("/dev/shm")
-    if not shared.is_dir():
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(prefix="dibs-", dir=shared) as folder:
+    choices = [Path("/dev/shm"), Path(tempfile.gettempdir())]
+    others = [place for place in choices if place.is_dir() and place.stat().st_dev != tmp_path.stat().st_dev]
+    with tempfile.TemporaryDirectory(prefix="dibs-", dir=others[0] if others else tmp_path) as folder:
         yield Path(folder)
 
 
@@ -189,7 +187,8 @@ def test_a_workspace_cannot_be_made_where_nothing_can_be_written(reachable: Worl
 @pytest.fixture
 def read_only(reachable: World) -> Iterator[World | None]:
     """The same workspace seen through a read-only mount, or None where we may not mount."""
-    bind = ["mount", "--bind", reachable.folder, reachable.folder]
+    folder = str(reachable.folder)
+    bind = ["mount", "--bind", folder, folder]
     if subprocess.run(bind, capture_output=True, check=False, timeout=30).returncode:
         yield None
         return

@@ -523,9 +523,9 @@ def test_two_holders_in_a_seal_are_found() -> None:
 
 def test_a_token_not_above_what_a_seal_says_is_found_before_and_after_pruning() -> None:
     log = Log([OTHER], [OTHER], [OTHER])
-    log.commit(sealed(log.seal(token=9)), pruned(3))
+    log.commit(sealed(log.seal(token=5)), pruned(3))
     assert log.verify().ok
-    log.commit(granted("c1", "ann"))
+    log.commit(granted("c1", "ann"))  # with token 5
     assert codes(log.verify()) == ["token"]
     del log.events[:3]
     assert codes(log.verify()) == ["token"]
@@ -569,6 +569,19 @@ def test_a_pruned_log_behind_a_seal_that_cannot_be_read_is_a_finding_and_no_erro
 def test_a_seal_whose_token_is_below_one_that_was_granted_is_found() -> None:
     log = Log([OTHER], [granted("c1", "ann")], [released("c1", "ann")])
     assert codes(log.commit(sealed(log.seal(token=1))).verify()) == ["seal"]
+
+
+def test_a_seal_with_a_claim_above_its_own_token_is_found_although_all_before_it_was_pruned() -> None:
+    log = Log([granted("c1", "ann")], [OTHER])
+    log.commit(sealed(log.seal(entry("c1", "ann", 7), token=2)), pruned(2))
+    del log.events[:2]
+    assert codes(log.verify()) == ["seal"]
+
+
+def test_a_seal_is_not_blamed_for_a_broken_event_where_it_stands() -> None:
+    log = with_seal()
+    log.events[2].wall = None  # type: ignore[assignment]
+    assert codes(log.verify()) == ["malformed"]
 
 
 def test_a_claim_of_a_seal_granted_again_is_found() -> None:
@@ -667,6 +680,8 @@ def test_a_claim_renewed_or_released_by_a_stranger_is_found() -> None:
         ("ann/x", "ann/y", "left", ["stranger"]),
         ("bob", "ann", "left", ["stranger"]),
         ("bob", "ann/x", "boot", ["stranger"]),
+        ("ann/x", "ann/x/y", "some new reason", []),
+        ("ann/x", "bob", "some new reason", ["stranger"]),
     ],
 )
 def test_a_claim_moves_to_its_own_agent_on_boot_and_upward_when_a_subagent_left(
@@ -847,6 +862,7 @@ def test_a_grant_to_a_killed_agent_is_found() -> None:
     assert found([kill], [granted("c1", "ann")]) == ["killed"]
     assert found([kill], [granted("c1", "ann/x/y")]) == ["killed"]
     assert found([kill], [granted("c1", "anna")]) == []
+    assert found([kill], [("agent.killed", "bob", "ann/x", {"why": "too"})], [granted("c1", "ann/x")]) == ["killed"]
     assert found([kill], [revive], [granted("c1", "ann")]) == []
     assert found([granted("c1", "ann/x")], [kill], [moved("c1", "ann/x", "ann", "left")]) == ["killed"]
 
@@ -898,6 +914,7 @@ def test_a_body_that_cannot_be_read_is_a_finding_and_no_error(body: str) -> None
         ("resources", [["file", "a", "b"]]),
         ("resources", ["ab"]),
         ("resources", [["regex", "a"]]),
+        ("resources", [["regex", "a"], ["file", "a"]]),
         ("mode", "own"),
         ("mode", None),
         ("tree", None),
@@ -1077,7 +1094,7 @@ def test_a_seal_at_the_end_of_a_quiet_store_that_no_event_speaks_of_is_found() -
 def test_a_store_that_gives_the_same_page_again_and_again_is_not_read_for_ever() -> None:
     class Stuck(MemoryStore):
         def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
-            return super().events(0, limit)
+            return super().events(min(after, 0), limit)
 
     store = Stuck()
     said(store, OTHER)

@@ -91,7 +91,6 @@ def machine(folder: str) -> dict[str, Any]:
     return {
         "dibs": __version__,
         "python": platform.python_version(),
-        "executable": sys.executable,
         "apsw": apsw.apsw_version(),
         "sqlite": apsw.sqlite_lib_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",

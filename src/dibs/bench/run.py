@@ -52,7 +52,6 @@ class Report:
             "peers": self.peers,
             "rows": [row.as_json() for row in self.rows],
             "missed": self.missed,
-            "files": self.files,
         }
 
 

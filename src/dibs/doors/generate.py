@@ -1,7 +1,7 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
-Two files: `operations/index.py` (which file declares which operation, so that a command loads only that one) and
-`doors/methods.py` (the typed methods of the Python API). A test fails when they are out of date.
+Three files: `operations/index.py` (which file declares which operation, so that a command loads only that one),
+`doors/methods.py` (the typed methods of the Python API) and `docs/CLI.md`. A test fails when they are out of date.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def _method(operation: Operation) -> str:
     claimed = operation.name == "claim"
     lines.append(f"    ) -> {'Claim' if claimed else 'dict[str, Any]'}:\n")
     lines.append(f'        """{operation.help}\n\n        {_answers(operation)}\n        """\n')
-    given = "".join(f", {field.name}={_given(field)}" for field in shown)
+    given = "".join(f"            {field.name}={_given(field)},\n" for field in shown)
     kind = "Claim" if claimed else "dict[str, Any]"
-    lines.append(f'        answer: {kind} = self._call("{operation.name}", request_id{given})\n')
+    lines.append(f'        answer: {kind} = self._call(\n            "{operation.name}",\n            request_id,\n{given}        )\n')
     lines.append("        return answer\n")
     return "".join(lines)
 
@@ -98,14 +98,53 @@ def _answers(operation: Operation) -> str:
     return text
 
 
+def page() -> str:
+    """The text of docs/CLI.md: every command's help."""
+    import contextlib
+    import io
+
+    from dibs.doors.cli import help as helps
+
+    parts = [
+        "# Commands\n\nMade from the declarations by `make generate`; `dibs help COMMAND` prints the same.\n\n"
+        "Every command takes these:\n\n| | |\n| --- | --- |\n"
+        + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
+        + f"\n{helps.EXITS}.\n"
+    ]
+    for title, names in helps.GROUPS:
+        parts.append(f"\n## {title}\n")
+        for name in names:
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                helps.of_name(name)
+            common = {left for left, _ in helps.COMMON}
+            lines = [
+                line
+                for line in said.getvalue().splitlines()
+                if line.strip().partition("  ")[0] not in common and line != helps.EXITS
+            ]
+            body = "\n".join(lines[2:]).strip()
+            parts.append(f"\n### dibs {name}\n\n{lines[0]}\n\n```text\n{body}\n```\n")
+    return "".join(parts)
+
+
+def files() -> dict[str, str]:
+    """Every generated file under the project's top, with its text."""
+    return {
+        "src/dibs/operations/index.py": index(),
+        "src/dibs/doors/methods.py": methods(),
+        "docs/CLI.md": page(),
+    }
+
+
 def main() -> int:
-    """Write both files."""
+    """Write them all."""
     import dibs
 
-    top = os.path.dirname(dibs.__file__)
-    for name, make in (("operations/index.py", index), ("doors/methods.py", methods)):
+    top = os.path.dirname(os.path.dirname(os.path.dirname(dibs.__file__)))
+    for name, text in files().items():
         with open(f"{top}/{name}", "w", encoding="utf-8") as file:
-            file.write(make())
+            file.write(text)
         sys.stdout.write(f"wrote {name}\n")
     return 0
 

@@ -27,7 +27,11 @@ class Methods:
         Answers: message.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call("ack", request_id, message=message)
+        answer: dict[str, Any] = self._call(
+            "ack",
+            request_id,
+            message=message,
+        )
         return answer
 
     def agents(
@@ -39,7 +43,10 @@ class Methods:
 
         Answers: agents[].
         """
-        answer: dict[str, Any] = self._call("agents", request_id)
+        answer: dict[str, Any] = self._call(
+            "agents",
+            request_id,
+        )
         return answer
 
     def ask(
@@ -54,7 +61,12 @@ class Methods:
         Answers: message.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call("ask", request_id, resource=resource, text=text)
+        answer: dict[str, Any] = self._call(
+            "ask",
+            request_id,
+            resource=resource,
+            text=text,
+        )
         return answer
 
     def boot(
@@ -70,7 +82,14 @@ class Methods:
 
         Answers: agent, incarnation, held[], lost[], task, messages[], rules.
         """
-        answer: dict[str, Any] = self._call("boot", request_id, task=task, type=type, can=can, pid=pid)
+        answer: dict[str, Any] = self._call(
+            "boot",
+            request_id,
+            task=task,
+            type=type,
+            can=can,
+            pid=pid,
+        )
         return answer
 
     def claim(
@@ -114,7 +133,12 @@ class Methods:
         Answers: holder, token.
         Raises: Fenced.
         """
-        answer: dict[str, Any] = self._call("confirm", request_id, resource=resource, token=token)
+        answer: dict[str, Any] = self._call(
+            "confirm",
+            request_id,
+            resource=resource,
+            token=token,
+        )
         return answer
 
     def inbox(
@@ -126,7 +150,10 @@ class Methods:
 
         Answers: messages[], more.
         """
-        answer: dict[str, Any] = self._call("inbox", request_id)
+        answer: dict[str, Any] = self._call(
+            "inbox",
+            request_id,
+        )
         return answer
 
     def kill(
@@ -141,7 +168,12 @@ class Methods:
         Answers: agents[], voided[].
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call("kill", request_id, agent=agent, why=why)
+        answer: dict[str, Any] = self._call(
+            "kill",
+            request_id,
+            agent=agent,
+            why=why,
+        )
         return answer
 
     def leave(
@@ -153,7 +185,10 @@ class Methods:
 
         Answers: released[], passed[], to.
         """
-        answer: dict[str, Any] = self._call("leave", request_id)
+        answer: dict[str, Any] = self._call(
+            "leave",
+            request_id,
+        )
         return answer
 
     def prune(
@@ -167,7 +202,11 @@ class Methods:
         Answers: through.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call("prune", request_id, keep=keep)
+        answer: dict[str, Any] = self._call(
+            "prune",
+            request_id,
+            keep=keep,
+        )
         return answer
 
     def release(
@@ -185,7 +224,13 @@ class Methods:
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Invalid.
         """
         answer: dict[str, Any] = self._call(
-            "release", request_id, resources=resources or None, all=all, commit=commit, to=to, token=token
+            "release",
+            request_id,
+            resources=resources or None,
+            all=all,
+            commit=commit,
+            to=to,
+            token=token,
         )
         return answer
 
@@ -199,7 +244,11 @@ class Methods:
         Answers: renewed[].
         Raises: Fenced, NotFound, Killed.
         """
-        answer: dict[str, Any] = self._call("renew", request_id, resources=resources or None)
+        answer: dict[str, Any] = self._call(
+            "renew",
+            request_id,
+            resources=resources or None,
+        )
         return answer
 
     def revive(
@@ -213,7 +262,11 @@ class Methods:
         Answers: agents[].
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call("revive", request_id, agent=agent)
+        answer: dict[str, Any] = self._call(
+            "revive",
+            request_id,
+            agent=agent,
+        )
         return answer
 
     def seal(
@@ -225,7 +278,10 @@ class Methods:
 
         Answers: seq, link, claims.
         """
-        answer: dict[str, Any] = self._call("seal", request_id)
+        answer: dict[str, Any] = self._call(
+            "seal",
+            request_id,
+        )
         return answer
 
     def status(
@@ -237,7 +293,11 @@ class Methods:
 
         Answers: claims[], waiting[], agents[], tasks[].
         """
-        answer: dict[str, Any] = self._call("status", request_id, resources=resources or None)
+        answer: dict[str, Any] = self._call(
+            "status",
+            request_id,
+            resources=resources or None,
+        )
         return answer
 
     def sweep(
@@ -249,5 +309,8 @@ class Methods:
 
         Answers: swept, more.
         """
-        answer: dict[str, Any] = self._call("sweep", request_id)
+        answer: dict[str, Any] = self._call(
+            "sweep",
+            request_id,
+        )
         return answer

@@ -82,6 +82,9 @@ def process_name(process: Process) -> str:
 
 def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """Run one operation in a transaction. A refusal is returned, not raised: its event is kept."""
+    for name in operation.required:
+        if name not in fields:
+            raise Invalid(f"{operation.name} needs `{name}`", field=name)
     if not operation.writes:
         return operation.body(tx, call, **fields)
     ranges = operation.ahead(call, **fields) if operation.ahead is not None else ()

@@ -56,7 +56,7 @@ class Field:
 class Operation:
     """One operation. `body(tx, call, rows, **fields)` decides; `ahead` names what to read in the first trip."""
 
-    __slots__ = ("ahead", "body", "errors", "fields", "help", "json", "name", "takes", "writes")
+    __slots__ = ("ahead", "body", "errors", "fields", "help", "json", "name", "required", "takes", "writes")
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Operation:
         self.body = body
         self.help = help
         self.fields = fields
+        self.required = tuple([field.name for field in fields if field.required])
         self.errors = errors
         self.json = json  # the keys of the answer beside `ok`
         self.writes = writes

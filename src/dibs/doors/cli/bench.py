@@ -40,7 +40,7 @@ def run(arguments: list[str]) -> int:
 
     report = bench.run(options)
     if words.json:
-        sys.stdout.write(jsontext.encode(report.as_json()) + "\n")
+        sys.stdout.write(jsontext.encode({**report.as_json(), "files": report.files}) + "\n")
     else:
         table.show(report.machine, report.rows)
         sys.stdout.write(f"written: {', '.join(report.files)}\n")

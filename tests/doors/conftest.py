@@ -1,0 +1,57 @@
+"""A scratch repository that is a workspace, and the real command as a new process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DIBS = str(Path(sys.executable).parent / "dibs")
+
+
+class Shell:
+    """Runs `dibs` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "PATH": f"{Path(DIBS).parent}:{os.environ['PATH']}"}
+
+    def run(self, *words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        """The command with these words; what it printed and its exit code."""
+        return subprocess.run(
+            [DIBS, *words],
+            cwd=cwd or self.folder,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def json(self, *words: str, exit: int | None = None, **more: Any) -> dict[str, Any]:
+        """The same with `--json`: the one object that was printed."""
+        done = self.run(*words, "--json", **more)
+        lines = done.stdout.splitlines()
+        assert len(lines) == 1, (words, done.stdout, done.stderr)
+        found: dict[str, Any] = json.loads(lines[0])
+        assert found["ok"] is (done.returncode == 0), (words, found, done.returncode)
+        if exit is not None:
+            assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+        return found
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
+    made = Shell(folder)
+    made.json("init", exit=0)
+    return made

@@ -1,0 +1,121 @@
+"""The Python API, on a real database."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import dibs
+from tests.doors.conftest import Shell
+
+
+def test_a_claim_in_a_with_is_released_at_its_end(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ws:
+        with ws.claim("x.py", "db:y", reason="r") as claim:
+            claim.check()
+            claim.renew()
+            assert [c["agent"] for c in ws.status()["claims"]] == ["ann"]
+        assert ws.status()["claims"] == []
+        with pytest.raises(dibs.Fenced):
+            claim.check()
+
+
+def test_a_refusal_is_an_exception_with_fields(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        ann.claim("x.py")
+        with pytest.raises(dibs.Held) as refused:
+            bob.claim("x.py")
+        assert refused.value.blockers[0]["agent"] == "ann"
+        assert isinstance(refused.value, dibs.DibsError)
+        with pytest.raises(AttributeError):
+            _ = refused.value.nonsense
+
+
+def test_an_inner_claim_shares_the_token_and_is_not_released_by_its_end(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ws, ws.claim("src/") as outer:
+        with ws.claim("src/x.py") as inner:
+            assert inner.token == outer.token
+        outer.check()
+
+
+def test_a_claim_lost_inside_a_with_is_raised_at_its_end(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        with pytest.raises(dibs.Fenced), ann.claim("x.py", ttl=0.05):
+            bob.claim("x.py", wait=5)
+        assert bob.status()["claims"][0]["agent"] == "bob"
+
+
+def test_the_error_on_its_way_is_not_hidden_by_the_release(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ws:
+        with pytest.raises(ZeroDivisionError), ws.claim("x.py"):
+            _ = 1 / 0
+        assert ws.status()["claims"] == []
+
+
+def test_waiting_threads_are_served_one_after_the_other(shell: Shell) -> None:
+    held: list[str] = []
+    with dibs.open(str(shell.folder), agent="boss") as boss:
+        first = boss.claim("x.py")
+        opened = [dibs.open(str(shell.folder), agent=f"a{n}") for n in range(4)]
+
+        def work(ws: dibs.Workspace, name: str) -> None:
+            with ws.claim("x.py", wait=30):
+                held.append(name)
+
+        threads = [threading.Thread(target=work, args=(ws, f"a{n}")) for n, ws in enumerate(opened)]
+        for thread in threads:
+            thread.start()
+        first.release()
+        for thread in threads:
+            thread.join(30)
+        assert sorted(held) == ["a0", "a1", "a2", "a3"]
+        for ws in opened:
+            ws.close()
+
+
+def test_the_process_that_opened_it_is_the_incarnation(shell: Shell) -> None:
+    code = "import dibs,sys; ws=dibs.open(agent='ann'); print(ws.claim('x.py').token)"
+    subprocess.run([sys.executable, "-c", code], cwd=shell.folder, check=True, capture_output=True)
+    with dibs.open(str(shell.folder), agent="bob") as bob:
+        bob.claim("x.py")  # ann's process is gone, so is its claim
+    with dibs.open(str(shell.folder), agent="ann") as ann:
+        assert ann.briefing["incarnation"] == 2
+        assert ann.briefing["lost"][0]["holder"] == "bob"
+
+
+def test_seconds_and_texts_are_durations_and_nonsense_is_invalid(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ws:
+        ws.claim("a", ttl=90)
+        ws.claim("b", ttl="90s")
+        for ttl in (-1, "soon", float("nan"), True, 1e300):
+            with pytest.raises(dibs.Invalid):
+                ws.claim("c", ttl=ttl)
+        with pytest.raises(dibs.Invalid):
+            ws.claim()
+        with pytest.raises(dibs.Invalid):
+            ws.claim("c", mode="own")
+
+
+def test_a_folder_that_is_no_workspace_is_invalid(tmp_path: Path) -> None:
+    with pytest.raises(dibs.Invalid):
+        dibs.open(str(tmp_path), agent="ann")
+
+
+def test_the_public_names_are_there() -> None:
+    for name in dir(dibs):
+        assert getattr(dibs, name) is not None
+    with pytest.raises(AttributeError):
+        _ = dibs.nonsense  # type: ignore[attr-defined]
+
+
+def test_a_release_can_hand_over_and_record_a_commit(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        ann.claim("x.py").release(to="bob")
+        ann.claim("y.py").release(commit="abc")
+        assert [c["agent"] for c in bob.status()["claims"]] == ["bob"]
+        assert os.path.samefile(bob.root, shell.folder)
