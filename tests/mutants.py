@@ -36,7 +36,7 @@ MUTANTS = (
            "return mode == WRITE and other == WRITE", f"{CLAIMS}::test_readers_share_and_exclude_writers"),
     Mutant("operations/resources.py", "return not above or path.startswith(above + \"/\")", "return False",
            f"{CLAIMS}::test_accident_c_what_could_match_the_same_file_overlaps"),
-    Mutant("operations/resources.py", "        found.add(prefix_range(f\"r/{base}/\" if base else \"r/\"))\n", "        pass\n",
+    Mutant("operations/resources.py", "            found.append((f\"r/{base}/\", f\"r/{base}0\") if base else (\"r/\", \"r0\"))\n", "",
            f"{CLAIMS}::test_accident_c_what_could_match_the_same_file_overlaps"),
     Mutant("operations/resources.py", "found[\"inode\", resource[2]] = [\"inode\", resource[2]]", "pass",
            f"{CLAIMS}::test_hard_links_of_one_file_meet_by_their_inode"),

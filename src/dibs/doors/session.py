@@ -13,6 +13,7 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.call import Call, Need, perform, process_name
+from dibs.operations.waiting import QUEUED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,35 +92,41 @@ class Session:
         """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
         end = clock.since_boot() + fields["wait"]
         waiter = ""
+        answered = False
         try:
             while True:
-                left = end - clock.since_boot()
-                result = self.run(operation, call, {**fields, "wait": max(0, left), "waiter": waiter})
+                call.facts.clear()  # who was alive at the last look may be dead by now
+                left = max(0, end - clock.since_boot())
+                result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter})
                 if "waiting" not in result:
-                    waiter = ""
+                    answered = True
                     return result
-                if not waiter:
-                    waiter = result["waiting"]
-                    self.store.watch(waiter)
-                elif waiter != result["waiting"]:
-                    self.store.unwatch(waiter)
-                    waiter = result["waiting"]
-                    self.store.watch(waiter)
                 if told is not None:
                     told(result)
+                if waiter != result["waiting"]:
+                    if waiter:
+                        self.store.unwatch(waiter)
+                    waiter = result["waiting"]
+                    self.store.watch(waiter)
+                    if not self.run(QUEUED, call, {"waiter": waiter})["queued"]:
+                        continue  # our turn came before we listened
                 self.store.wait(waiter, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
         except DibsError:
-            waiter_left, waiter = waiter, ""
-            if waiter_left:
-                self.store.unwatch(waiter_left)
+            answered = True
             raise
         finally:
-            if waiter:  # interrupted: leave the queue rather than let the place lapse
+            if waiter:
                 self.store.unwatch(waiter)
-                try:
-                    self.run(operation, call, {**fields, "wait": 0, "waiter": waiter})
-                except DibsError:
-                    pass
+                if not answered:  # interrupted: leave the queue rather than let the place lapse
+                    self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
+
+    def _leave_queue(self, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
+        """Look a last time without waiting, which ends the place in the queue; give back what that might bring."""
+        try:
+            result = self.run(operation, call, fields)
+            self.run(self.operation("release"), call, {"resources": fields["resources"], "token": result["token"]})
+        except DibsError:
+            pass
 
     def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
         """Who is calling, from what was said, the environment and the processes above this one."""

@@ -64,7 +64,8 @@ def meeting(tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fe
     `got` is the first page if it was read already. Records past their end are included: the caller decides.
     """
     seen: set[str] = set()
-    for record in rows(tx, resources.ranges_of(wanted), got):
+    complete = got is not None and not got.truncated
+    for record in rows(tx, () if complete else resources.ranges_of(wanted), got):
         identifier = record.get(CLAIM) or record.get(WAITER) or record[INTEREST]
         if identifier in seen or not resources.same_tree(record["tree"], tree):
             continue

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dibs.errors import Invalid
 from dibs.operations import globs
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,9 +139,12 @@ def key_of(resource: Resource, suffix: str) -> str:
     return f"{kind[0]}{text}\t\t{suffix}"
 
 
-def ranges_of(resources: Iterable[Resource]) -> list[Range]:
-    """The ranges of keys in which everything lies that can overlap these resources; disjoint and sorted."""
-    found: set[Range] = set()
+def ranges_of(resources: Sequence[Resource]) -> list[Range]:
+    """The ranges of keys in which everything lies that can overlap these resources; disjoint and sorted.
+
+    The end of a prefix is the prefix with its last character raised by one: TAB becomes newline, `/` becomes `0`.
+    """
+    found: list[Range] = []
     for resource in resources:
         kind, text = resource[0], resource[1]
         if kind in LITERAL or kind == "glob":
@@ -150,14 +152,14 @@ def ranges_of(resources: Iterable[Resource]) -> list[Range]:
             last = base.rpartition("/")[2] if kind == "file" else ""
             for ancestor in _lineage(base):
                 if last:  # a glob whose last component is another name cannot match this file
-                    found.add(prefix_range(f"{ancestor}\t\t"))
-                    found.add(prefix_range(f"{ancestor}\t{last}\t"))
+                    found.append((f"{ancestor}\t\t", f"{ancestor}\t\n"))
+                    found.append((f"{ancestor}\t{last}\t", f"{ancestor}\t{last}\n"))
                 else:
-                    found.add(prefix_range(f"{ancestor}\t"))
-            found.add(prefix_range(f"r/{base}/" if base else "r/"))
+                    found.append((f"{ancestor}\t", f"{ancestor}\n"))
+            found.append((f"r/{base}/", f"r/{base}0") if base else ("r/", "r0"))
         else:
-            found.add(prefix_range(f"{kind[0]}{text}\t"))
-    return _merged(sorted(found))
+            found.append((f"{kind[0]}{text}\t", f"{kind[0]}{text}\n"))
+    return found if len(resources) == 1 else _merged(sorted(found))  # those of one resource are in order already
 
 
 def root_glob(resource: Resource) -> bool:

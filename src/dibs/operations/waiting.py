@@ -11,6 +11,7 @@ from __future__ import annotations
 from dibs.errors import Deadlock, Quota
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import COMMIT, iso
+from dibs.operations.declare import Operation
 from dibs.operations.policy import WAITS_PER_AGENT
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 LOOK_EVERY = 5_000  # ms: three looks within a lease, so that one missed look costs nothing
+LOOK_OFTEN = 1_000  # ms, for the next in line behind a process that may die without a word
 INTEREST_LIFE = 600_000  # ten minutes: about how long a refused agent remembers why it wanted the file
 GRAPH = 1_000  # agents visited in one search; a fleet has fewer
 
@@ -50,10 +52,13 @@ def queue(tx: Transaction, call: Call, wish: Record, in_the_way: list[Record], k
     if known is None:
         data = {key: waiter[key] for key in ("resources", "mode", "tree", "deadline")}
         tx.append("wait.queued", waiter["agent"], waiter["waiter"], data)
-    soonest = min([record["until"] for record in in_the_way if holds.CLAIM in record], default=tx.now + LOOK_EVERY)
+    holders = [record for record in in_the_way if holds.CLAIM in record]
+    soonest = min([record["until"] for record in holders], default=tx.now + LOOK_EVERY)
+    next_in_line = len(holders) == len(in_the_way)
+    often = LOOK_OFTEN if next_in_line and any(record["tied"] for record in holders) else LOOK_EVERY
     return {
         "waiting": waiter["waiter"],
-        "look_in": max(10, min(LOOK_EVERY, soonest - tx.now, waiter["deadline"] - tx.now)),
+        "look_in": max(10, min(often, soonest - tx.now, waiter["deadline"] - tx.now)),
         "blockers": [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:16]],
     }
 
@@ -137,3 +142,11 @@ def _stands_before(tx: Transaction, record: Record, wait: Record) -> bool:
 def _step(tx: Transaction, agent: str, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
     shown = holds.blocker(tx, record, wanted)
     return {"agent": agent, "resource": shown["resource"], "holder": record["agent"], "since": iso(tx, record["since"])}
+
+
+def _queued(tx: Transaction, call: Call, waiter: str) -> dict[str, Any]:
+    return {"queued": bool(tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows)}
+
+
+# For a door that has just begun to listen: is the place in the queue still there, or did its turn come meanwhile?
+QUEUED = Operation("queued", _queued, "Look whether a waiter is still in the queue.", writes=False)

@@ -125,10 +125,11 @@ class SqliteStore:
     def _look(self, fn: Callable[[Transaction], T]) -> T:
         try:
             self._check()
+            remembered = self._gate.remembered()  # before the snapshot: what is committed in between is no loss
             self._sql("BEGIN")
             try:
                 head = self._head()
-                self._refuse_older(head, self._gate.remembered())
+                self._refuse_older(head, remembered)
                 return fn(_Transaction(self, head, "", writes=False))
             finally:
                 self._abandon()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 
+TRIES = 100  # to make a pipe that wakers keep taking away; each loses a race of some microseconds
 
 class Wakes:
     """The named pipes of one store."""
@@ -26,17 +27,24 @@ class Wakes:
             os.mkdir(self._folder, 0o700)
         except FileExistsError:
             pass
-        try:
-            os.mkfifo(path, 0o600)
-        except FileExistsError:
-            pass
-        self._open[name] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        for _ in range(TRIES):
+            try:
+                os.mkfifo(path, 0o600)
+            except FileExistsError:
+                pass
+            try:
+                self._open[name] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue  # a waker met the pipe before it was open and took it for a dead waiter's
+            return
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait for a wake. Without a pipe (a folder that cannot be written) it just waits."""
         fd = self._open.get(name)
-        ready = select.select([] if fd is None else [fd], [], [], max(0.0, timeout))[0]
-        if fd is None or not ready:
+        poll = select.poll()  # unlike select(), it takes any number of open files
+        if fd is not None:
+            poll.register(fd, select.POLLIN)
+        if not poll.poll(max(0.0, timeout) * 1000) or fd is None:
             return False
         os.read(fd, 4096)
         return True
