@@ -81,7 +81,7 @@ MUTANTS = (
            f"{STORES}/test_conformance.py"),
     # Promise 5: nothing waits for ever
     Mutant("operations/waiting.py", "    cycle = find_cycle(tx, wish, in_the_way)\n    if cycle:\n        if known",
-           "    cycle = []\n    if cycle:\n        if known",
+           "    cycle: list[dict[str, Any]] = []\n    if cycle:\n        if known",
            f"{WAITING}::test_two_who_wait_for_each_other_are_found_when_the_cycle_closes"),
     Mutant("operations/claims.py", "        _refuse_closing(tx, given)\n", "",
            f"{WAITING}::test_a_hand_over_that_would_close_a_cycle_is_refused"),

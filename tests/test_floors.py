@@ -31,6 +31,8 @@ MAY_IMPORT = {
     "operations": ("dibs.operations", "dibs.stores.seam", *COMMON),
     "lookout": ("dibs.lookout", "dibs.stores", "dibs.facts", *COMMON),
     "doors": ("dibs",),
+    "bench": ("dibs",),
+    "demo": ("dibs",),
     "__init__": ("dibs",),
     "__main__": ("dibs.doors",),
 }

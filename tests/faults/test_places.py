@@ -67,29 +67,28 @@ def test_no_database_is_made_on_a_network_filesystem(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def another_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on another filesystem than the tests' own, where the system has one that everybody may use."""
-    choices = [Path("/dev/shm"), Path(tempfile.gettempdir())]
-    others = [place for place in choices if place.is_dir() and place.stat().st_dev != tmp_path.stat().st_dev]
-    with tempfile.TemporaryDirectory(prefix="dibs-", dir=others[0] if others else tmp_path) as folder:
-        yield Path(folder)
-
-
 def test_a_database_that_is_reached_through_a_network_filesystem_is_refused_at_open(
-    world: World, another_disk: Path, make_world: Callable[[Path], World], monkeypatch: pytest.MonkeyPatch
+    make_world: Callable[[Path], World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was made on a local disk: by the host that exports the folder, or before it was moved."""
-    world.here("claim", "cal", resources=[["file", "a.py"]])
-    shutil.copytree(world.folder, another_disk / "work")
-    mounts = f"22 1 254:0 / / rw - ext4 /dev/vda rw\n30 22 0:26 / {another_disk.resolve()} rw - nfs server:/ rw\n"
-    monkeypatch.setattr(filesystems, "_mounts", lambda: mounts)
-    assert world.here("claim", "cal", resources=[["file", "b.py"]])
-    there = make_world(another_disk / "work")
-    with pytest.raises(Unavailable, match="network filesystem"):
-        there.here("claim", "cal", resources=[["file", "b.py"]])
-    with pytest.raises(Unavailable, match="network filesystem"):
-        there.claims()
+    """It was made on a local disk: by the host that exports the folder, or before it was moved.
+
+    The network is played by a tmpfs, which like a network filesystem is another device, and none of blocks.
+    """
+    memory = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+    with (
+        tempfile.TemporaryDirectory(prefix="dibs-") as disk,
+        tempfile.TemporaryDirectory(prefix="dibs-", dir=memory) as network,
+    ):
+        world = make_world(Path(disk) / "work")
+        world.here("claim", "cal", resources=[["file", "a.py"]])
+        there = make_world(Path(shutil.copytree(world.folder, Path(network) / "work")))
+        mounts = f"22 1 254:0 / / rw - ext4 /dev/vda rw\n30 22 0:26 / {Path(network).resolve()} rw - nfs server:/ rw\n"
+        monkeypatch.setattr(filesystems, "_mounts", lambda: mounts)
+        assert world.here("claim", "cal", resources=[["file", "b.py"]])
+        with pytest.raises(Unavailable, match="network filesystem"):
+            there.here("claim", "cal", resources=[["file", "b.py"]])
+        with pytest.raises(Unavailable, match="network filesystem"):
+            there.claims()
 
 
 def digests(world: World) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.doors import durations
 from dibs.errors import Invalid
 from dibs.facts import paths
 from dibs.operations.policy import ABSURD, Policy, check_duration
@@ -69,7 +68,7 @@ def load(path: str, local: str, top: str) -> Config:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
     kept = f"{local}/{name}"
     try:
-        with open(kept, encoding="ascii") as file:
+        with open(kept, encoding="utf-8") as file:
             known = jsontext.decode(file.read())
         if known["signature"] == signature:
             return Config(known["read"])
@@ -112,6 +111,8 @@ def parse(path: str) -> dict[str, Any]:
 
 
 def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
+    from dibs.doors import durations
+
     found = {}
     for name in DURATIONS:
         if name in table:
@@ -131,7 +132,7 @@ def _keep(path: str, what: dict[str, Any]) -> None:
     """Write what was read, for the next call. Where that cannot be done, the next call reads the file again."""
     making = f"{path}.{os.getpid()}"
     try:
-        with open(making, "w", encoding="ascii") as file:
+        with open(making, "w", encoding="utf-8") as file:
             file.write(jsontext.encode(what))
         os.replace(making, path)
     except OSError:

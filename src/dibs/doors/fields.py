@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.doors import durations
 from dibs.errors import Invalid
-from dibs.facts import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ def read(session: Session, field: Field, value: Any) -> Any:
     if kind == "resource":
         return _resource(session, value)
     if kind == "duration":
-        return durations.parse(value, field.name) if isinstance(value, str) else _seconds(value, field)
+        return _duration(value, field)
     if kind == "integer":
         return _integer(value, field)
     if kind == "choice":
@@ -33,10 +31,7 @@ def read(session: Session, field: Field, value: Any) -> Any:
         words = value.split(",") if isinstance(value, str) else value
         return [word.strip() for word in words if word.strip()]
     if kind == "process":
-        found = processes.of(_integer(value, field))
-        if found is None:
-            raise Invalid(f"{field.name}: there is no process {value}", field=field.name)
-        return found
+        return _process(value, field)
     return value
 
 
@@ -55,8 +50,21 @@ def _integer(value: Any, field: Field) -> int:
     return number
 
 
-def _seconds(value: Any, field: Field) -> int:
-    """Durations from Python are seconds."""
+def _process(value: Any, field: Field) -> list[Any]:
+    from dibs.facts import processes
+
+    found = processes.of(_integer(value, field))
+    if found is None:
+        raise Invalid(f"{field.name}: there is no process {value}", field=field.name)
+    return found
+
+
+def _duration(value: Any, field: Field) -> int:
+    """Texts such as `30m`; numbers, which come from Python, are seconds."""
+    if isinstance(value, str):
+        from dibs.doors import durations
+
+        return durations.parse(value, field.name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:
         raise Invalid(f"{field.name}: seconds, not {value!r}", field=field.name)
     return round(value * 1000)

@@ -13,7 +13,6 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.call import Call, Need, perform, process_name
-from dibs.operations.waiting import QUEUED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +89,8 @@ class Session:
         told: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
         """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
+        from dibs.operations.waiting import QUEUED
+
         end = clock.since_boot() + fields["wait"]
         waiter = ""
         answered = False

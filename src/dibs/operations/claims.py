@@ -12,7 +12,7 @@ What happens, in short (docs/PROMISES.md has it in full):
 from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound, Order, Quota
-from dibs.operations import ending, holds, messages, resources, sweeps, waiting
+from dibs.operations import ending, holds, resources, sweeps
 from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, check_duration
@@ -65,7 +65,11 @@ def _claim(
     waiter: str = "",
 ) -> Any:
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
-    first: Fetched | None = got
+    if waiter:
+        handed = _handed_over(tx, wish)
+        if handed is not None:
+            return _refresh(tx, call, handed, wish, ttl, _Found())
+    first: Fetched | None = None if waiter else got
     if sweeps.some(tx, call, sweeps.A_FEW)["looked_at"]:
         first = None  # what was read on the way in may be over by now
     for _ in range(ROUNDS):
@@ -87,6 +91,8 @@ def _claim(
         return refusal
     if in_the_way:
         if wait > 0:
+            from dibs.operations import waiting
+
             return waiting.queue(tx, call, wish, in_the_way, found.me)
         if found.me is not None:
             ending.drop_waiter(tx, found.me, "gave_up")
@@ -95,8 +101,16 @@ def _claim(
     if upgrade and found.queue:
         cycle = _cycle_through(tx, wish, found.queue)
         if cycle:
-            return waiting.refuse_cycle(tx, wish, cycle)
+            return _deadlock(tx, wish, cycle)
     return _grant(tx, call, wish, found)
+
+
+def _handed_over(tx: Transaction, wish: Record) -> Record | None:
+    """What a waiter was granted while it slept. Found by its agent, without a look at everybody else who waits."""
+    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.PAGE):
+        if claim["pending"] and claim["until"] > tx.now and claim["resources"] == wish["resources"]:
+            return claim if claim["mode"] == wish["mode"] and claim["tree"] == wish["tree"] else None
+    return None
 
 
 def _wish(
@@ -260,6 +274,8 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     ending.grant(tx, claim, "request", wish["request"])
     answer = _granted(tx, claim)
     if found.watchers:
+        from dibs.operations import messages
+
         answer["watch"] = [holds.blocker(tx, record, wish["resources"]) for record in found.watchers[:SHOWN]]
         for record in found.watchers[:SHOWN]:
             text = f"{call.agent} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
@@ -283,6 +299,8 @@ def _granted(tx: Transaction, claim: Record, **more: Any) -> dict[str, Any]:
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
     """Say who is in the way; for a caller that cannot wait, remember the wish."""
     if interest:
+        from dibs.operations import waiting
+
         cycle = waiting.find_cycle(tx, wish, in_the_way)
         if cycle:
             return waiting.refuse_cycle(tx, wish, cycle)
@@ -290,6 +308,12 @@ def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest
     blockers = [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:SHOWN]]
     tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
     return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN))
+
+
+def _deadlock(tx: Transaction, wish: Record, cycle: list[dict[str, Any]]) -> Deadlock:
+    from dibs.operations import waiting
+
+    return waiting.refuse_cycle(tx, wish, cycle)
 
 
 def _refused(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:
@@ -330,6 +354,8 @@ def _root_globs(tx: Transaction) -> int:
 
 def _cycle_through(tx: Transaction, wish: Record, queue: list[Record]) -> list[dict[str, Any]]:
     """Would those who wait for me after this grant be people whom I wait for, elsewhere?"""
+    from dibs.operations import waiting
+
     targets = {record["agent"] for record in queue}
     for wait in holds.of_agent(tx, holds.WAITER, wish["agent"]):
         if wait["until"] > tx.now:
@@ -345,8 +371,8 @@ def _cycle_through(tx: Transaction, wish: Record, queue: list[Record]) -> list[d
     return []
 
 
-def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], **_: Any) -> list[Range]:
-    return _ranges(resources)
+def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], waiter: str = "", **_: Any) -> list[Range]:
+    return [] if waiter else _ranges(resources)
 
 
 def _ranges(wanted: Sequence[Sequence[str]]) -> list[Range]:
@@ -482,6 +508,8 @@ def _shown(freed: list[Any]) -> list[str]:
 
 def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: str) -> Any:
     """Pass claims to another agent under a new token. The holder's wish goes before the queue."""
+    from dibs.operations import messages
+
     check_agent_id(to)
     keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
     known = tx.fetch(keys).values
@@ -519,6 +547,8 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
 
 def _refuse_closing(tx: Transaction, given: Record) -> None:
     """A hand-over past the queue must not close a cycle: those who wait would then wait for the new holder."""
+    from dibs.operations import waiting
+
     for record in list(holds.meeting(tx, given["resources"], given["tree"])):
         if holds.WAITER in record and record["until"] > tx.now and ending.blocks(record, given["mode"], given["agent"]):
             cycle = waiting.find_cycle(tx, record, [given])
@@ -551,6 +581,8 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
 
 def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any]:
     """Send every holder of a resource a request to release it."""
+    from dibs.operations import messages
+
     wanted = resources.normal([resource])[0]
     words = check_text(text, "text")
     if not words:

@@ -6,7 +6,7 @@ through here, so that none of them forgets the queue.
 
 from __future__ import annotations
 
-from dibs.operations import holds, messages, resources
+from dibs.operations import holds, resources
 from dibs.operations.call import TOKEN, due, iso, related
 
 TYPE_CHECKING = False
@@ -83,41 +83,58 @@ def serve(tx: Transaction, call: Call, freed: Iterable[Sequence[str]]) -> None:
     freed = list(freed)
     if not freed:
         return
-    waiting, interested = [], []
-    for record in holds.meeting(tx, freed, ""):
-        if holds.WAITER in record:
-            waiting.append(record)
-        elif holds.INTEREST in record:
-            interested.append(record)
+    met = list(holds.meeting(tx, freed, ""))
+    waiting = [record for record in met if holds.WAITER in record]
+    interested = [record for record in met if holds.INTEREST in record]
     waiting.sort(key=lambda record: record["ticket"])
     if waiting:
-        _hand_over(tx, waiting[:SERVE])
+        _hand_over(tx, waiting[:SERVE], freed, met)
     for record in interested:
         _tell(tx, record)
 
 
-def _hand_over(tx: Transaction, waiting: list[Record]) -> None:
-    """Grant to each waiter whom nobody stands before any more; an unreachable one is dropped."""
+def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[str]], met: list[Record]) -> None:
+    """Grant to each waiter whom nobody stands before any more; an absent one is dropped.
+
+    All that these waiters can meet is read once (it is what was met already, if they want only what was freed); what is
+    granted on the way is added to it.
+    """
+    wanted = {(resource[0], resource[1]): resource for waiter in waiting for resource in waiter["resources"]}
+    claims: list[Record] = []
+    queue: list[Record] = []
+    if any(resource not in freed for resource in wanted.values()):
+        met = list(holds.meeting(tx, list(wanted.values()), ""))
+    for record in met:
+        if holds.CLAIM in record:
+            claims.append(record)
+        elif holds.WAITER in record:
+            queue.append(record)
     for waiter in waiting:
         if waiter["until"] <= tx.now:
             drop_waiter(tx, waiter, "lapsed")
             continue
-        blocked = False
-        for record in list(holds.meeting(tx, waiter["resources"], waiter["tree"])):
-            if not blocks(record, waiter["mode"], waiter["agent"]):
-                continue
-            if holds.CLAIM in record:
-                if record["until"] > tx.now:
-                    blocked = True
-                    break
-                end(tx, record, "unclaimed" if record["pending"] else "expired")
-            elif holds.WAITER in record and record["ticket"] < waiter["ticket"]:
-                if record["until"] > tx.now:
-                    blocked = True
-                    break
-                drop_waiter(tx, record, "lapsed")
-        if not blocked:
-            claim_from(tx, waiter)
+        if any(stands_before(claim, waiter) and claim["until"] > tx.now for claim in claims):
+            continue
+        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and stands_before(other, waiter)]
+        if any(other["until"] > tx.now for other in earlier):
+            continue
+        for claim in [claim for claim in claims if stands_before(claim, waiter)]:
+            end(tx, claim, "unclaimed" if claim["pending"] else "expired")
+            claims.remove(claim)
+        claims.append(claim_from(tx, waiter))
+        queue = [other for other in queue if other["waiter"] != waiter["waiter"]]
+
+
+def stands_before(record: Record, wish: Record) -> bool:
+    """Does this claim or waiter meet that wish in conflicting modes, whatever its deadline?"""
+    return (
+        blocks(record, wish["mode"], wish["agent"])
+        and resources.same_tree(record["tree"], wish["tree"])
+        and (
+            record["resources"] == wish["resources"]
+            or resources.any_overlap(record["resources"], wish["resources"]) is not None
+        )
+    )
 
 
 def claim_from(tx: Transaction, waiter: Record) -> Record:
@@ -143,6 +160,8 @@ def _tell(tx: Transaction, interest: Record) -> None:
             and blocks(record, interest["mode"], interest["agent"])
         ):
             return
+    from dibs.operations import messages
+
     holds.remove(tx, interest)
     if interest["until"] <= tx.now:
         tx.append("interest.ended", interest["agent"], interest["interest"], {"why": "lapsed"})

@@ -57,6 +57,8 @@ def overlap(a: str, b: str) -> bool:
 
 def matches(pattern: str, path: str) -> bool:
     """Whether the glob matches this very path; the path is literal whatever characters it has."""
+    if not path.endswith(_tail(pattern)):  # most globs that a file meets in passing are of another kind of file
+        return False
     components, can = _parse(pattern)
     return can and _share(components, _literal(path), _components_meet)
 
@@ -65,6 +67,15 @@ def meets_tree(pattern: str, tree: str) -> bool:
     """Whether the glob can match the directory `tree` itself or a path below it; the tree "" is everything."""
     components, can = _parse(pattern)
     return can and _share(components, (*_literal(tree), None), _components_meet)
+
+
+def _tail(pattern: str) -> str:
+    """The literal characters at a glob's end, behind its last wildcard; a path without them cannot match.
+
+    Empty behind a `**`, which may stand for nothing at all, and where the last `]` may close a class.
+    """
+    tail = pattern[max(pattern.rfind("*"), pattern.rfind("?"), pattern.rfind("]")) + 1 :]
+    return tail.rpartition("/")[2] if "/" in tail else tail
 
 
 def literal_prefix(pattern: str) -> str:

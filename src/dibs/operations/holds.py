@@ -69,7 +69,7 @@ def meeting(tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fe
         identifier = record.get(CLAIM) or record.get(WAITER) or record[INTEREST]
         if identifier in seen or not resources.same_tree(record["tree"], tree):
             continue
-        if resources.any_overlap(record["resources"], wanted) is not None:
+        if record["resources"] == wanted or resources.any_overlap(record["resources"], wanted) is not None:
             seen.add(identifier)
             yield record
 

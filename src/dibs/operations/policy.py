@@ -6,7 +6,7 @@ A policy is a plain value that a door reads from `.dibs/config.toml` and passes 
 from __future__ import annotations
 
 from dibs.errors import Invalid
-from dibs.operations import globs, resources
+from dibs.operations import resources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def _matches(pattern: str, resource: Sequence[str]) -> bool:
 
 
 def _parsed(pattern: str) -> tuple[str, str]:
+    from dibs.operations import globs
+
     if globs.is_wild(pattern):
         return globs.simplify(pattern)
     return "tree", pattern.strip("/")

@@ -6,12 +6,13 @@ real path could match both; that is decided exactly.
 
 Where it is kept: `r/PATH⇥LAST⇥…`, with PATH the literal path or a glob's literal prefix, and LAST a glob's last component
 where that is literal. Whatever can overlap a path lies at one of its ancestors or below it.
+
+The algebra of globs is loaded when the first glob is met: most claims are on files.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Invalid
-from dibs.operations import globs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_RESOURCES = 256  # in one request; a refactoring across more claims its directories
 LITERAL = ("file", "tree")
+
 WRITE, READ, WATCH = "write", "read", "watch"
 MODES = (WRITE, READ, WATCH)
 
@@ -34,6 +36,8 @@ def normal(resources: Iterable[Resource]) -> list[list[str]]:
     for resource in resources:
         kind, text = resource[0], resource[1]
         if kind == "glob":
+            from dibs.operations import globs
+
             kind, text = globs.simplify(text)
         if any(kind == "tree" and known == ("file", text) for known in found):
             del found["file", text]
@@ -74,10 +78,14 @@ def overlap(one: Resource, other: Resource) -> bool:
         if their_kind in LITERAL:
             return text == their_text or _below(text, their_text) or _below(their_text, text)
         if their_kind == "glob":
+            from dibs.operations import globs
+
             return globs.matches(their_text, text) if kind == "file" else globs.meets_tree(their_text, text)
         return False
     if kind == "glob":
         if their_kind == "glob":
+            from dibs.operations import globs
+
             return globs.overlap(text, their_text)
         return their_kind in LITERAL and overlap(other, one)
     return kind == their_kind and text == their_text
@@ -90,6 +98,10 @@ def covers(holder: Resource, wanted: Resource) -> bool:
         return True
     if kind in LITERAL and their_kind in LITERAL:
         return _below(their_text, text)
+    if "glob" not in {kind, their_kind}:
+        return False
+    from dibs.operations import globs
+
     if kind == "tree" and their_kind == "glob":
         prefix = globs.literal_prefix(their_text)
         return not text or prefix == text or _below(prefix, text)
@@ -134,6 +146,8 @@ def key_of(resource: Resource, suffix: str) -> str:
     if kind in LITERAL:
         return f"r/{text}\t\t{suffix}" if text else f"r\t\t{suffix}"
     if kind == "glob":
+        from dibs.operations import globs
+
         prefix = globs.literal_prefix(text)
         return f"r{'/' if prefix else ''}{prefix}\t{globs.literal_last(text)}\t{suffix}"
     return f"{kind[0]}{text}\t\t{suffix}"
@@ -148,7 +162,7 @@ def ranges_of(resources: Sequence[Resource]) -> list[Range]:
     for resource in resources:
         kind, text = resource[0], resource[1]
         if kind in LITERAL or kind == "glob":
-            base = text if kind in LITERAL else globs.literal_prefix(text)
+            base = text if kind in LITERAL else _prefix(text)
             last = base.rpartition("/")[2] if kind == "file" else ""
             for ancestor in _lineage(base):
                 if last:  # a glob whose last component is another name cannot match this file
@@ -164,7 +178,13 @@ def ranges_of(resources: Sequence[Resource]) -> list[Range]:
 
 def root_glob(resource: Resource) -> bool:
     """Does a glob begin with a wildcard? Those are looked at by every claim, so there may be only some."""
-    return resource[0] == "glob" and not globs.literal_prefix(resource[1])
+    return resource[0] == "glob" and not _prefix(resource[1])
+
+
+def _prefix(glob: str) -> str:
+    from dibs.operations import globs
+
+    return globs.literal_prefix(glob)
 
 
 def _lineage(path: str) -> list[str]:

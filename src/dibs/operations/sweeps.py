@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import NotFound
-from dibs.operations import ending, holds, waiting
+from dibs.operations import ending, holds
 from dibs.operations.call import due
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import check_duration
@@ -33,6 +33,10 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
     done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
     done["looked_at"] = len(page.rows)
+    if not page.rows:
+        return done
+    from dibs.operations import waiting
+
     freed: list[Any] = []
     for _, key, record in page.rows:
         if holds.CLAIM in record and "resources" in record and not key.startswith("l\t"):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Transaction
 
+SHOWN = 4  # of those in the way, in the answer to a waiter; it changes with every look
 LOOK_EVERY = 5_000  # ms: three looks within a lease, so that one missed look costs nothing
 LOOK_OFTEN = 1_000  # ms, for the next in line behind a process that may die without a word
 INTEREST_LIFE = 600_000  # ten minutes: about how long a refused agent remembers why it wanted the file
@@ -59,7 +60,7 @@ def queue(tx: Transaction, call: Call, wish: Record, in_the_way: list[Record], k
     return {
         "waiting": waiter["waiter"],
         "look_in": max(10, min(often, soonest - tx.now, waiter["deadline"] - tx.now)),
-        "blockers": [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:16]],
+        "blockers": [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:SHOWN]],
     }
 
 
@@ -104,31 +105,60 @@ def alert(tx: Transaction, record: Record) -> None:
 def find_cycle(tx: Transaction, wish: Record, in_the_way: list[Record]) -> list[dict[str, Any]]:
     """The cycle that this wish would close, as steps (agent, resource, holder); empty if there is none.
 
-    A breadth-first search from those in the way, along what each of them waits for, back to the one who asks.
+    A breadth-first search from those in the way, along what each of them waits for, back to the one who asks. Every cycle
+    has an agent that is waited for by what it holds or by a second place in a queue, and that agent searches whenever it
+    asks; so one that has neither need not.
     """
     start = wish["agent"]
-    steps: dict[str, list[dict[str, Any]]] = {}
+    if not _waited_for(tx, start, wish.get("waiter", "")):
+        return []
+    reached: dict[str, tuple[str, Record, Record]] = {}  # agent → who waits for it, with which wish, by which record
     frontier: list[str] = []
     for record in in_the_way:
-        if record["agent"] not in steps:
-            steps[record["agent"]] = [_step(tx, start, record, wish["resources"])]
+        if record["agent"] not in reached:
+            reached[record["agent"]] = (start, wish, record)
             frontier.append(record["agent"])
-    while frontier and len(steps) < GRAPH:
+    seen: dict[str, list[Record]] = {}  # many wait for the same: what they meet is read once
+    while frontier and len(reached) < GRAPH:
         agent = frontier.pop(0)
-        for kind in (holds.WAITER, holds.INTEREST):
-            for wait in holds.of_agent(tx, kind, agent, limit=WAITS_PER_AGENT):
-                if wait["until"] <= tx.now:
-                    continue
-                for record in holds.meeting(tx, wait["resources"], wait["tree"]):
-                    if not _stands_before(tx, record, wait):
-                        continue
-                    path = [*steps[agent], _step(tx, agent, record, wait["resources"])]
-                    if record["agent"] == start:
-                        return path
-                    if record["agent"] not in steps:
-                        steps[record["agent"]] = path
-                        frontier.append(record["agent"])
+        for wait in _waits_of(tx, agent):
+            place = f"{wait['tree']}{wait['resources']}"
+            if place not in seen:
+                seen[place] = list(holds.meeting(tx, wait["resources"], wait["tree"]))
+            for record in seen[place]:
+                other = record["agent"]
+                if (other == start or other not in reached) and _stands_before(tx, record, wait):
+                    reached[other] = (agent, wait, record)
+                    if other == start:
+                        return _path(tx, start, reached)
+                    frontier.append(other)
     return []
+
+
+def _waited_for(tx: Transaction, agent: str, waiter: str) -> bool:
+    """Can anybody wait for this agent: by what it holds, or by a place in a queue other than this one?"""
+    if any(claim["until"] > tx.now for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.PAGE)):
+        return True
+    return any(wait["waiter"] != waiter for wait in holds.of_agent(tx, holds.WAITER, agent, limit=WAITS_PER_AGENT))
+
+
+def _waits_of(tx: Transaction, agent: str) -> list[Record]:
+    """What an agent waits for, or wishes for, now."""
+    waits = holds.of_agent(tx, holds.WAITER, agent, limit=WAITS_PER_AGENT)
+    waits += holds.of_agent(tx, holds.INTEREST, agent, limit=WAITS_PER_AGENT)
+    return [wait for wait in waits if wait["until"] > tx.now]
+
+
+def _path(tx: Transaction, start: str, reached: dict[str, tuple[str, Record, Record]]) -> list[dict[str, Any]]:
+    """The steps of a cycle, from the one who asks back to itself."""
+    steps: list[dict[str, Any]] = []
+    agent = start
+    while True:
+        waiting, wish, record = reached[agent]
+        steps.insert(0, _step(tx, waiting, record, wish["resources"]))
+        if waiting == start:
+            return steps
+        agent = waiting
 
 
 def _stands_before(tx: Transaction, record: Record, wait: Record) -> bool:

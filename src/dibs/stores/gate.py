@@ -10,6 +10,7 @@ never ahead of the database; a database that is behind it was cut or replaced by
 
 from __future__ import annotations
 
+import _signal
 import _thread
 import fcntl
 import os
@@ -19,7 +20,7 @@ from dibs.facts import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
 LINE = 32  # bytes: ten digits of pid, a blank, twenty digits of commit, a newline
 
@@ -44,7 +45,8 @@ class Gate:
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self._queue()
+                if not self._queue_here():
+                    self._queue_elsewhere()
             self._commit = _commit_in(os.pread(self._fd, LINE, 0))
             self._write()
         except BaseException:
@@ -103,7 +105,30 @@ class Gate:
         except OSError:
             pass
 
-    def _queue(self) -> None:
+    def _queue_here(self) -> bool:
+        """Wait in the kernel's queue, with a timer that ends the wait; False where a timer is not ours to set.
+
+        That is the case outside the main thread, and in a program that uses SIGALRM itself.
+        """
+        try:
+            if _signal.getsignal(_signal.SIGALRM) != _signal.SIG_DFL or _signal.getitimer(_signal.ITIMER_REAL)[0]:
+                return False
+            _signal.signal(_signal.SIGALRM, _time_is_up)
+        except ValueError:  # not the main thread
+            return False
+        try:
+            _signal.setitimer(_signal.ITIMER_REAL, max(0.001, self.timeout))
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
+        except _TimeIsUpError:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)  # it may have rung in the moment after
+            self._give_up()
+        finally:
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
+            _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+        return True
+
+    def _queue_elsewhere(self) -> None:
         """Wait in the kernel's queue, from a helper thread so that the wait can end at the timeout.
 
         The helper waits on an open file of its own: should we give up, the lock it gets later belongs to nobody
@@ -134,8 +159,19 @@ class Gate:
                 self._fd = ticket["fd"]
                 return
             ticket["abandoned"] = True
+        self._give_up()
+
+    def _give_up(self) -> NoReturn:
         pid = self.holder()
         raise Busy(pid=pid, stopped=processes.stopped(pid), waited=self.timeout)
+
+
+class _TimeIsUpError(Exception):
+    """The timer rang while we waited."""
+
+
+def _time_is_up(_number: int, _frame: object) -> None:
+    raise _TimeIsUpError
 
 
 def _commit_in(line: bytes) -> int:

@@ -37,7 +37,6 @@ from dibs.stores.seam import (
     link_of,
     prefix_range,
 )
-from dibs.stores.wakes import Wakes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.wakes import Wakes
 
 # A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
 # reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
@@ -74,7 +74,7 @@ class SqliteStore:
             raise sqlite_file.cannot_open(path)
         self._connection = sqlite_file.connect(path, timeout)
         self._gate = Gate(f"{path}.gate", timeout)
-        self._wakes = Wakes(f"{os.path.dirname(path)}/wakes")
+        self._pipes: Wakes | None = None
         self._boot = processes.boot()
         self._checked = False
         self._pages = SHORT_LIVED if short_lived else LONG_LIVED
@@ -113,7 +113,7 @@ class SqliteStore:
             finally:
                 self._gate.leave(committed)
             for name in tx.names:
-                self._wakes.wake(name)
+                self._wakes().wake(name)
             return fill(result, tx.number)
         raise Busy(tried=MAX_RUNS)
 
@@ -139,17 +139,17 @@ class SqliteStore:
     def watch(self, name: str) -> None:
         """Listen for `name` from now on."""
         try:
-            self._wakes.watch(name)
+            self._wakes().watch(name)
         except OSError as error:
             raise self._plain(error) from error
 
     def unwatch(self, name: str) -> None:
         """Stop listening for `name`."""
-        self._wakes.unwatch(name)
+        self._wakes().unwatch(name)
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait until `name` is woken, at most `timeout` seconds."""
-        return self._wakes.wait(name, timeout)
+        return self._wakes().wait(name, timeout)
 
     def head(self) -> Head:
         """Where the log ends."""
@@ -166,9 +166,18 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close; the last one to do so folds the WAL into the database."""
-        self._wakes.close()
+        if self._pipes is not None:
+            self._pipes.close()
         self._gate.close()
         self._connection.close()
+
+    def _wakes(self) -> Wakes:
+        """The pipes, loaded when somebody waits: most calls never do."""
+        if self._pipes is None:
+            from dibs.stores.wakes import Wakes
+
+            self._pipes = Wakes(f"{os.path.dirname(self.path)}/wakes")
+        return self._pipes
 
     # --- one run of one transaction
 

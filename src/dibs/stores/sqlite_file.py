@@ -13,7 +13,7 @@ import apsw
 
 from dibs import jsontext
 from dibs.errors import Busy, DibsError, Unavailable
-from dibs.facts import clock, filesystems
+from dibs.facts import clock
 from dibs.stores.seam import GENESIS, prefix_range
 
 TYPE_CHECKING = False
@@ -41,6 +41,8 @@ MIGRATIONS: list[str] = [SCHEMA_1]
 
 def create(path: str, commit: int = 0) -> apsw.Connection:
     """Make the database, in one transaction, with tokens starting above `commit`."""
+    from dibs.facts import filesystems
+
     filesystems.refuse_network(os.path.dirname(path) or ".")
     if os.path.exists(path):
         raise Unavailable(f"{path} exists already; it was not touched.", path=path)

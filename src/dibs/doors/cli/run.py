@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
 OTHERS = ("bench", "completion", "demo", "doctor", "help", "init", "log", "verify", "version")
 
+# Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for nobody's good.
+_kept: list[Any] = []
+
 
 def run(arguments: list[str]) -> int:
     """Run a command."""
@@ -73,7 +76,9 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
         from dibs.doors import durations
 
         timeout = durations.parse(wanted, "timeout") / 1000
-    return Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+    session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+    _kept.append(session)
+    return session
 
 
 def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
