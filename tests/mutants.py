@@ -30,17 +30,17 @@ class Mutant(NamedTuple):
 
 MUTANTS = (
     # Promise 1: at most one holder
-    Mutant("operations/ending.py", "return resources.conflict(record[\"mode\"], mode) and not related(record[\"agent\"], agent)",
+    Mutant("operations/ending.py", 'return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)',
            "return False", f"{CLAIMS}::test_a_request_for_several_gets_all_or_none"),
     Mutant("operations/resources.py", "return (mode == WRITE and other != WATCH) or (other == WRITE and mode != WATCH)",
            "return mode == WRITE and other == WRITE", f"{CLAIMS}::test_readers_share_and_exclude_writers"),
-    Mutant("operations/resources.py", "return not above or path.startswith(above + \"/\")", "return False",
+    Mutant("operations/resources.py", 'return not above or path.startswith(above + "/")', "return False",
            f"{CLAIMS}::test_accident_c_what_could_match_the_same_file_overlaps"),
-    Mutant("operations/resources.py", "            found.append((f\"r/{base}/\", f\"r/{base}0\") if base else (\"r/\", \"r0\"))\n", "",
+    Mutant("operations/resources.py", '            found.append((f"r/{base}/", f"r/{base}0") if base else ("r/", "r0"))\n', "",
            f"{CLAIMS}::test_accident_c_what_could_match_the_same_file_overlaps"),
-    Mutant("operations/resources.py", "found[\"inode\", resource[2]] = [\"inode\", resource[2]]", "pass",
+    Mutant("operations/resources.py", 'found["inode", resource[2]] = ["inode", resource[2]]', "pass",
            f"{CLAIMS}::test_hard_links_of_one_file_meet_by_their_inode"),
-    Mutant("operations/call.py", "return agent == other or agent.startswith(other + \"/\") or other.startswith(agent + \"/\")",
+    Mutant("operations/call.py", 'return agent == other or agent.startswith(other + "/") or other.startswith(agent + "/")',
            "return agent.startswith(other) or other.startswith(agent)",
            f"{CLAIMS}::test_ancestors_and_descendants_do_not_block_each_other_but_siblings_do"),
     Mutant("operations/resources.py", "return not tree or not other or tree == other", "return tree == other",
@@ -50,32 +50,32 @@ MUTANTS = (
     Mutant("operations/claims.py", "        first = None  # what was read on the way in may be over by now\n", "        pass\n",
            "tests/operations/test_paging.py"),
     # Promise 2: tokens rise, stale ones are refused
-    Mutant("operations/claims.py", "            if token and claim[\"token\"] != token:\n                continue\n", "",
+    Mutant("operations/claims.py", '            if token and claim["token"] != token:\n                continue\n', "",
            f"{CLAIMS}::test_an_old_token_is_refused_even_when_the_agent_holds_it_again"),
-    Mutant("operations/claims.py", "if record[\"token\"] == token and resources.all_covered([wanted], record[\"resources\"]):",
-           "if resources.all_covered([wanted], record[\"resources\"]):",
+    Mutant("operations/claims.py", 'if record["token"] == token and resources.all_covered([wanted], record["resources"]):',
+           'if resources.all_covered([wanted], record["resources"]):',
            f"{CLAIMS}::test_an_old_token_is_refused_even_when_the_agent_holds_it_again"),
-    Mutant("operations/agents.py", "move(tx, claim, call.agent, \"boot\", tied=True)", "pass",
+    Mutant("operations/agents.py", 'move(tx, claim, call.agent, "boot", tied=True)', "pass",
            f"{AGENTS}::test_a_boot_from_another_process_moves_the_claims_under_new_tokens"),
     Mutant("operations/call.py", "    return former or call.client is not None", "    return False",
            f"{AGENTS}::test_after_that_the_earlier_process_is_fenced_and_the_new_one_acts"),
-    Mutant("operations/claims.py", "until = max(claim[\"until\"], min(tx.now + claim[\"ttl\"], claim[\"life\"]))",
-           "until = max(claim[\"until\"], tx.now + claim[\"ttl\"])",
+    Mutant("operations/claims.py", 'until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))',
+           'until = max(claim["until"], tx.now + claim["ttl"])',
            f"{CLAIMS}::test_renewing_gives_a_full_life_but_not_beyond_max_life"),
-    Mutant("operations/claims.py", "        if record[\"until\"] <= tx.now:\n            found.ended.append(record)\n        elif",
+    Mutant("operations/claims.py", '        if record["until"] <= tx.now:\n            found.ended.append(record)\n        elif',
            "        if", f"{CLAIMS}::test_a_claim_past_its_deadline_that_no_sweep_came_to_blocks_nobody"),
     Mutant("operations/claims.py", "        found.gone = gone(tx, call, suspects)", "        pass",
            f"{CLAIMS}::test_a_dead_local_holder_loses_its_claim_as_soon_as_anybody_wants_it"),
     # Promise 3 and 4: kept when answered, all or nothing
-    Mutant("stores/sqlite.py", "        self._sql(\"COMMIT\")", "        self._sql(\"ROLLBACK\")", STORES),
+    Mutant("stores/sqlite.py", '        self._sql("COMMIT")', '        self._sql("ROLLBACK")', STORES),
     Mutant("stores/sqlite.py", "            except BaseException:\n                self._abandon()\n                raise\n",
-           "            except BaseException:\n                self._sql(\"COMMIT\")\n                raise\n",
+           '            except BaseException:\n                self._sql("COMMIT")\n                raise\n',
            f"{STORES}/test_conformance.py"),
     Mutant("stores/sqlite.py", "                if clock.since_boot() + tx.base - tx.now > STALE_NOW:",
            "                if False:", f"{STORES}/test_conformance.py"),
     Mutant("stores/sqlite.py", "        if head[0] < remembered:", "        if False:", "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite_file.py", "        if found > len(MIGRATIONS):", "        if False:", "tests/stores/test_sqlite.py"),
-    Mutant("stores/sqlite.py", "self._sql(\"PRAGMA synchronous = FULL\")", "self._sql(\"PRAGMA synchronous = OFF\")",
+    Mutant("stores/sqlite.py", 'self._sql("PRAGMA synchronous = FULL")', 'self._sql("PRAGMA synchronous = OFF")',
            "tests/stores/test_sqlite.py"),
     Mutant("stores/memory.py", "                    tx.undo()\n                    raise\n", "                    raise\n",
            f"{STORES}/test_conformance.py"),
@@ -85,39 +85,39 @@ MUTANTS = (
            f"{WAITING}::test_two_who_wait_for_each_other_are_found_when_the_cycle_closes"),
     Mutant("operations/claims.py", "        _refuse_closing(tx, given)\n", "",
            f"{WAITING}::test_a_hand_over_that_would_close_a_cycle_is_refused"),
-    Mutant("operations/ending.py", "        if waiter[\"until\"] <= tx.now:\n            drop_waiter(tx, waiter, \"lapsed\")\n            continue\n", "",
+    Mutant("operations/ending.py", '        if waiter["until"] <= tx.now:\n            drop_waiter(tx, waiter, "lapsed")\n            continue\n', "",
            f"{WAITING}::test_an_absent_waiter_is_skipped"),
-    Mutant("operations/ending.py", "    waiting.sort(key=lambda record: record[\"ticket\"])", "    waiting.sort(key=lambda record: -record[\"ticket\"])",
+    Mutant("operations/ending.py", '    waiting.sort(key=lambda record: record["ticket"])', '    waiting.sort(key=lambda record: -record["ticket"])',
            f"{WAITING}::test_the_first_of_many_is_served"),
     Mutant("operations/claims.py", "in_the_way = found.holders if upgrade else found.holders + _before(found)",
            "in_the_way = found.holders", f"{WAITING}::test_nobody_is_granted_past_an_earlier_waiter"),
-    Mutant("operations/claims.py", "    ending.serve(tx, call, freed)\n    return {\"released\": _shown(freed)}",
-           "    return {\"released\": _shown(freed)}",
+    Mutant("operations/claims.py", '    ending.serve(tx, call, freed)\n    return {"released": _shown(freed)}',
+           '    return {"released": _shown(freed)}',
            f"{WAITING}::test_the_release_hands_over_to_the_first_in_the_same_transaction"),
     # Promise 6: nothing is lost, nothing happens twice
     Mutant("operations/call.py", "            return _same_answer(known, digest, call)\n", "            pass\n",
            f"{CLAIMS}::test_the_same_request_id_gets_the_same_answer_and_no_second_effect"),
-    Mutant("operations/call.py", "    if known[\"digest\"] != digest:", "    if False:",
+    Mutant("operations/call.py", '    if known["digest"] != digest:', "    if False:",
            f"{CLAIMS}::test_a_request_id_belongs_to_one_agent_one_operation_and_one_request"),
     Mutant("operations/ending.py", "    tx.put(f\"l\\t{claim['agent']}\\t{claim['claim']}\", lost, i2=due(lost[\"until\"]))\n", "",
            f"{AGENTS}::test_boot_says_what_is_held_and_what_was_lost_to_whom"),
     # The kill switch
-    Mutant("operations/call.py", "        if record is not None and record[\"killed\"]:\n            return _refuse",
+    Mutant("operations/call.py", '        if record is not None and record["killed"]:\n            return _refuse',
            "        if False:\n            return _refuse", f"{AGENTS}::test_kill_voids_everything_of_the_agent_and_its_subagents"),
-    Mutant("operations/claims.py", "        if record is not None and record[\"killed\"]:", "        if False:",
+    Mutant("operations/claims.py", '        if record is not None and record["killed"]:', "        if False:",
            f"{CLAIMS}::test_a_hand_over_to_nobody_or_to_a_killed_agent_changes_nothing"),
     # Promise 8: the log
-    Mutant("stores/seam.py", "return sha1(f\"{previous}|{seq}|{commit}|{now}|{wall}|{digest}\".encode()).hexdigest()",
-           "return sha1(f\"{seq}|{commit}|{now}|{wall}|{digest}\".encode()).hexdigest()", "tests/lookout/test_verify.py"),
-    Mutant("operations/ending.py", "    tx.append(\"claim.granted\", record[\"agent\"], record[\"claim\"], event)\n", "",
+    Mutant("stores/seam.py", 'return sha1(f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}".encode()).hexdigest()',
+           'return sha1(f"{seq}|{commit}|{now}|{wall}|{digest}".encode()).hexdigest()', "tests/lookout/test_verify.py"),
+    Mutant("operations/ending.py", '    tx.append("claim.granted", record["agent"], record["claim"], event)\n', "",
            f"{CLAIMS}::test_the_token_is_the_number_of_the_commit_that_granted_it"),
-    Mutant("operations/claims.py", "    if call.policy.ordering != \"enforce\" or", "    if True or",
+    Mutant("operations/claims.py", '    if call.policy.ordering != "enforce" or', "    if True or",
            f"{CLAIMS}::test_ordering_refuses_what_comes_before_what_one_holds"),
     Mutant("operations/claims.py", "    if found.root_globs >= ROOT_GLOBS and", "    if False and",
            f"{CLAIMS}::test_globs_that_begin_with_a_wildcard_have_a_quota"),
     # Paths and processes
     Mutant("facts/filesystems.py", "    if kind in NETWORK:", "    if False:", "tests/facts/test_filesystems.py"),
-    Mutant("facts/processes.py", "    return stat is not None and stat[1] == start and stat[2] not in \"ZX\"",
+    Mutant("facts/processes.py", '    return stat is not None and stat[1] == start and stat[2] not in "ZX"',
            "    return stat is not None", "tests/facts/test_processes.py"),
 )  # fmt: skip
 
@@ -137,10 +137,14 @@ def survives(mutant: Mutant) -> str:
         environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
         for name in [name for name in environment if name.startswith("PYTEST_")]:
             del environment[name]
-        done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(
+            command, cwd=TOP, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
     if done.returncode == 1 and "failed" in done.stdout:
         return ""
-    return f"exit {done.returncode} of {mutant.test} without {mutant.text!r}:\n{done.stdout[-1500:]}{done.stderr[-500:]}"
+    return (
+        f"exit {done.returncode} of {mutant.test} without {mutant.text!r}:\n{done.stdout[-1500:]}{done.stderr[-500:]}"
+    )
 
 
 def main() -> int:
@@ -149,7 +153,9 @@ def main() -> int:
     for mutant in MUTANTS:
         said = survives(mutant)
         wrong += bool(said)
-        sys.stdout.write(f"{'SURVIVED' if said else 'found   '}  {mutant.file}: {mutant.text.strip().splitlines()[0][:70]}\n")
+        sys.stdout.write(
+            f"{'SURVIVED' if said else 'found   '}  {mutant.file}: {mutant.text.strip().splitlines()[0][:70]}\n"
+        )
         sys.stdout.write(f"{said}\n" if said else "")
         sys.stdout.flush()
     sys.stdout.write(f"{len(MUTANTS) - wrong} found, {wrong} survived\n")

@@ -24,7 +24,7 @@ def test_what_is_generated_is_up_to_date(name: str) -> None:
 
 
 def test_the_index_names_every_declared_operation() -> None:
-    assert index.FILES == catalogue.declared()
+    assert catalogue.declared() == index.FILES
 
 
 def test_every_command_is_in_the_documentation() -> None:
@@ -48,7 +48,9 @@ def shell_lines(path: Path) -> list[str]:
     """The commands of a document that a test can run in a scratch folder."""
     found = []
     for block in blocks(path, "sh"):
-        found += [line for line in block.splitlines() if line.strip() and not line.startswith(("make ", "export ", "#"))]
+        found += [
+            line for line in block.splitlines() if line.strip() and not line.startswith(("make ", "export ", "#"))
+        ]
     return found
 
 
@@ -97,5 +99,7 @@ def test_the_words_of_others_are_not_used_for_ours() -> None:
     wrong = re.compile(r"\b(locks?|locked|unlock|reservations?|mutex(es)?)\b", re.IGNORECASE)
     for path in [*DOCUMENTS, *(TOP / "src" / "dibs" / "operations").glob("*.py")]:
         for line in path.read_text().splitlines():
-            speaks_of_others = any(word in line for word in ("never", "file lock", "advisory", "huey", "filelock", "not a lock"))
+            speaks_of_others = any(
+                word in line for word in ("never", "file lock", "advisory", "huey", "filelock", "not a lock")
+            )
             assert not wrong.search(line) or speaks_of_others, f"{path.name}: {line.strip()}"

@@ -147,7 +147,9 @@ class Busy(DibsError):
         pid = self.fields.get("pid")
         if pid:
             state = " (stopped)" if self.fields.get("stopped") else ""
-            return f"the store is busy: process {pid}{state} has held it for the whole of {self.fields.get('waited')} s."
+            return (
+                f"the store is busy: process {pid}{state} has held it for the whole of {self.fields.get('waited')} s."
+            )
         return "the store is busy; try again."
 
 
@@ -179,5 +181,18 @@ def say_blocked(code: str, fields: dict[str, Any]) -> str:
 
 ERRORS: dict[str, type[DibsError]] = {
     error.code: error
-    for error in (Held, Fenced, Killed, Deadlock, Order, NotFound, Conflict, Invalid, Forbidden, Quota, Busy, Unavailable)
+    for error in (
+        Held,
+        Fenced,
+        Killed,
+        Deadlock,
+        Order,
+        NotFound,
+        Conflict,
+        Invalid,
+        Forbidden,
+        Quota,
+        Busy,
+        Unavailable,
+    )
 }

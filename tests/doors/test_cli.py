@@ -174,7 +174,10 @@ def test_a_retry_by_request_id_is_answered_and_not_done_again(shell: Shell) -> N
 def test_a_waiting_claim_is_served_when_the_holder_releases(shell: Shell) -> None:
     shell.json("claim", "x", "--as", "ann", exit=0)
     waiting = subprocess.Popen(
-        [DIBS, "claim", "x", "--as", "bob", "--wait", "30s", "--json"], cwd=shell.folder, stdout=subprocess.PIPE, text=True
+        [DIBS, "claim", "x", "--as", "bob", "--wait", "30s", "--json"],
+        cwd=shell.folder,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     wait_for(lambda: bool(shell.json("status")["waiting"]))
     shell.json("release", "x", "--as", "ann", exit=0)

@@ -372,6 +372,13 @@ def test_a_remembered_head_may_be_at_a_seal_behind_which_the_log_begins() -> Non
     assert codes(log.verify(expected_head=(log.seals[0].seq, "f" * 40))) == ["rewritten"]
 
 
+def test_a_remembered_head_may_be_any_event_of_the_log() -> None:
+    for log in (long(), cut_at_seal()):
+        for event in log.events:
+            assert log.verify(expected_head=(event.seq, event.link)).ok
+            assert codes(log.verify(expected_head=(event.seq, "f" * 40))) == ["rewritten"]
+
+
 def test_a_remembered_head_that_was_pruned_away_cannot_be_confirmed() -> None:
     assert codes(cut_at_seal().verify(expected_head=(1, "f" * 40))) == ["pruned"]
 
@@ -474,6 +481,14 @@ def test_a_seal_that_no_event_speaks_of_is_found() -> None:
     log.seals.append(Seal(5, log.events[4].link, jsontext.encode({"claims": [entry("c1", "ann", 1)], "token": 1})))
     assert codes(log.verify()) == ["seal"]
     log.seals[1].seq = 77
+    assert codes(log.verify()) == ["seal"]
+
+
+def test_a_seal_forged_to_hide_a_cut_front_is_found() -> None:
+    log = Log([OTHER], [granted("c1", "ann")])
+    log.seal(token=2)
+    log.commit(pruned(2))
+    del log.events[:2]
     assert codes(log.verify()) == ["seal"]
 
 
@@ -945,7 +960,9 @@ def test_a_column_of_another_type_is_a_finding_and_no_error(place: int, column: 
     log = long()
     head = log.head
     setattr(log.events[place], column, value)
-    assert codes(log.verify(head=head)) == ["malformed"]
+    report = log.verify(head=head)
+    assert codes(report) == ["malformed"]
+    assert report.first == 1
 
 
 def test_a_body_that_is_not_even_unicode_is_a_finding_and_no_error() -> None:

@@ -31,9 +31,7 @@ class Fleet:
     def __init__(self, **policy: Any) -> None:
         self.now = 1_000_000
         ids = itertools.count(1)
-        self.store = MemoryStore(
-            now=lambda: self.now, wall=lambda: self.now + WALL, new_id=lambda: f"{next(ids):012x}"
-        )
+        self.store = MemoryStore(now=lambda: self.now, wall=lambda: self.now + WALL, new_id=lambda: f"{next(ids):012x}")
         self.policy = Policy(**policy)
         self.dead: set[str] = set()
         self.needs = 0

@@ -51,9 +51,7 @@ def on_sqlite(seed: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_memory_and_sqlite_decide_and_log_the_same(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_and_sqlite_decide_and_log_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, expected_events = trace(World(seed, aborts=0))
     world = on_sqlite(seed, tmp_path, monkeypatch)
     found, events = trace(world)
@@ -68,7 +66,7 @@ def test_transactions_that_are_aborted_and_run_again_decide_the_same(seed: int) 
     """Operations are pure: running a transaction again changes neither the answer nor the log."""
     expected, expected_events = trace(World(seed, aborts=0))
     world = World(seed, aborts=0)
-    tosses = random.Random(seed)  # noqa: S311 - a test's dice
+    tosses = random.Random(seed)
     world.store._abort = lambda: tosses.random() < 0.5  # type: ignore[attr-defined]
     world.store._between = None  # type: ignore[attr-defined]
     found, events = trace(world)

@@ -43,8 +43,8 @@ class World:
     """One run."""
 
     def __init__(self, seed: int, make: Callable[[World], Store] | None = None, *, aborts: float = 0.05) -> None:
-        self.dice = random.Random(seed)  # noqa: S311 - a simulation's dice
-        self.ids = random.Random(seed + 1)  # noqa: S311
+        self.dice = random.Random(seed)
+        self.ids = random.Random(seed + 1)
         self.now, self.wall_offset = 1_000, START
         self.pids = 100
         self.alive: dict[str, bool] = {}
@@ -230,7 +230,9 @@ class World:
         if agent.tokens and self.dice.random() < 0.8:
             token, resource = self.dice.choice(agent.tokens)
             live = any(
-                h.token == token and h.until > self.now and (h.agent == agent.name or h.agent.startswith(agent.name + "/"))
+                h.token == token
+                and h.until > self.now
+                and (h.agent == agent.name or h.agent.startswith(agent.name + "/"))
                 for h in self.model.holds.values()
             )
             answer = self.call(agent, "release", {"resources": [list(resource)], "token": token})

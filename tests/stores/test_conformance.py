@@ -34,7 +34,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
             sqlite.create(str(folder / "dibs.db"))
             store = sqlite.SqliteStore(str(folder / "dibs.db"))
         elif request.param == "memory, aborting":
-            chance = random.Random(7)  # noqa: S311 - a test's dice
+            chance = random.Random(7)
             store = MemoryStore(abort=lambda: chance.random() < 0.4)
         else:
             store = MemoryStore()

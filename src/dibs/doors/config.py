@@ -106,7 +106,7 @@ def parse(path: str) -> dict[str, Any]:
     policy.update(ordering=ordering, patterns=patterns)
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):
-        raise Invalid(f"{path}: store is a text such as \"sqlite:\"", path=path)
+        raise Invalid(f'{path}: store is a text such as "sqlite:"', path=path)
     return {"id": str(text.get("id", "")), "store": store, "policy": policy}
 
 

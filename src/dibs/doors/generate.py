@@ -78,7 +78,9 @@ def _method(operation: Operation) -> str:
     lines.append(f'        """{operation.help}\n\n        {_answers(operation)}\n        """\n')
     given = "".join(f"            {field.name}={_given(field)},\n" for field in shown)
     kind = "Claim" if claimed else "dict[str, Any]"
-    lines.append(f'        answer: {kind} = self._call(\n            "{operation.name}",\n            request_id,\n{given}        )\n')
+    lines.append(
+        f'        answer: {kind} = self._call(\n            "{operation.name}",\n            request_id,\n{given}        )\n'
+    )
     lines.append("        return answer\n")
     return "".join(lines)
 

@@ -57,7 +57,9 @@ class Workspace(Methods):
     def __enter__(self) -> Workspace:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _call(self, name: str, request_id: str | None, **given: Any) -> Any:
@@ -109,7 +111,9 @@ class Claim:
     def __enter__(self) -> Claim:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.answer.get("renewed"):
             return
         if kind is None:
@@ -125,4 +129,3 @@ class Claim:
     def __repr__(self) -> str:
         """What it is, for the debugger."""
         return f"<Claim {self.id} on {', '.join(self.resources)} ({self.mode}), token {self.token}>"
-

@@ -55,7 +55,7 @@ def here() -> list[str]:
 def this() -> list[Any]:
     """The running process itself."""
     found = of(os.getpid())
-    assert found is not None, "a running process can be read"  # noqa: S101 - an invariant, not input
+    assert found is not None, "a running process can be read"
     return found
 
 

@@ -226,7 +226,9 @@ def _all_mine(mine: list[Record], wish: Record) -> bool:
     return bool(held) and resources.all_covered(wish["resources"], held)
 
 
-def _refresh(tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, found: _Found) -> dict[str, Any]:
+def _refresh(
+    tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, found: _Found
+) -> dict[str, Any]:
     """Claiming what one holds: the same token, a new deadline. A hand-over is picked up in the same way."""
     if found.me is not None:
         ending.drop_waiter(tx, found.me, "granted")
@@ -261,7 +263,8 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     if found.me is not None:
         ending.drop_waiter(tx, found.me, "granted")
     claim = {
-        key: wish[key] for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
+        key: wish[key]
+        for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
     }
     claim.update(
         claim=f"c{tx.id()}",
@@ -532,7 +535,9 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
                     ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
         if rest:  # someone of the holder's own family holds it too
             raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:SHOWN]], more=0)
-        given.update(agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False)
+        given.update(
+            agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False
+        )
         given["life"] = tx.now + call.policy.lifetime(released, None)[1]
         given["until"] = min(given["until"], given["life"])
         _refuse_closing(tx, given)

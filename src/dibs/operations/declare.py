@@ -81,4 +81,3 @@ class Operation:
         self.writes = writes
         self.takes = takes  # takes claims: a nameless caller without a terminal may not
         self.ahead = ahead
-

@@ -140,7 +140,8 @@ def stands_before(record: Record, wish: Record) -> bool:
 def claim_from(tx: Transaction, waiter: Record) -> Record:
     """A waiter's turn: the claim is its own from this commit on, and passes on if it is not picked up in time."""
     claim: Record = {
-        key: waiter[key] for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
+        key: waiter[key]
+        for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
     }
     claim.update(
         claim=f"c{tx.id()}", since=tx.now, until=waiter["until"], life=tx.now + waiter["life"], pending=True, alert_at=0

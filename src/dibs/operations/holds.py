@@ -58,7 +58,9 @@ def look_at(record: Record) -> int:
     return min(until, alert) if alert else until
 
 
-def meeting(tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fetched | None = None) -> Iterator[Record]:
+def meeting(
+    tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fetched | None = None
+) -> Iterator[Record]:
     """Every record that overlaps the wanted resources in this working tree, each once.
 
     `got` is the first page if it was read already. Records past their end are included: the caller decides.

@@ -29,7 +29,11 @@ def _status(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ()
         waiters, _ = holds.every(tx, holds.WAITER, LIMIT)
     known = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LIMIT).rows}
     call.know([agent["process"] for agent in known.values()])
-    claims = [claim for claim in claims if claim["until"] > tx.now and not (claim["tied"] and _dead(call, known.get(claim["agent"])))]
+    claims = [
+        claim
+        for claim in claims
+        if claim["until"] > tx.now and not (claim["tied"] and _dead(call, known.get(claim["agent"])))
+    ]
     waiters = sorted([w for w in waiters if w["until"] > tx.now], key=lambda waiter: waiter["ticket"])
     return {
         "claims": [holds.held(tx, claim) for claim in sorted(claims, key=lambda claim: claim["token"])],

@@ -73,9 +73,7 @@ def leave_interest(tx: Transaction, wish: Record) -> None:
             break
     else:
         identifier = f"i{tx.id()}"
-        tx.append(
-            "interest.left", wish["agent"], identifier, {"resources": wish["resources"], "mode": wish["mode"]}
-        )
+        tx.append("interest.left", wish["agent"], identifier, {"resources": wish["resources"], "mode": wish["mode"]})
     interest = {
         "interest": identifier, "agent": wish["agent"], "mode": wish["mode"], "tree": wish["tree"],
         "resources": wish["resources"], "reason": wish["reason"], "since": tx.now, "until": tx.now + INTEREST_LIFE,

@@ -100,7 +100,7 @@ class Gate:
 
     def _write(self) -> None:
         # Without this line nothing is decided differently: a full disk must not stop a release.
-        try:  # noqa: SIM105 - contextlib costs an import on the hook path
+        try:
             os.pwrite(self._fd, b"%-10d %-20d\n" % (os.getpid(), self._commit), 0)
         except OSError:
             pass
@@ -179,5 +179,3 @@ def _commit_in(line: bytes) -> int:
         return int(line[11:31] or b"0")
     except ValueError:
         return 0
-
-

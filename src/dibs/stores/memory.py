@@ -33,9 +33,8 @@ from dibs.stores.seam import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
-    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Json, Range, T, Transaction
 
 
 class MemoryStore:

@@ -11,6 +11,7 @@ import select
 
 TRIES = 100  # to make a pipe that wakers keep taking away; each loses a race of some microseconds
 
+
 class Wakes:
     """The named pipes of one store."""
 

@@ -64,5 +64,7 @@ def _unexpected(error: Exception, json: bool) -> int:
         import traceback
 
         traceback.print_exc()
-    message = f"an error inside dibs ({type(error).__name__}: {error}); whether it was done is not known. Please report it."
+    message = (
+        f"an error inside dibs ({type(error).__name__}: {error}); whether it was done is not known. Please report it."
+    )
     return _say(Unavailable(message, internal=True), json) or YES

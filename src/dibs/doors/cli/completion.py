@@ -5,12 +5,23 @@ from __future__ import annotations
 import sys
 
 from dibs.doors import catalogue
-from dibs.doors.cli import parse, run as commands
+from dibs.doors.cli import parse
+from dibs.doors.cli import run as commands
 from dibs.errors import YES, Invalid
 from dibs.operations import index
 from dibs.operations.declare import Field
 
-FIELDS = (Field("shell", "choice", "which shell", positional=True, required=True, choices=("bash", "zsh", "fish"), metavar="SHELL"),)
+FIELDS = (
+    Field(
+        "shell",
+        "choice",
+        "which shell",
+        positional=True,
+        required=True,
+        choices=("bash", "zsh", "fish"),
+        metavar="SHELL",
+    ),
+)
 HELP = "Print completion for your shell: bash, zsh or fish."
 
 
@@ -65,5 +76,7 @@ def _fish() -> str:
     for name in sorted([*index.FILES, *commands.OTHERS]):
         text = help.summary(name).replace("'", "\\'")
         lines.append(f"complete -c dibs -n __fish_use_subcommand -a {name} -d '{text}'")
-        lines += [f"complete -c dibs -n '__fish_seen_subcommand_from {name}' -l {option[2:]}" for option in options(name)]
+        lines += [
+            f"complete -c dibs -n '__fish_seen_subcommand_from {name}' -l {option[2:]}" for option in options(name)
+        ]
     return "\n".join(lines) + "\n"

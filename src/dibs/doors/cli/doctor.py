@@ -193,5 +193,3 @@ def _ask(path: str, checks: list[dict[str, Any]]) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise Unavailable("nothing was changed.", path=path)
-
-

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from dibs.doors import catalogue
-from dibs.doors.cli import parse, run as commands
+from dibs.doors.cli import parse
+from dibs.doors.cli import run as commands
 from dibs.errors import YES, Invalid
 from dibs.operations import index
 

@@ -86,7 +86,14 @@ def _line(event: dict[str, Any]) -> str:
     data = event["data"]
     notes = []
     if isinstance(data.get("resources"), list):
-        notes.append(", ".join(r if isinstance(r, str) else (r[1] or ".") for r in data["resources"] if r[0] != "inode"))
-    notes += [f"{name}={data[name]}" for name in ("mode", "token", "code", "why", "to", "text", "what") if data.get(name)]
+        notes.append(
+            ", ".join(r if isinstance(r, str) else (r[1] or ".") for r in data["resources"] if r[0] != "inode")
+        )
+    notes += [
+        f"{name}={data[name]}" for name in ("mode", "token", "code", "why", "to", "text", "what") if data.get(name)
+    ]
     subject = "" if event["subject"] == event["agent"] else event["subject"]
-    return f"{event['seq']:>6}  {event['at']}  {event['kind']:<16} {event['agent']}  {subject}  {' '.join(notes)}".rstrip() + "\n"
+    return (
+        f"{event['seq']:>6}  {event['at']}  {event['kind']:<16} {event['agent']}  {subject}  {' '.join(notes)}".rstrip()
+        + "\n"
+    )

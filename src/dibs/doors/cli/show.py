@@ -103,7 +103,9 @@ def _status(result: dict[str, Any]) -> list[str]:
         for c in result["claims"]
     ]
     lines += _table(("HELD", "MODE", "BY", "LEFT", "TOKEN", "FOR"), rows) if rows else ["nothing is held"]
-    waits = [(", ".join(w["resources"]), w["mode"], w["agent"], ago(w["since"]), w["reason"]) for w in result["waiting"]]
+    waits = [
+        (", ".join(w["resources"]), w["mode"], w["agent"], ago(w["since"]), w["reason"]) for w in result["waiting"]
+    ]
     if waits:
         lines += ["", *_table(("WAITED FOR", "MODE", "BY", "SINCE", "FOR"), waits)]
     if result.get("more"):

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 FIELDS = (
-    Field("head", "text", "the log must contain this event: a head remembered elsewhere", default="", metavar="SEQ:LINK"),
+    Field(
+        "head", "text", "the log must contain this event: a head remembered elsewhere", default="", metavar="SEQ:LINK"
+    ),
 )
 HELP = "Check log, head and seals: one holder, rising tokens, legal steps, nothing edited or cut."
 
