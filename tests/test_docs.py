@@ -69,8 +69,8 @@ def test_the_commands_in_a_document_work_as_it_says(path: Path, tmp_path: Path) 
         command = command.replace("/tmp/try-dibs", str(tmp_path / "try"))
         expected = re.search(r"exit (\d+)", comment)
         done = subprocess.run(
-            ["bash", "-c", f"{command}\necho __at $? $PWD"], cwd=folder, env=environment, capture_output=True, text=True,
-            check=False, timeout=60, stdin=subprocess.DEVNULL,
+            ["bash", "-c", f"{command}\necho __at $? $PWD"], cwd=folder, env=environment, capture_output=True,
+            text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         marker = re.search(r"__at (\d+) (.*)\n$", done.stdout)
         assert marker, (line, done.stdout, done.stderr)
@@ -95,7 +95,7 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
 
 
 def test_the_words_of_others_are_not_used_for_ours() -> None:
-    """A claim is a claim: not a lock, not a reservation. (A lease is what a waiter has.)"""
+    """A claim is a claim: not a lock, not a reservation. A lease is what a waiter has."""
     wrong = re.compile(r"\b(locks?|locked|unlock|reservations?|mutex(es)?)\b", re.IGNORECASE)
     for path in [*DOCUMENTS, *(TOP / "src" / "dibs" / "operations").glob("*.py")]:
         for line in path.read_text().splitlines():

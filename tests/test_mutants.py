@@ -1,4 +1,4 @@
-"""Each check that keeps a promise has a test that fails without it (FAULTS row 13). The table is in tests/mutants.py."""
+"""Each check that keeps a promise has a test that fails without it (FAULTS row 13): the table in tests/mutants.py."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _WAY_IN = ("Claim", "Workspace", "open")
 _ERRORS = (
-    "Busy", "Conflict", "Deadlock", "DibsError", "Fenced", "Forbidden", "Held", "Invalid", "Killed", "NotFound", "Order",
-    "Quota", "Unavailable",
+    "Busy", "Conflict", "Deadlock", "DibsError", "Fenced", "Forbidden", "Held", "Invalid", "Killed", "NotFound",
+    "Order", "Quota", "Unavailable",
 )  # fmt: skip
 
 

@@ -170,7 +170,8 @@ def say_blocked(code: str, fields: dict[str, Any]) -> str:
         else:
             until = f" until {blocker['until']}" if blocker.get("until") else ""
             lines.append(
-                f"{blocker['agent']} holds {blocker['resource']} ({blocker['mode']}) since {blocker['since']}{until}{reason}"
+                f"{blocker['agent']} holds {blocker['resource']} ({blocker['mode']}) "
+                f"since {blocker['since']}{until}{reason}"
             )
     more = fields.get("more")
     if more:

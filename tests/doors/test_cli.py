@@ -99,8 +99,8 @@ def test_people_get_text_and_refusals_on_stderr(shell: Shell) -> None:
         assert shell.run(*words).stdout, words
 
 
-@pytest.mark.parametrize("name", ["src/x.py", "src//x.py", "src/../src/x.py", "./src/x.py", "link.py", "dir/x.py", "src/",
-                                  "src/**", "**/x.py", "src/*.py", "hard.py"])  # fmt: skip
+@pytest.mark.parametrize("name", ["src/x.py", "src//x.py", "src/../src/x.py", "./src/x.py", "link.py", "dir/x.py",
+                                  "src/", "src/**", "**/x.py", "src/*.py", "hard.py"])  # fmt: skip
 def test_accident_c_every_alias_of_a_file_meets_it(shell: Shell, name: str) -> None:
     (shell.folder / "src").mkdir()
     (shell.folder / "src" / "x.py").write_text("x")

@@ -110,7 +110,7 @@ def test_the_public_names_are_there() -> None:
     for name in dir(dibs):
         assert getattr(dibs, name) is not None
     with pytest.raises(AttributeError):
-        _ = dibs.nonsense  # type: ignore[attr-defined]
+        _ = dibs.nonsense
 
 
 def test_a_release_can_hand_over_and_record_a_commit(shell: Shell) -> None:

@@ -4,7 +4,6 @@ A real directory tree with links of every sort. The spellings are made by combin
 """
 
 # Paths as texts are the subject here; pathlib would tidy them up on the way.
-# ruff: noqa: PTH112, PTH116, PTH118, PTH120, PTH208
 
 from __future__ import annotations
 

@@ -74,7 +74,10 @@ def test_a_client_is_recognised_by_its_name() -> None:
 
 
 def test_names_with_blanks_and_parentheses_are_read() -> None:
-    code = "import ctypes,sys; ctypes.CDLL(None).prctl(15, b'a) (b 1', 0, 0, 0); sys.stdout.write('x'); sys.stdout.flush(); sys.stdin.read()"
+    code = (
+        "import ctypes,sys; ctypes.CDLL(None).prctl(15, b'a) (b 1', 0, 0, 0); "
+        "sys.stdout.write('x'); sys.stdout.flush(); sys.stdin.read()"
+    )
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert child.stdout is not None

@@ -160,7 +160,7 @@ class Disk:
         original = getattr(os, name)
 
         def wrapped(*given: Any, **named: Any) -> Any:
-            writing = name != "open" or (given[1] & os.O_CREAT and not os.path.exists(given[0]))  # noqa: PTH110
+            writing = name != "open" or (given[1] & os.O_CREAT and not os.path.exists(given[0]))
             if writing and self._failing():
                 self._die()
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), given[0])
@@ -324,7 +324,7 @@ def contend(folder: str, agent: str, marker: str, until: int) -> dict[str, Any]:
         with workspace.claim("hot.py", wait=60, ttl=60) as claim:
             waited.append(clock.since_boot() - began)
             os.close(os.open(marker, os.O_CREAT | os.O_EXCL))  # fails if anybody else holds it
-            with open(f"{marker}.token", "a+", encoding="ascii") as file:  # noqa: PTH123
+            with open(f"{marker}.token", "a+", encoding="ascii") as file:
                 file.seek(0)
                 tokens = file.read().split()
                 assert not tokens or int(tokens[-1]) < claim.token, (tokens[-1:], claim.token)
@@ -332,7 +332,7 @@ def contend(folder: str, agent: str, marker: str, until: int) -> dict[str, Any]:
             assert claim.token > last
             last = claim.token
             claim.check()
-            os.unlink(marker)  # noqa: PTH108
+            os.unlink(marker)
         wins += 1
         longest = max(longest, waited[-1])
     workspace.close()

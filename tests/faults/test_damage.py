@@ -324,7 +324,7 @@ def test_a_database_replaced_under_a_running_process_never_has_two_holders(world
             try:
                 holders.append(attempt())
             except DibsError as error:
-                assert error.code in {"unavailable", "held"}, error  # noqa: PT017
+                assert error.code in {"unavailable", "held"}, error
         assert len(holders) == 1, first
         running.close()
         shutil.rmtree(world.local)

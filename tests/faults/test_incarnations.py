@@ -62,7 +62,7 @@ def test_two_first_boots_of_a_new_agent_at_once_leave_one_incarnation(world: Wor
                 actor.call("claim", f"{round_}.py")
                 acting += 1
             except DibsError as error:
-                assert error.code == "fenced"  # noqa: PT017
+                assert error.code == "fenced"
         assert acting == 1
         for actor in pair:
             actor.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -428,7 +429,7 @@ def test_globs_that_begin_with_a_wildcard_have_a_quota(fleet: Fleet) -> None:
         {"resources": [["file", "x"]], "expect": -5},
     ],
 )
-def test_what_makes_no_sense_is_invalid_and_changes_nothing(fleet: Fleet, fields: dict[str, object]) -> None:
+def test_what_makes_no_sense_is_invalid_and_changes_nothing(fleet: Fleet, fields: dict[str, Any]) -> None:
     before = fleet.store.head().commit
     with pytest.raises(Invalid):
         fleet.call("a", "claim", **fields)

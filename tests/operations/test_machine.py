@@ -1,7 +1,7 @@
 """A state machine against a tiny independent model of who may hold what.
 
-The model knows four files, who claimed which of them in which mode and until when; nothing of dibs. Without waiting, every
-answer is determined: what the model allows must be granted, and what it forbids must be refused.
+The model knows four files, who claimed which of them in which mode and until when; nothing of dibs. Without waiting,
+every answer is determined: what the model allows must be granted, and what it forbids must be refused.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Claims(RuleBasedStateMachine):
             assert mine
             mine[0]["until"] = self.fleet.now + ttl
         else:
-            assert all(answer["token"] > h["token"] for h in self.live)  # type: ignore[operator]
+            assert all(answer["token"] > h["token"] for h in self.live)
             self.live = [  # an upgrade takes the place of the weaker claim on the same name
                 h for h in self.live if not (h["agent"] == agent and h["name"] == name and h["mode"] == "read")
             ]
@@ -162,5 +162,7 @@ class Claims(RuleBasedStateMachine):
         self.fleet.clean()
 
 
-Claims.TestCase.settings = settings(settings.get_profile(settings._current_profile), stateful_step_count=40)
+Claims.TestCase.settings = settings(
+    settings.get_profile(settings._current_profile or "default"), stateful_step_count=40
+)
 TestClaims = Claims.TestCase

@@ -1,6 +1,7 @@
 """A tiny independent model of who may hold what, over a handful of concrete files. It shares no code with dibs.
 
-A resource is expanded to the concrete files it matches by trying all of them; a holder is (agent, mode, deadline, token).
+A resource is expanded to the concrete files it matches by trying all of them; a holder is (agent, mode, deadline,
+token).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The simulation: a fleet on a virtual clock, with crashes, pauses, aborted transactions and retries.
 
-Everything random comes from one seed, so a failing run is replayed by its seed. After each answer the independent model is
-asked whether it can be true; at the end the log goes through `dibs verify`, and when everybody has gone nothing may be left.
+Everything random comes from one seed, so a failing run is replayed by its seed. After each answer the independent model
+is asked whether it can be true; at the end the log goes through `dibs verify`, and when everybody has gone nothing may
+be left.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class World:
 
     # --- what agents do
 
-    def wish(self, agent: Agent) -> dict[str, Any]:
+    def wish(self) -> dict[str, Any]:
         """A random request."""
         count = self.dice.choices((1, 2, 3), (8, 2, 1))[0]
         fields: dict[str, Any] = {"resources": [list(r) for r in self.dice.sample(RESOURCES, count)]}
@@ -159,7 +160,7 @@ class World:
 
     def claim(self, agent: Agent) -> None:
         """Ask for something, sometimes ready to wait, sometimes as a hook that cannot."""
-        fields = self.wish(agent)
+        fields = self.wish()
         request = self.new_id() if self.dice.random() < 0.3 else ""
         kind = self.dice.random()
         if kind < 0.35 and agent.waiting is None:
@@ -365,9 +366,10 @@ class World:
 
     def seal(self, agent: Agent) -> None:
         """Now and then a seal, and the log before it dropped."""
-        if self.dice.random() < 0.05 and not isinstance(self.call(agent, "seal", {}), DibsError):
-            if self.dice.random() < 0.3:
-                self.call(agent, "prune", {"keep": 0})
+        if self.dice.random() >= 0.05 or isinstance(self.call(agent, "seal", {}), DibsError):
+            return
+        if self.dice.random() < 0.3:
+            self.call(agent, "prune", {"keep": 0})
 
     # --- the end
 

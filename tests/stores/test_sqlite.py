@@ -28,7 +28,11 @@ def path(tmp_path: Path) -> str:
 
 
 def put(store: SqliteStore, key: str) -> None:
-    store.run(lambda tx: (tx.put(key, 1), tx.append("kind", "a", key, {})))
+    def fn(tx: Transaction) -> None:
+        tx.put(key, 1)
+        tx.append("kind", "a", key, {})
+
+    store.run(fn)
 
 
 def test_commits_are_synchronous_and_in_wal_mode(path: str) -> None:

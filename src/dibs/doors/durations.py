@@ -5,6 +5,8 @@ from __future__ import annotations
 from dibs.errors import Invalid
 
 UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+MOST = 1e12  # below this, whatever the unit
+MINUTE, HOUR = 60, 3600  # seconds
 
 
 def parse(text: str, field: str) -> int:
@@ -19,7 +21,7 @@ def parse(text: str, field: str) -> int:
         value = float(number)
     except ValueError:
         value = -1.0
-    if not 0 <= value < 1e12 or number.strip() != number or not number:
+    if not 0 <= value < MOST or number.strip() != number or not number:
         raise Invalid(f"{field}: {text!r} is not a duration; write 90s, 30m, 2h or seconds", field=field)
     return round(value * unit)
 
@@ -27,8 +29,8 @@ def parse(text: str, field: str) -> int:
 def show(ms: int) -> str:
     """A duration for people: the two greatest units."""
     seconds = max(0, ms) // 1000
-    if seconds < 60:
+    if seconds < MINUTE:
         return f"{seconds}s"
-    if seconds < 3600:
+    if seconds < HOUR:
         return f"{seconds // 60}m{seconds % 60:02d}s" if seconds % 60 else f"{seconds // 60}m"
     return f"{seconds // 3600}h{seconds // 60 % 60:02d}m"

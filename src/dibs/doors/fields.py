@@ -61,10 +61,10 @@ def _process(value: Any, field: Field) -> list[Any]:
 
 def _duration(value: Any, field: Field) -> int:
     """Texts such as `30m`; numbers, which come from Python, are seconds."""
-    if isinstance(value, str):
-        from dibs.doors import durations
+    from dibs.doors import durations
 
+    if isinstance(value, str):
         return durations.parse(value, field.name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < durations.MOST:
         raise Invalid(f"{field.name}: seconds, not {value!r}", field=field.name)
     return round(value * 1000)

@@ -79,7 +79,8 @@ def _method(operation: Operation) -> str:
     given = "".join(f"            {field.name}={_given(field)},\n" for field in shown)
     kind = "Claim" if claimed else "dict[str, Any]"
     lines.append(
-        f'        answer: {kind} = self._call(\n            "{operation.name}",\n            request_id,\n{given}        )\n'
+        f"        answer: {kind} = self._call(\n"
+        f'            "{operation.name}",\n            request_id,\n{given}        )\n'
     )
     lines.append("        return answer\n")
     return "".join(lines)

@@ -3,7 +3,8 @@
 The methods come from the declarations (`methods.py` is generated from them); what is written here is the way in and the
 handle of a claim. Durations are seconds, or texts such as "30m". Refusals are raised, one class for each code.
 
-The process that opens a workspace is the agent's incarnation: when it dies, its claims are free as soon as anybody looks.
+The process that opens a workspace is the agent's incarnation: when it dies, its claims are free as soon as anybody
+looks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dibs.facts import processes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Self
 
     from dibs.stores.seam import Store
 
@@ -54,7 +55,7 @@ class Workspace(Methods):
         """Close the store. Claims stay until they are released, expire, or this process ends."""
         self._session.close()
 
-    def __enter__(self) -> Workspace:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -108,7 +109,7 @@ class Claim:
         """Give it back, or hand it over. Raises Fenced if it was lost meanwhile."""
         self._workspace.release(*self._asked, token=self.token, commit=commit or None, to=to or None)
 
-    def __enter__(self) -> Claim:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

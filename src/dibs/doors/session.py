@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.declare import Operation
-    from dibs.stores.seam import Store
     from dibs.stores.sqlite import SqliteStore
 
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
@@ -53,7 +52,7 @@ class Session:
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SqliteStore:
         """The store, opened when it is first needed."""
         if self._store is None:
             self._store = open_store(self.place.local, self.config.store, self.timeout, short_lived=self._short_lived)

@@ -15,6 +15,7 @@ NETWORK = frozenset(
         "fuse.ceph", "fuse.cephfs", "fuse.moosefs", "fuse.juicefs", "fuse.goofys", "fuse.grpcfuse", "fuse.osxfs",
     }
 )  # fmt: skip
+POINT = 4  # which field of a line of mountinfo is the place where it is mounted
 
 
 def kind_of(folder: str, mountinfo: str | None = None) -> str:
@@ -26,9 +27,9 @@ def kind_of(folder: str, mountinfo: str | None = None) -> str:
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         fields = left.split(" ")
-        if len(fields) < 5 or not right:
+        if len(fields) <= POINT or not right:
             continue
-        point = fields[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+        point = fields[POINT].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
         inside = folder == point or folder.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):  # of two on one point, the later one covers the earlier
             best, kind = point, right.split(" ")[0]

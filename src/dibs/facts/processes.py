@@ -1,7 +1,7 @@
 """Processes: who called us, and is that one still alive? Read from /proc; `ps` where there is none (macOS).
 
-A process is named by (host, boot id, pid namespace, pid, start time): a pid alone is used again, the five together never.
-No psutil here: this runs before every tool call of every agent.
+A process is named by (host, boot id, pid namespace, pid, start time): a pid alone is used again, the five together
+never. No psutil here: this runs before every tool call of every agent.
 """
 
 from __future__ import annotations
@@ -132,11 +132,13 @@ def _stat_elsewhere(pid: int) -> tuple[int, int, str, str] | None:  # pragma: no
     import zlib
 
     command = ["/bin/ps", "-o", "ppid=,stat=,lstart=,comm=", "-p", str(pid)]
-    line = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5).stdout.split()
-    if len(line) < 8:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)  # noqa: S603 - fixed but for a number
+    line = done.stdout.split()
+    name_at = 7  # behind two words and the five of a date
+    if len(line) <= name_at:
         return None
-    name = os.path.basename(" ".join(line[7:]))
-    return int(line[0]), zlib.crc32(" ".join(line[2:7]).encode()), line[1][0], name
+    name = os.path.basename(" ".join(line[name_at:]))
+    return int(line[0]), zlib.crc32(" ".join(line[2:name_at]).encode()), line[1][0], name
 
 
 def _read_first(*paths: str) -> str:

@@ -1,8 +1,8 @@
 """Agents: boot, leaving, the kill switch, and who is there.
 
-An incarnation is one client process of an agent id. A boot from the same process (after compaction) keeps it; a boot from
-another (after resume) raises it and moves the live claims to it under new tokens, so that whatever the earlier process
-still does with the old ones is refused.
+An incarnation is one client process of an agent id. A boot from the same process (after compaction) keeps it; a boot
+from another (after resume) raises it and moves the live claims to it under new tokens, so that whatever the earlier
+process still does with the old ones is refused.
 """
 
 from __future__ import annotations

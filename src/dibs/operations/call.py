@@ -1,8 +1,8 @@
 """Who calls, and whether they may: the way into every operation that writes.
 
-Each call passes here before its operation decides anything: the caller is named, a killed agent and a process that is no
-longer its agent's current one are refused, a request id that was answered before gets the same answer again, an agent
-not seen before is registered. One copy of these rules, for all doors.
+Each call passes here before its operation decides anything: the caller is named, a killed agent and a process that is
+no longer its agent's current one are refused, a request id that was answered before gets the same answer again, an
+agent not seen before is registered. One copy of these rules, for all doors.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
+JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT = 200, 2_000
 
 
@@ -281,8 +282,8 @@ def iso(tx: Transaction, when: int) -> str:
     year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)
     shifted = (5 * of_year + 2) // 153
-    day, month = of_year - (153 * shifted + 2) // 5 + 1, shifted + 3 if shifted < 10 else shifted - 9
-    year += era * 400 + (month <= 2)
+    day, month = of_year - (153 * shifted + 2) // 5 + 1, shifted + 3 if shifted < JANUARY else shifted - 9
+    year += era * 400 + (shifted >= JANUARY)
     return f"{year:04d}-{month:02d}-{day:02d}T{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}.{ms:03d}Z"
 
 

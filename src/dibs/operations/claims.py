@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound, Order, Quota
 from dibs.operations import ending, holds, resources, sweeps
-from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
+from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, check_duration
 
@@ -137,8 +137,9 @@ def _wish(
         check_duration(expect, "expect")
     return {
         "agent": call.agent, "mode": mode, "tree": tree, "resources": normal, "reason": check_text(reason, "reason"),
-        "task": check_text(task, "task"), "expect": expect or 0, "ttl": lifetime, "life": life, "fixed": ttl is not None,
-        "by": by, "tied": call.tied, "deadline": tx.now + wait, "request": ["claim", call.request] if call.request else None,
+        "task": check_text(task, "task"), "expect": expect or 0, "ttl": lifetime, "life": life,
+        "fixed": ttl is not None, "by": by, "tied": call.tied, "deadline": tx.now + wait,
+        "request": ["claim", call.request] if call.request else None,
     }  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
             found.mine.append(record)
         elif ending.blocks(record, wish["mode"], wish["agent"]):
             found.holders.append(record)
-        elif resources.WATCH in {record["mode"], wish["mode"]} and not ending.related(record["agent"], call.agent):
+        elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], call.agent):
             found.watchers.append(record)
     suspects = found.holders + ([] if call.tied else found.mine)  # one's own process is seen to be alive
     if suspects:
@@ -221,7 +222,7 @@ def _covering(mine: list[Record], wish: Record) -> Record | None:
 
 
 def _all_mine(mine: list[Record], wish: Record) -> bool:
-    """Does the agent hold everything already, in whatever mode? Then whoever waits for it waits for this agent anyway."""
+    """Does the agent hold everything already, in whatever mode? Then who waits for it waits for this agent anyway."""
     held = [resource for claim in mine if claim["mode"] != resources.WATCH for resource in claim["resources"]]
     return bool(held) and resources.all_covered(wish["resources"], held)
 
@@ -593,10 +594,11 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
     if not words:
         raise Invalid("say why you need it", field="text")
     name = resources.show(wanted)
-    asked = []
-    for record in holds.meeting(tx, [wanted], "", got):
-        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
-            asked.append(record["agent"])
+    asked = [
+        record["agent"]
+        for record in holds.meeting(tx, [wanted], "", got)
+        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent)
+    ]
     if not asked:
         raise NotFound(f"nobody else holds {name}; claim it.", resource=name)
     message = ""
@@ -625,7 +627,8 @@ OPERATIONS = (
             Field("wait", "duration", "wait that long in the queue if it is not free", default=0, metavar="D"),
             Field("reason", "text", "what for; others see it", default="", metavar="TEXT"),
             Field("task", "text", "the task it serves", default="", metavar="ID"),
-            Field("expect", "duration", "how long you expect to need it; twice that raises an alert", default=0, metavar="D"),
+            Field("expect", "duration", "how long you expect to need it; twice that raises an alert", default=0,
+                  metavar="D"),
             Field("tree", "text", "confine it to one working tree", default="", hidden=True),
             Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
             Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),
@@ -640,7 +643,10 @@ OPERATIONS = (
         "renew",
         _renew,
         "Give what you hold a new deadline.",
-        fields=(Field("resources", "resources", "only these (default: all you hold)", positional=True, default=(), metavar="RES"),),
+        fields=(
+            Field("resources", "resources", "only these (default: all you hold)", positional=True, default=(),
+                  metavar="RES"),
+        ),
         errors=(Fenced, NotFound, Killed),
         json="renewed[]",
     ),

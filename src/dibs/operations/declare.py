@@ -1,7 +1,7 @@
 """How an operation is declared: once, here is its whole contract, and every door is derived from it.
 
-An operation has a name, typed fields, the refusals it may give, whether it writes, and one line of help. The CLI command,
-its help and completion, and the Python method come from this; so will the HTTP route and the MCP tool.
+An operation has a name, typed fields, the refusals it may give, whether it writes, and one line of help. The CLI
+command, its help and completion, and the Python method come from this; so will the HTTP route and the MCP tool.
 
 Plain classes with slots: this is on the hook path, where dataclasses would cost 17 ms.
 """

@@ -1,7 +1,7 @@
 """How claims end, and what follows in the same transaction: the next in the queue gets it, the curious are told.
 
-Every way in which something becomes free (release, expiry, a holder that died, the kill switch, an agent that left) comes
-through here, so that none of them forgets the queue.
+Every way in which something becomes free (release, expiry, a holder that died, the kill switch, an agent that left)
+comes through here, so that none of them forgets the queue.
 """
 
 from __future__ import annotations

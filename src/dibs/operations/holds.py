@@ -1,8 +1,8 @@
 """What is held, waited for and wished for: the records of claims, waiters and interests, read and written.
 
 Three kinds of record share one family of keys, so that one trip finds all that a request can meet. A record is written
-once for each of its resources, whole; the first of these rows also carries the entries in the indexes (by agent, and by the
-time at which a sweep should look at it). Nothing is decided here.
+once for each of its resources, whole; the first of these rows also carries the entries in the indexes (by agent, and by
+the time at which a sweep should look at it). Nothing is decided here.
 """
 
 from __future__ import annotations

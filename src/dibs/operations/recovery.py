@@ -1,7 +1,8 @@
 """What is written first into a database that takes a damaged one's place.
 
-Claims are not carried over: what cannot be read cannot be trusted to be all. Tokens go on above every one ever answered,
-so whatever is still done with an old one is refused. The kill switch is carried over as far as it could be read.
+Claims are not carried over: what cannot be read cannot be trusted to be all. Tokens go on above every one ever
+answered, so whatever is still done with an old one is refused. The kill switch is carried over as far as it could be
+read.
 """
 
 from __future__ import annotations

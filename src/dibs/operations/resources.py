@@ -4,8 +4,8 @@ A resource is `[kind, text]` or `[kind, text, alias]`, already canonical: `file`
 literal path with all below it), `glob`, `name`, and `inode` for the alias of a multiply linked file. Two overlap if any
 real path could match both; that is decided exactly.
 
-Where it is kept: `r/PATH⇥LAST⇥…`, with PATH the literal path or a glob's literal prefix, and LAST a glob's last component
-where that is literal. Whatever can overlap a path lies at one of its ancestors or below it.
+Where it is kept: `r/PATH⇥LAST⇥…`, with PATH the literal path or a glob's literal prefix, and LAST a glob's last
+component where that is literal. Whatever can overlap a path lies at one of its ancestors or below it.
 
 The algebra of globs is loaded when the first glob is met: most claims are on files.
 """
@@ -28,6 +28,7 @@ LITERAL = ("file", "tree")
 
 WRITE, READ, WATCH = "write", "read", "watch"
 MODES = (WRITE, READ, WATCH)
+PLAIN = 2  # kind and text; what stands behind them is the alias
 
 
 def normal(resources: Iterable[Resource]) -> list[list[str]]:
@@ -42,7 +43,7 @@ def normal(resources: Iterable[Resource]) -> list[list[str]]:
         if any(kind == "tree" and known == ("file", text) for known in found):
             del found["file", text]
         found[kind, text] = [kind, text]
-        if len(resource) > 2 and resource[2]:
+        if len(resource) > PLAIN and resource[2]:
             found["inode", resource[2]] = ["inode", resource[2]]
     if not found:
         raise Invalid("name at least one resource: a path, a glob or a name such as db:migrations")

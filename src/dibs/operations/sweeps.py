@@ -1,8 +1,8 @@
 """Sweeps: finding what came due while nobody looked. Each is bounded; what is left waits for the next.
 
 Nothing depends on a sweep being run: an ended claim blocks nobody, because everybody who looks decides by the clock. A
-sweep makes it visible in the log, wakes those who wait, raises alerts and keeps the store small. Every claim does a little
-of it, so that a store in use needs no sweeper; `dibs sweep` does all of it.
+sweep makes it visible in the log, wakes those who wait, raises alerts and keeps the store small. Every claim does a
+little of it, so that a store in use needs no sweeper; `dibs sweep` does all of it.
 """
 
 from __future__ import annotations
@@ -89,10 +89,9 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 
 def _seal(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """What is live now, written down beside the log, so that everything before may be pruned later."""
-    claims: list[dict[str, Any]] = []
     found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
-    for claim in found:
-        claims.append({key: claim[key] for key in ("claim", "agent", "resources", "mode", "tree", "until", "token")})
+    kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
+    claims = [{key: claim[key] for key in kept} for claim in found]
     tail = tx.tail()
     seq, link = tail.seq, tail.link
     body = jsontext.encode({"claims": claims, "token": tail.commit})

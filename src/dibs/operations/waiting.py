@@ -1,18 +1,20 @@
 """Waiting: a place in the queue, and the search for cycles in who waits for whom.
 
-Plain FIFO by ticket, the number of the commit that queued the waiter. A waiter counts as present for 15 seconds after it
-last looked. The waits-for graph has an edge from a waiting (or interested) agent to every unrelated agent that holds, or
-waits earlier for, something in its way. A request that would close a cycle is refused with the cycle; and every waiter
-searches again whenever it looks, so a cycle closed by a hand-over or by a subagent's end is found within seconds.
+Plain FIFO by ticket, the number of the commit that queued the waiter. A waiter counts as present for 15 seconds after
+it last looked. The waits-for graph has an edge from a waiting (or interested) agent to every unrelated agent that
+holds, or waits earlier for, something in its way. A request that would close a cycle is refused with the cycle; and
+every waiter searches again whenever it looks, so a cycle closed by a hand-over or by a subagent's end is found within
+seconds.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Deadlock, Quota
 from dibs.operations import ending, holds, resources
-from dibs.operations.call import COMMIT, iso
+from dibs.operations.call import iso
 from dibs.operations.declare import Operation
 from dibs.operations.policy import WAITS_PER_AGENT
+from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,9 +105,9 @@ def alert(tx: Transaction, record: Record) -> None:
 def find_cycle(tx: Transaction, wish: Record, in_the_way: list[Record]) -> list[dict[str, Any]]:
     """The cycle that this wish would close, as steps (agent, resource, holder); empty if there is none.
 
-    A breadth-first search from those in the way, along what each of them waits for, back to the one who asks. Every cycle
-    has an agent that is waited for by what it holds or by a second place in a queue, and that agent searches whenever it
-    asks; so one that has neither need not.
+    A breadth-first search from those in the way, along what each of them waits for, back to the one who asks. Every
+    cycle has an agent that is waited for by what it holds or by a second place in a queue, and that agent searches
+    whenever it asks; so one that has neither need not.
     """
     start = wish["agent"]
     if not _waited_for(tx, start, wish.get("waiter", "")):

@@ -1,7 +1,7 @@
 """What every engine must do: one suite, run against all of them.
 
-An engine's test calls each of `CASES` with a function that opens a new, empty store. The cases use the seam alone and say
-nothing of what it is for; the memory engine is the reference. A case fails by an AssertionError.
+An engine's test calls each of `CASES` with a function that opens a new, empty store. The cases use the seam alone and
+say nothing of what it is for; the memory engine is the reference. A case fails by an AssertionError.
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ def a_body_has_the_same_text_on_every_engine(make: Make) -> None:
 
 def now_never_falls_and_ids_differ(make: Make) -> None:
     store = make()
-    seen, ids = [], set()
+    seen: list[int] = []
+    ids: set[str] = set()
 
     def fn(tx: Transaction) -> None:
         seen.append(tx.now)
@@ -275,7 +276,12 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
     else:
         message = "pruned where no seal stands"
         raise AssertionError(message)
-    store.run(lambda tx: (tx.prune(4), tx.append("pruned", "a", "", {})))
+
+    def prune(tx: Transaction) -> None:
+        tx.prune(4)
+        tx.append("pruned", "a", "", {})
+
+    store.run(prune)
     assert [event.seq for event in store.events()] == [5, 6, 7]
     assert [event.seq for event in store.events(after=5)] == [6, 7]
     assert store.head().seq == 7
@@ -283,11 +289,16 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
 
 def a_wake_reaches_who_waits_and_nobody_else(make: Make) -> None:
     store = make()
+
+    def wake(tx: Transaction) -> None:
+        tx.put("k", 1)
+        tx.wake("one")
+
     store.watch("one")
     store.watch("two")
     try:
         assert store.wait("one", 0.01) is False
-        store.run(lambda tx: (tx.put("k", 1), tx.wake("one")))
+        store.run(wake)
         assert store.wait("one", 1.0) is True
         assert store.wait("two", 0.01) is False
     finally:

@@ -4,13 +4,12 @@ Why there is one: with SQLite's busy handler alone, a hundred processes sleep an
 nothing for seconds; behind a kernel lock they queue. The kernel drops the lock when its holder dies, however it dies.
 
 The gate file also holds one short line, `PID COMMIT`: who is inside (so that a caller who had to give up can say which
-process is in the way) and the last commit that was answered. The number is written after the commit is durable, so it is
-never ahead of the database; a database that is behind it was cut or replaced by an older copy.
+process is in the way) and the last commit that was answered. The number is written after the commit is durable, so it
+is never ahead of the database; a database that is behind it was cut or replaced by an older copy.
 """
 
 from __future__ import annotations
 
-import _signal
 import _thread
 import fcntl
 import os
@@ -20,7 +19,10 @@ from dibs.facts import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal  # the same functions, with types
     from typing import Any, NoReturn
+else:
+    import _signal  # `signal` itself imports enum
 
 LINE = 32  # bytes: ten digits of pid, a blank, twenty digits of commit, a newline
 

@@ -33,8 +33,9 @@ from dibs.stores.seam import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
-    from dibs.stores.seam import Json, Range, T, Transaction
+    from dibs.stores.seam import Json, Range, Row, T, Transaction
 
 
 class MemoryStore:
@@ -48,9 +49,10 @@ class MemoryStore:
         abort: Callable[[], bool] | None = None,
         between: Callable[[], None] | None = None,
     ) -> None:
-        self._now = now or (lambda: clock.since_boot())
-        self._wall = wall or (lambda: clock.wall())
-        self._new_id = new_id or (lambda: clock.random_id())
+        # Looked up at each call: what a test puts in the clock's place afterwards counts.
+        self._now = now or (lambda: clock.since_boot())  # noqa: PLW0108 - see above
+        self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
+        self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self._abort, self._between = abort, between
         self._lock = _thread.RLock()
         self._texts: dict[str, tuple[str, str | None, str | None]] = {}
@@ -84,7 +86,8 @@ class MemoryStore:
                     tx.undo()
                     continue
                 self._commit(tx)
-                return fill(result, tx.number)
+                filled: T = fill(result, tx.number)
+                return filled
             raise Busy(tried=MAX_RUNS)
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
@@ -181,7 +184,8 @@ class _Transaction:
         return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
-        store, rows, truncated = self._store, [], False
+        store, truncated = self._store, False
+        rows: list[Row] = []
         values = {key: jsontext.decode(store._texts[key][0]) if key in store._texts else None for key in keys}
         for low, high in ranges:
             place = bisect_left(store._keys, low)
@@ -197,7 +201,8 @@ class _Transaction:
         return Fetched(values, rows, truncated)
 
     def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
-        store, rows = self._store, []
+        store = self._store
+        rows: list[tuple[str, str, Any]] = []
         entries = store._entries[index - 1]
         place = bisect_left(entries, (max(prefix, after), ""))
         while place < len(entries):

@@ -33,6 +33,17 @@ except ImportError:
     except ImportError:  # pragma: no cover - an interpreter built without either
         from hashlib import sha256
 
+COMMIT = "\x1a"  # U+001A SUBSTITUTE: refused in everything that people and agents may write (jsontext.clean)
+COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string encodes to this
+
+FETCH_LIMIT = 512  # rows of ranges in one trip: more than a claim ever meets, small enough to hold in memory
+STALE_NOW = 2_000  # a commit decided by a clock older than this (ms) is run again: the process was paused inside it
+MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
+GENESIS = "0" * 40  # the link before the first event
+
+SEPARATOR = "\t"  # ends a part of a key; no part contains it
+AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + AFTER_KEY) holds that key alone
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,18 +127,6 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
 
-COMMIT = "\x1a"  # U+001A SUBSTITUTE: refused in everything that people and agents may write (jsontext.clean)
-COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string encodes to this
-
-FETCH_LIMIT = 512  # rows of ranges in one trip: more than a claim ever meets, small enough to hold in memory
-STALE_NOW = 2_000  # a commit decided by a clock older than this (ms) is run again: the process was paused inside it
-MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
-GENESIS = "0" * 40  # the link before the first event
-
-SEPARATOR = "\t"  # ends a part of a key; no part contains it
-AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + AFTER_KEY) holds that key alone
-
-
 class Event:
     """One line of the log as it is stored; ``body`` still holds the placeholder."""
 
@@ -193,12 +192,15 @@ def body_of(kind: str, agent: str, subject: str, data: Json) -> str:
 
 def digest_of(text: str) -> str:
     """SHA-256 of a text. The caller takes it, because Redis has SHA-1 only."""
-    return sha256(text.encode()).hexdigest()
+    digest: str = sha256(text.encode()).hexdigest()
+    return digest
 
 
 def link_of(previous: str, seq: int, commit: int, now: int, wall: int, digest: str) -> str:
     """The chain: a digest over the predecessor's link and all that the engine adds to the body's digest."""
-    return sha1(f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}".encode()).hexdigest()
+    text = f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}"
+    link: str = sha1(text.encode(), usedforsecurity=False).hexdigest()
+    return link
 
 
 def fill(result: Json, commit: int) -> Json:

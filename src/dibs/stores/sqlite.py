@@ -1,9 +1,9 @@
 """The SQLite engine: one file, many processes, every answered commit on the disk.
 
 WAL with synchronous=FULL: a commit returns after its fsync. BEGIN IMMEDIATE behind the gate: one writer at a time, in
-the kernel's order. `now` is the clock since boot plus a base kept in the head record; at the first commit after a reboot
-the base moves so that the store's clock goes on from where it stood: a deadline keeps its remaining life, and no jump of
-the wall clock moves anything.
+the kernel's order. `now` is the clock since boot plus a base kept in the head record; at the first commit after a
+reboot the base moves so that the store's clock goes on from where it stood: a deadline keeps its remaining life, and no
+jump of the wall clock moves anything.
 
 What is not here: any word of what dibs is for.
 """
@@ -114,7 +114,8 @@ class SqliteStore:
                 self._gate.leave(committed)
             for name in tx.names:
                 self._wakes().wake(name)
-            return fill(result, tx.number)
+            filled: T = fill(result, tx.number)
+            return filled
         raise Busy(tried=MAX_RUNS)
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
@@ -170,6 +171,26 @@ class SqliteStore:
             self._pipes.close()
         self._gate.close()
         self._connection.close()
+
+    # --- for those who look at the engine itself
+
+    def journal_mode(self) -> str:
+        """How SQLite keeps its journal; `wal`, or something is wrong."""
+        with self._mutex:
+            mode: str = self._sql("PRAGMA journal_mode").get
+            return mode
+
+    def integrity(self) -> list[str]:
+        """What SQLite's own check of every page finds; empty when all is well."""
+        with self._mutex:
+            return sqlite_file.integrity(self._connection)
+
+    def try_gate(self) -> None:
+        """Go through the gate and out again. Raises as a writer's call would: Busy when somebody is in the way."""
+        self._gate.enter()
+        self._gate.leave()
+
+    # --- the parts
 
     def _wakes(self) -> Wakes:
         """The pipes, loaded when somebody waits: most calls never do."""

@@ -32,7 +32,8 @@ CREATE TABLE log (seq INTEGER PRIMARY KEY, commits INTEGER NOT NULL, now INTEGER
                   body TEXT NOT NULL, link TEXT NOT NULL);
 CREATE TABLE seals (seq INTEGER PRIMARY KEY, link TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), schema INTEGER NOT NULL, commits INTEGER NOT NULL,
-                   seq INTEGER NOT NULL, link TEXT NOT NULL, now INTEGER NOT NULL, boot TEXT NOT NULL, base INTEGER NOT NULL);
+                   seq INTEGER NOT NULL, link TEXT NOT NULL, now INTEGER NOT NULL, boot TEXT NOT NULL,
+                   base INTEGER NOT NULL);
 """
 
 # From version N to N+1 by the statements at place N. Never edit one that was released: append.

@@ -1,7 +1,7 @@
 """The command line: words in, one operation, text or one JSON object out, an exit code.
 
-This file is on the fast path of every `dibs claim` that an agent types: it imports next to nothing. Whatever only people
-need (help, tables, the demo) is loaded when asked for.
+This file is on the fast path of every `dibs claim` that an agent types: it imports next to nothing. Whatever only
+people need (help, tables, the demo) is loaded when asked for.
 """
 
 from __future__ import annotations

@@ -112,16 +112,14 @@ def _sqlite(_: Session) -> tuple[bool, str]:
 
 def _database(session: Session) -> tuple[bool, str]:
     head = session.store.head()
-    mode = session.store._sql("PRAGMA journal_mode").get  # type: ignore[attr-defined]
+    mode = session.store.journal_mode()
     if mode != "wal":
         return False, f"journal mode is {mode}, not wal"
     return True, f"{database_path(session.place.local, session.config.store)}: commit {head.commit}, event {head.seq}"
 
 
 def _pages(session: Session) -> tuple[bool, str]:
-    from dibs.stores import sqlite_file
-
-    found = sqlite_file.integrity(session.store._connection)  # type: ignore[attr-defined]
+    found = session.store.integrity()
     text = "; ".join(" ".join(found).replace("*** in database main ***", "").split("\n")[1:4])
     return not found, "every page and index is sound" if not found else text or found[0]
 
@@ -135,10 +133,8 @@ def _record(session: Session) -> tuple[bool, str]:
 
 
 def _gate(session: Session) -> tuple[bool, str]:
-    gate = session.store._gate  # type: ignore[attr-defined]
     try:
-        gate.enter()
-        gate.leave()
+        session.store.try_gate()
     except DibsError as error:
         return False, error.message
     folder = f"{session.place.local}/wakes"
@@ -177,7 +173,10 @@ def _recover(session: Session, words: parse.Words) -> int:
     call = fresh.identify(words.common.get("as"))
     call.terminal = True
     fresh.run(RECOVERED, call, {"agents": agents, "aside": os.path.basename(aside)})
-    message = f"the damaged database is in {aside}; the new one starts above token {start}. All claims are void: agents boot again."
+    message = (
+        f"the damaged database is in {aside}; the new one starts above token {start}. "
+        "All claims are void: agents boot again."
+    )
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, "aside": aside, "commit": start}) + "\n")
     else:

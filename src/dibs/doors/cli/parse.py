@@ -9,6 +9,7 @@ from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from dibs.operations.declare import Field
@@ -34,54 +35,58 @@ def parse(command: str, fields: tuple[Field, ...], arguments: list[str], *, rest
     """Sort the words into fields. Says what is wrong, and how the command is used."""
     words = Words()
     options = {field.name.replace("_", "-"): field for field in fields if not field.positional and not field.hidden}
-    positional = [field for field in fields if field.positional]
     loose: list[str] = []
-    place = 0
-    while place < len(arguments):
-        word = arguments[place]
-        place += 1
+    left = iter(arguments)
+    for word in left:
         if word == "--":
             if rest:
-                words.rest = arguments[place:]
+                words.rest = list(left)
             else:
-                loose += arguments[place:]
-            break
-        if word == "-h":
+                loose += left
+        elif word == "-h":
             words.help = True
-            continue
-        if not word.startswith("--") or len(word) < 3:
-            if word.startswith("-") and len(word) > 1 and not _number(word):
-                raise _wrong(command, fields, f"unknown option {word}")
-            loose.append(word)
-            continue
-        name, given, value = word[2:].partition("=")
-        if name in SWITCHES or (name in options and options[name].kind == "flag"):
-            if given:
-                raise _wrong(command, fields, f"--{name} takes no value")
-            if name in SWITCHES:
-                setattr(words, name, True)
-            else:
-                words.fields[options[name].name] = True
-            continue
-        if name not in options and name not in COMMON:
-            raise _wrong(command, fields, f"unknown option --{name}{_near(name, [*options, *COMMON, *SWITCHES])}")
-        if not given:
-            if place >= len(arguments):
-                raise _wrong(command, fields, f"--{name} needs a value")
-            value = arguments[place]
-            place += 1
-        if name in options:
-            words.fields[options[name].name] = value
+        elif word.startswith("--"):
+            wrong = _option(options, words, word, left)
+            if wrong:
+                raise _wrong(command, fields, wrong)
+        elif word.startswith("-") and len(word) > 1 and not _number(word):
+            raise _wrong(command, fields, f"unknown option {word}")
         else:
-            words.common[name] = value
+            loose.append(word)
     if not words.help:
-        _place(command, fields, positional, loose, words)
+        _place(command, fields, loose, words)
     return words
 
 
-def _place(command: str, fields: tuple[Field, ...], positional: list[Field], loose: list[str], words: Words) -> None:
+def _option(options: dict[str, Field], words: Words, word: str, left: Iterator[str]) -> str:
+    """One `--name`, with its value from behind the `=` or from the next word. Says what is wrong with it, or ""."""
+    name, given, value = word[2:].partition("=")
+    field = options.get(name)
+    if name in SWITCHES or (field is not None and field.kind == "flag"):
+        if given:
+            return f"--{name} takes no value"
+        if name in SWITCHES:
+            setattr(words, name, True)
+        elif field is not None:
+            words.fields[field.name] = True
+        return ""
+    if field is None and name not in COMMON:
+        return f"unknown option --{name}{_near(name, [*options, *COMMON, *SWITCHES])}"
+    following = value if given else next(left, None)
+    if following is None:
+        return f"--{name} needs a value"
+    if field is not None:
+        words.fields[field.name] = following
+    else:
+        words.common[name] = following
+    return ""
+
+
+def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Words) -> None:
     """Hand the loose words to the positional fields; the last may take many."""
-    for field in positional:
+    for field in fields:
+        if not field.positional:
+            continue
         if field.kind == "resources":
             if loose:
                 words.fields[field.name] = loose

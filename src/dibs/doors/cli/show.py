@@ -9,6 +9,7 @@ from dibs.doors import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -40,8 +41,10 @@ def _claim(result: dict[str, Any]) -> list[str]:
     word = "renewed" if result.get("renewed") else "claimed"
     names = ", ".join(result["resources"])
     lines = [f"{word} {names} ({result['mode']}), token {result['token']}, for {left(result['expires_at'])}"]
-    for other in result.get("watch", ()):
-        lines.append(f"note: {other['agent']} has a {other['mode']} claim on {other['resource']}")
+    lines += [
+        f"note: {other['agent']} has a {other['mode']} claim on {other['resource']}"
+        for other in result.get("watch", ())
+    ]
     return lines
 
 
@@ -146,7 +149,7 @@ def _plain(result: dict[str, Any]) -> list[str]:
     return [f"{key}: {value}" for key, value in result.items()]
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Columns wide enough for what is in them."""
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     return [

@@ -20,6 +20,7 @@ FIELDS = (
     ),
 )
 HELP = "Check log, head and seals: one holder, rising tokens, legal steps, nothing edited or cut."
+LINK = 40  # hexadecimal digits
 
 
 def run(arguments: list[str]) -> int:
@@ -74,6 +75,6 @@ def _head(text: str) -> tuple[int, str] | None:
     if not text:
         return None
     seq, colon, link = text.partition(":")
-    if not colon or not seq.isdigit() or len(link) != 40:
+    if not colon or not seq.isdigit() or len(link) != LINK:
         raise Invalid(f"head: SEQ:LINK as `dibs verify` prints it, not {text!r}", field="head")
     return int(seq), link
