@@ -152,9 +152,20 @@ def test_nothing_that_overlaps_is_missing_among_the_candidates(
     assert found == {str(number) for number, resource in enumerate(kept) if overlap(asked, resource)}
     for number, resource in enumerate(kept):
         near.remove(str(number), resource)
+        left = {owner for owner, other in near.candidates(asked) if overlap(asked, other)}
+        assert left == {owner for owner in found if int(owner) > number}
+    near.remove("nobody", asked)
     assert not list(near.candidates(asked))
     assert near._at == {}
     assert near._below == {}
+
+
+def test_what_lies_elsewhere_is_not_among_the_candidates() -> None:
+    near = Near()
+    for resource in (("file", "docs/a"), ("tree", "test"), ("glob", "docs/*.md"), ("name", "src"), ("inode", "src/a")):
+        near.add("x", resource)
+    for asked in (("file", "src/a"), ("tree", "src"), ("glob", "src/*"), ("name", "docs"), ("inode", "src")):
+        assert list(near.candidates(asked)) == []
 
 
 # --- by eye
@@ -208,6 +219,7 @@ def test_literals_and_names_overlap_as_written(left: tuple[str, str], right: tup
         ("a/**", "a/b/c", True),
         ("a/**", "ab", False),
         ("a/*", "a", False),
+        ("a/*", "a/", False),
         ("**/a", "a", True),
         ("**/a", "b/c/a", True),
         ("**/a", "ba", False),

@@ -287,7 +287,8 @@ def test_every_claim_sweeps_a_little_so_that_nothing_piles_up(fleet: Fleet) -> N
     for number in range(20):
         fleet.claim("a", f"old{number}.py", ttl=1000)
     fleet.now += 1000
-    for number in range(10):
+    for number in range(12):
+        fleet.now += 1
         fleet.claim("b", f"new{number}.py")
     assert len(fleet.events("claim.ended")) == 20
 

@@ -170,8 +170,8 @@ def test_the_gate_names_who_is_inside(tmp_path: Path) -> None:
     with pytest.raises(Busy) as refused:
         outside.enter()
     assert (refused.value.pid, refused.value.stopped) == (os.getpid(), False)
-    inside.leave(7)
-    assert outside.enter() == 7
+    inside.leave(7, "some-id")
+    assert outside.enter() == (7, "some-id")
     outside.leave()
     inside.close()
     outside.close()
@@ -213,3 +213,27 @@ def test_text_that_dibs_did_not_write_is_damage(path: str) -> None:
     with pytest.raises(Unavailable, match="damaged"):
         store.run(lambda tx: tx.fetch(["k"]))
     store.close()
+
+
+def test_a_database_replaced_while_it_is_open_is_not_gone_on_with(path: str, tmp_path: Path) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    sqlite.create(str(tmp_path / "other.db"))
+    os.replace(tmp_path / "other.db", path)
+    with pytest.raises(Unavailable, match="was replaced"):
+        put(store, "more")
+    with pytest.raises(Unavailable):
+        store.head()
+
+
+def test_a_database_of_another_workspace_is_refused(path: str, tmp_path: Path) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    store.close()
+    other = str(tmp_path / "other.db")
+    sqlite.create(other, 1000)
+    shutil.move(other, path)
+    with pytest.raises(Unavailable, match="another workspace"):
+        put(SqliteStore(path), "more")
+    with pytest.raises(Unavailable, match="another workspace"):
+        SqliteStore(path).head()

@@ -206,7 +206,7 @@ def database_path(local: str, configured: str) -> str:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(4096).strip()
     except FileNotFoundError:
         return ""

@@ -67,6 +67,7 @@ def _boot(
     if moved:
         for claim in claims:
             move(tx, claim, call.agent, "boot", tied=True)
+        ending.serve(tx, call, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
     lost = _losses(tx, call)
     held = [holds.held(tx, claim) for claim in claims]

@@ -70,7 +70,7 @@ def _claim(
         if handed is not None:
             return _refresh(tx, call, handed, wish, ttl, _Found())
     first: Fetched | None = None if waiter else got
-    if sweeps.some(tx, call, sweeps.A_FEW)["looked_at"]:
+    if sweeps.on_the_way(tx, call):
         first = None  # what was read on the way in may be over by now
     for _ in range(ROUNDS):
         found = _meet(tx, call, wish, waiter, first)

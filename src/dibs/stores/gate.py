@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     import _signal  # `signal` itself imports enum
 
-LINE = 32  # bytes: ten digits of pid, a blank, twenty digits of commit, a newline
+LINE = 48  # bytes: ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
 
 
 class Gate:
@@ -35,10 +35,12 @@ class Gate:
         self.timeout = timeout
         self._fd = -1
         self._threads = _thread.allocate_lock()  # the kernel's lock is per open file, not per thread
+        self._pid = 0
         self._commit = 0
+        self._id = ""
 
-    def enter(self) -> int:
-        """Go in, or raise Busy after the timeout. Returns the last commit that anybody answered."""
+    def enter(self) -> tuple[int, str]:
+        """Go in, or raise Busy after the timeout. Returns the last commit that was answered, and by which database."""
         if not self._threads.acquire(timeout=self.timeout):
             raise Busy(pid=os.getpid(), stopped=False, waited=self.timeout)
         try:
@@ -49,27 +51,31 @@ class Gate:
             except BlockingIOError:
                 if not self._queue_here():
                     self._queue_elsewhere()
-            self._commit = _commit_in(os.pread(self._fd, LINE, 0))
-            self._write()
+            self._pid, self._commit, self._id = _read(os.pread(self._fd, LINE, 0))
+            if self._pid != os.getpid():
+                self._write()
         except BaseException:
             self._threads.release()
             raise
-        return self._commit
+        return self._commit, self._id
 
-    def leave(self, commit: int = 0) -> None:
-        """Go out; `commit` is the number that was just made durable, if any."""
+    def leave(self, commit: int = 0, identifier: str = "") -> None:
+        """Go out; `commit` is the number that was just made durable, if any, in the database of that id."""
         try:
-            if commit > self._commit:
-                self._commit = commit
+            if commit:
+                self._commit, self._id = commit, identifier
                 self._write()
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             self._threads.release()
 
-    def forget(self) -> None:
-        """Drop the remembered commit, for a database that was made anew. Call it inside the gate."""
-        self._commit = 0
-        self._write()
+    def remembered(self) -> tuple[int, str]:
+        """The last commit that was answered and by which database, read without going in."""
+        try:
+            with open(self.path, "rb") as file:
+                return _read(file.read(LINE))[1:]
+        except OSError:
+            return 0, ""
 
     def holder(self) -> int:
         """The pid that went in last."""
@@ -77,14 +83,6 @@ class Gate:
             with open(self.path, "rb") as file:
                 return int(file.read(10) or b"0")
         except (OSError, ValueError):
-            return 0
-
-    def remembered(self) -> int:
-        """The last commit that anybody answered, read without going in."""
-        try:
-            with open(self.path, "rb") as file:
-                return _commit_in(file.read(LINE))
-        except OSError:
             return 0
 
     def close(self) -> None:
@@ -103,7 +101,7 @@ class Gate:
     def _write(self) -> None:
         # Without this line nothing is decided differently: a full disk must not stop a release.
         try:
-            os.pwrite(self._fd, b"%-10d %-20d\n" % (os.getpid(), self._commit), 0)
+            os.pwrite(self._fd, b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode()), 0)
         except OSError:
             pass
 
@@ -176,8 +174,9 @@ def _time_is_up(_number: int, _frame: object) -> None:
     raise _TimeIsUpError
 
 
-def _commit_in(line: bytes) -> int:
+def _read(line: bytes) -> tuple[int, int, str]:
+    """The pid, commit and id in the gate's line; nothing is remembered where it cannot be read."""
     try:
-        return int(line[11:31] or b"0")
+        return int(line[:10] or b"0"), int(line[11:31] or b"0"), line[32:47].decode().strip()
     except ValueError:
-        return 0
+        return 0, 0, ""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
 SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
 
-HEAD = "SELECT commits, seq, link, now, boot, base FROM head"
+HEAD = "SELECT commits, seq, link, now, boot, base, id FROM head"
 MOVE_HEAD = "UPDATE head SET commits = ?, seq = ?, link = ?, now = ?, boot = ?, base = ?"
 PUT = (
     "INSERT INTO kv VALUES (?, ?, ?, ?, ?) ON CONFLICT (k) DO UPDATE "
@@ -60,9 +60,9 @@ DELETE = "DELETE FROM kv WHERE k = ?"
 APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
 
 
-def create(path: str, commit: int = 0) -> None:
-    """Make a new database; its first token is above `commit`."""
-    sqlite_file.create(path, commit).close()
+def create(path: str, commit: int = 0) -> str:
+    """Make a new database, whose first token is above `commit`; returns its id."""
+    return sqlite_file.create(path, commit)
 
 
 class SqliteStore:
@@ -70,8 +70,15 @@ class SqliteStore:
 
     def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False) -> None:
         self.path = path
-        if not os.path.exists(path):
-            raise sqlite_file.cannot_open(path)
+        try:
+            found = os.stat(path)
+        except OSError:
+            raise sqlite_file.cannot_open(path) from None
+        self._file = found.st_dev, found.st_ino
+        if not os.major(found.st_dev):  # no block device: a network, or one of several local kinds
+            from dibs.facts import filesystems
+
+            filesystems.refuse_network(os.path.dirname(path) or ".")
         self._connection = sqlite_file.connect(path, timeout)
         self._gate = Gate(f"{path}.gate", timeout)
         self._pipes: Wakes | None = None
@@ -92,18 +99,18 @@ class SqliteStore:
         identifier = clock.random_id()
         for _ in range(MAX_RUNS):
             remembered = self._gate.enter()
-            committed = 0
+            committed, store_id = 0, ""
             try:
                 tx = self._begin(identifier, remembered)
                 result = fn(tx)
-                if clock.since_boot() + tx.base - tx.now > STALE_NOW:
-                    self._sql("ROLLBACK")
-                    continue
                 if tx.touched:
                     self._finish(tx)
-                    committed = tx.number
-                else:
+                if clock.since_boot() + tx.base - tx.now > STALE_NOW:  # as late as can be: right before the commit
                     self._sql("ROLLBACK")
+                    continue
+                self._sql("COMMIT" if tx.touched else "ROLLBACK")
+                if tx.touched:
+                    committed, store_id = tx.number, tx.store_id
             except (apsw.Error, OSError, ValueError) as error:
                 self._abandon()
                 raise self._plain(error) from error
@@ -111,7 +118,7 @@ class SqliteStore:
                 self._abandon()
                 raise
             finally:
-                self._gate.leave(committed)
+                self._gate.leave(committed, store_id)
             for name in tx.names:
                 self._wakes().wake(name)
             filled: T = fill(result, tx.number)
@@ -125,12 +132,13 @@ class SqliteStore:
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
         try:
+            self._refuse_replaced()
             self._check()
             remembered = self._gate.remembered()  # before the snapshot: what is committed in between is no loss
             self._sql("BEGIN")
             try:
                 head = self._head()
-                self._refuse_older(head, remembered)
+                self._refuse_other(head, remembered)
                 return fn(_Transaction(self, head, "", writes=False))
             finally:
                 self._abandon()
@@ -202,11 +210,12 @@ class SqliteStore:
 
     # --- one run of one transaction
 
-    def _begin(self, identifier: str, remembered: int) -> _Transaction:
+    def _begin(self, identifier: str, remembered: tuple[int, str]) -> _Transaction:
+        self._refuse_replaced()
         self._check()
         self._sql("BEGIN IMMEDIATE")
         head = self._head()
-        self._refuse_older(head, remembered)
+        self._refuse_other(head, remembered)
         return _Transaction(self, head, identifier, writes=True)
 
     def _finish(self, tx: _Transaction) -> None:
@@ -216,7 +225,6 @@ class SqliteStore:
             link = link_of(link, seq, tx.number, tx.now, tx.wall, digest_of(body))
             self._sql(APPEND, (seq, tx.number, tx.now, tx.wall, body, link))
         self._sql(MOVE_HEAD, (tx.number, seq, link, tx.now, self._boot, tx.base))
-        self._sql("COMMIT")
 
     def _head(self) -> tuple[Any, ...]:
         row: tuple[Any, ...] | None = self._sql(HEAD).fetchone()
@@ -231,18 +239,36 @@ class SqliteStore:
             if self._sql("SELECT schema FROM head").get != len(sqlite_file.MIGRATIONS):
                 sqlite_file.check_schema(self._connection, self.path)
             sqlite_file.refuse_without_checksums(self._connection, self.path)
+            sqlite_file.refuse_partial(self._connection, self.path)
             self._sql("PRAGMA synchronous = FULL")
             self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
             self._checked = True
 
-    def _refuse_older(self, head: tuple[Any, ...], remembered: int) -> None:
-        """Tokens never fall: a database behind what was answered is not gone on with."""
-        if head[0] < remembered:
+    def _refuse_replaced(self) -> None:
+        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx` does that)."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            raise sqlite_file.cannot_open(self.path) from None
+        if (found.st_dev, found.st_ino) != self._file:
+            message = f"{self.path} was replaced while this process had it open. Nothing was changed; open it again."
+            raise Unavailable(message, path=self.path, replaced=True)
+
+    def _refuse_other(self, head: tuple[Any, ...], remembered: tuple[int, str]) -> None:
+        """Tokens never fall: neither a database behind what was answered nor another one in its place is gone on with."""
+        answered, store_id = remembered
+        if store_id and head[6] != store_id:
             message = (
-                f"{self.path} stands at commit {head[0]}, but commit {remembered} was answered: its end was cut off or "
+                f"{self.path} belongs to another workspace: it is not the database that answered here before. "
+                f"Nothing was changed. {sqlite_file.RECOVER}"
+            )
+            raise Unavailable(message, path=self.path, damaged=True)
+        if head[0] < answered:
+            message = (
+                f"{self.path} stands at commit {head[0]}, but commit {answered} was answered: its end was cut off or "
                 f"an older copy was put in its place. Nothing was changed. {sqlite_file.RECOVER}"
             )
-            raise Unavailable(message, path=self.path, damaged=True, commit=head[0], answered=remembered)
+            raise Unavailable(message, path=self.path, damaged=True, commit=head[0], answered=answered)
 
     def _sql(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """Every statement goes through here, so that a test can stop the world before and after each."""
@@ -271,7 +297,7 @@ class _Transaction:
     """One run of one transaction on an open connection."""
 
     def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
-        commit, self.seq, self.link, self.last, boot, base = head
+        commit, self.seq, self.link, self.last, boot, base, self.store_id = head
         self._store, self._identifier, self._writes = store, identifier, writes
         self.number = commit + 1
         since_boot = clock.since_boot()

@@ -31,7 +31,7 @@ CREATE INDEX kv_i2 ON kv (i2) WHERE i2 IS NOT NULL;
 CREATE TABLE log (seq INTEGER PRIMARY KEY, commits INTEGER NOT NULL, now INTEGER NOT NULL, wall INTEGER NOT NULL,
                   body TEXT NOT NULL, link TEXT NOT NULL);
 CREATE TABLE seals (seq INTEGER PRIMARY KEY, link TEXT NOT NULL, body TEXT NOT NULL);
-CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), schema INTEGER NOT NULL, commits INTEGER NOT NULL,
+CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, schema INTEGER NOT NULL, commits INTEGER NOT NULL,
                    seq INTEGER NOT NULL, link TEXT NOT NULL, now INTEGER NOT NULL, boot TEXT NOT NULL,
                    base INTEGER NOT NULL);
 """
@@ -40,13 +40,14 @@ CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), schema INTEGER NOT N
 MIGRATIONS: list[str] = [SCHEMA_1]
 
 
-def create(path: str, commit: int = 0) -> apsw.Connection:
-    """Make the database, in one transaction, with tokens starting above `commit`."""
+def create(path: str, commit: int = 0) -> str:
+    """Make the database, in one transaction, with tokens starting above `commit`; returns the id it was given."""
     from dibs.facts import filesystems
 
     filesystems.refuse_network(os.path.dirname(path) or ".")
     if os.path.exists(path):
         raise Unavailable(f"{path} exists already; it was not touched.", path=path)
+    identifier = clock.random_id()
     try:
         load_checksums()
         # A name of its own until it is complete: a crash while it is made leaves no half-made database.
@@ -61,7 +62,8 @@ def create(path: str, commit: int = 0) -> apsw.Connection:
                 for statements in MIGRATIONS:
                     connection.execute(statements)
                 connection.execute(
-                    "INSERT INTO head VALUES (1, ?, ?, 0, ?, 0, ?, 0)", (len(MIGRATIONS), commit, GENESIS, "never")
+                    "INSERT INTO head VALUES (1, ?, ?, ?, 0, ?, 0, ?, 0)",
+                    (identifier, len(MIGRATIONS), commit, GENESIS, "never"),
                 )
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
@@ -80,7 +82,7 @@ def create(path: str, commit: int = 0) -> apsw.Connection:
             os.close(folder)
     except (apsw.Error, OSError) as error:
         raise plain(error, path) from error
-    return connect(path)
+    return identifier
 
 
 def connect(path: str, timeout: float = 5.0) -> apsw.Connection:
@@ -146,6 +148,16 @@ def refuse_without_checksums(connection: apsw.Connection, path: str) -> None:
         raise Unavailable(message, path=path)
 
 
+def refuse_partial(connection: apsw.Connection, path: str) -> None:
+    """A last page that ends early is read with zeros in its place and its checksum is not looked at: look at all of it.
+
+    A crash in the middle of a checkpoint leaves such a page too; then it is whole in the WAL, and nothing is found.
+    """
+    if os.stat(path).st_size % 4096 and (found := integrity(connection)):
+        message = f"{path} is damaged: it was cut short ({found[0]}). Nothing was changed. {RECOVER}"
+        raise Unavailable(message, path=path, damaged=True)
+
+
 def integrity(connection: apsw.Connection, progress: Callable[[], None] | None = None) -> list[str]:
     """What SQLite's own check finds; empty when all is well."""
     if progress is not None:
@@ -170,7 +182,8 @@ def plain(error: Exception, path: str) -> DibsError:
     checksum = extended == apsw.SQLITE_IOERR_DATA
     if checksum or isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)):
         return Unavailable(f"{path} is damaged ({error}). Nothing was changed. {RECOVER}", path=path, damaged=True)
-    if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in {28, 122}:  # ENOSPC, EDQUOT
+    no_room = isinstance(error, apsw.IOError) and _no_room(path)
+    if no_room or isinstance(error, apsw.FullError) or getattr(error, "errno", None) in {28, 122}:  # ENOSPC, EDQUOT
         return Unavailable(f"the disk that holds {path} is full. Nothing was changed.", path=path, full=True)
     if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, PermissionError)):
         return Unavailable(f"{path} cannot be written: read-only or no permission. Nothing was changed.", path=path)
@@ -179,6 +192,15 @@ def plain(error: Exception, path: str) -> DibsError:
     if isinstance(error, apsw.SQLError) and "no such table" in str(error):
         return Unavailable(f"{path} is not a database of dibs ({error}). It was not touched.", path=path, damaged=True)
     return Unavailable(f"{path}: {error}. Nothing was changed.", path=path)
+
+
+def _no_room(path: str) -> bool:
+    """SQLite says only "I/O error" where its shared memory (32 KB) finds no room."""
+    try:
+        found = os.statvfs(os.path.dirname(path) or ".")
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < 65_536
 
 
 def cannot_open(path: str) -> DibsError:

@@ -158,15 +158,16 @@ def _recover(session: Session, words: parse.Words) -> int:
     if not words.fields.get("yes"):
         _ask(path, checks)
     gate = Gate(f"{path}.gate", 5.0)
-    remembered = gate.enter()
+    remembered, _ = gate.enter()
     try:
         known = max(remembered, sqlite_file.readable_commit(path))
         start = max(known + ABOVE, clock.wall() // 1000 << 20)
         agents = sqlite_file.readable_rows(path, "a\t")
         aside = sqlite_file.set_aside(path)
-        sqlite.create(path, start)
-    finally:
+        gate.leave(start, sqlite.create(path, start))  # from now on this is the database that answers here
+    except BaseException:
         gate.leave()
+        raise
     fresh = Session(session.cwd, session.place.root, short_lived=True)
     from dibs.operations.recovery import RECOVERED
 
