@@ -857,17 +857,6 @@ def test_a_request_id_is_free_again_after_a_day() -> None:
         assert codes(log.verify()) == expected
 
 
-def test_a_hand_over_that_nobody_picked_up_was_not_the_effect_of_its_request() -> None:
-    request = ["claim", "r1"]
-    turn = granted("c1", "ann", until=1_500, via="queue", request=request)
-    again = granted("c2", "ann", request=request)
-    assert found([turn], [ended("c1", "unclaimed")], [again]) == []
-    assert found([turn], [again]) == ["two_effects"]
-    assert found([turn], [renewed("c1", "ann", 1_600)], [ended("c1", "expired")], [again]) == ["two_effects"]
-    direct = granted("c1", "ann", until=1_500, request=request)
-    assert found([direct], [ended("c1", "expired")], [again]) == ["two_effects"]
-
-
 # --- killed agents
 
 

@@ -305,11 +305,10 @@ class _Said:
 class _Claim:
     """A claim while it is live."""
 
-    __slots__ = ("agent", "id", "mode", "resources", "token", "tree", "unanswered", "until")
+    __slots__ = ("agent", "id", "mode", "resources", "token", "tree", "until")
 
     def __init__(self, identifier: str, agent: str, data: dict[str, Any]) -> None:
         self.id, self.agent = identifier, agent
-        self.unanswered: int | None = None  # the request of a waiter that has not picked it up yet
         self.resources = _resources(data, "resources")
         self.mode, self.tree = _text(data, "mode"), _text(data, "tree")
         self.until, self.token = _whole(data, "until"), _whole(data, "token")
@@ -407,8 +406,7 @@ class _Replay:
             self._end(self.live[said.subject])
         self._check_token(said, claim.token)
         self._check_killed(said, said.agent)
-        request = self._check_request(said)
-        claim.unanswered = request if said.data.get("via") == "queue" else None
+        self._check_request(said)
         self._check_holders(said.seq, claim)
         self._hold(claim)
         self._report.granted += 1
@@ -418,7 +416,7 @@ class _Replay:
         claim = self._find(said)
         if claim is not None:
             self._check_related(said, claim, "renewed")
-            claim.until, claim.unanswered = until, None
+            claim.until = until
 
     def _on_moved(self, said: _Said) -> None:
         to, token, why = _text(said.data, "to"), _whole(said.data, "token"), said.data.get("why")
@@ -434,7 +432,7 @@ class _Replay:
             self._report.add(said.seq, "stranger", message)
         else:
             self._check_related(said, claim, "moved")
-        claim.agent, claim.token, claim.unanswered = to, token, None
+        claim.agent, claim.token = to, token
         self._check_holders(said.seq, claim)
 
     def _on_released(self, said: _Said) -> None:
@@ -461,8 +459,6 @@ class _Replay:
         if why in BY_DEADLINE and said.now < claim.until:
             message = f"claim {_say(claim.id)} was {why} at {said.now}, before its deadline {claim.until}"
             self._report.add(said.seq, "early", message)
-        if claim.unanswered is not None:  # nobody was told of this effect; the retry may have one of its own
-            self._requests.pop(claim.unanswered, None)
         self._end(claim)
 
     def _find(self, said: _Said) -> _Claim | None:
@@ -514,11 +510,11 @@ class _Replay:
         else:
             self._report.token = token
 
-    def _check_request(self, said: _Said) -> int | None:
+    def _check_request(self, said: _Said) -> None:
         """Promise 6. A day has too many requests to keep their texts, so 64 bits stand for each, as for the ids."""
         request = said.data.get("request")
         if request is None:
-            return None
+            return
         _must(type(request) is list and _types(request) == TWO_TEXTS, "`request` is not an operation and an id")
         while self._requests and said.now - next(iter(self._requests.values()))[1] >= DAY:
             self._requests.popitem(last=False)
@@ -527,7 +523,6 @@ class _Replay:
         if commit != said.commit:
             message = f"request {_say(request[1])} of {_say(said.agent)} had its effect before, in commit {commit}"
             self._report.add(said.seq, "two_effects", message)
-        return key
 
     def _check_killed(self, said: _Said, agent: str) -> None:
         while self._killed:

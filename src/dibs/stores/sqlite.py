@@ -245,7 +245,7 @@ class SqliteStore:
             self._checked = True
 
     def _refuse_replaced(self) -> None:
-        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx` does that)."""
+        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -255,7 +255,7 @@ class SqliteStore:
             raise Unavailable(message, path=self.path, replaced=True)
 
     def _refuse_other(self, head: tuple[Any, ...], remembered: tuple[int, str]) -> None:
-        """Tokens never fall: neither a database behind what was answered nor another one in its place is gone on with."""
+        """Tokens never fall: a database behind what was answered, or another in its place, is not gone on with."""
         answered, store_id = remembered
         if store_id and head[6] != store_id:
             message = (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 APPLICATION_ID = 0x64696273  # "dibs": tells our file from any other SQLite file
+NO_ROOM = 65_536  # bytes: two steps in which SQLite's shared memory grows
 CHECKSUM_BYTES = 8  # what the checksum VFS keeps at the end of each page
 
 SCHEMA_1 = """
@@ -31,9 +32,9 @@ CREATE INDEX kv_i2 ON kv (i2) WHERE i2 IS NOT NULL;
 CREATE TABLE log (seq INTEGER PRIMARY KEY, commits INTEGER NOT NULL, now INTEGER NOT NULL, wall INTEGER NOT NULL,
                   body TEXT NOT NULL, link TEXT NOT NULL);
 CREATE TABLE seals (seq INTEGER PRIMARY KEY, link TEXT NOT NULL, body TEXT NOT NULL);
-CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, schema INTEGER NOT NULL, commits INTEGER NOT NULL,
-                   seq INTEGER NOT NULL, link TEXT NOT NULL, now INTEGER NOT NULL, boot TEXT NOT NULL,
-                   base INTEGER NOT NULL);
+CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, schema INTEGER NOT NULL,
+                   commits INTEGER NOT NULL, seq INTEGER NOT NULL, link TEXT NOT NULL, now INTEGER NOT NULL,
+                   boot TEXT NOT NULL, base INTEGER NOT NULL);
 """
 
 # From version N to N+1 by the statements at place N. Never edit one that was released: append.
@@ -200,7 +201,7 @@ def _no_room(path: str) -> bool:
         found = os.statvfs(os.path.dirname(path) or ".")
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize < 65_536
+    return found.f_bavail * found.f_frsize < NO_ROOM
 
 
 def cannot_open(path: str) -> DibsError:
