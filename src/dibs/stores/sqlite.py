@@ -321,18 +321,17 @@ class _Transaction:
         for low, high in ranges:
             bounds += (low, high)
         values: dict[str, Any] = dict.fromkeys(keys)
-        rows: list[Row] = []
         if not bounds:
-            return Fetched(values, rows, False)
-        decode = jsontext.decode
-        for of_range, key, text in self._store._sql(self._fetch_statement(len(keys), len(ranges), limit), bounds):
-            if not of_range:
-                values[key] = decode(text)
-            elif len(rows) == limit:
-                return Fetched(values, rows, True)
+            return Fetched(values, [], False)
+        found = self._store._sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall()
+        decoded = jsontext.decode_all([text for _, _, text in found])
+        rows: list[Row] = []
+        for (of_range, key, _), value in zip(found, decoded, strict=True):
+            if of_range:
+                rows.append((key, value))
             else:
-                rows.append((key, decode(text)))
-        return Fetched(values, rows, False)
+                values[key] = value
+        return Fetched(values, rows[:limit], len(rows) > limit)
 
     def _fetch_statement(self, keys: int, ranges: int, limit: int) -> str:
         """One statement for all keys and ranges. A bound LIMIT would be prepared again each time: it is spelt out."""
@@ -357,9 +356,10 @@ class _Transaction:
             f"SELECT {column}, k, v FROM kv WHERE {column} >= ? AND {column} < ? "  # noqa: S608 - no data in it
             f"ORDER BY {column}, k LIMIT {limit + 1}"
         )
-        decode = jsontext.decode
-        rows = [(entry, key, decode(text)) for entry, key, text in self._store._sql(statement, (low, high))]
-        return Scanned(rows[:limit], len(rows) > limit)
+        found = self._store._sql(statement, (low, high)).fetchall()
+        decoded = jsontext.decode_all([text for _, _, text in found[:limit]])
+        rows = [(entry, key, value) for (entry, key, _), value in zip(found[:limit], decoded, strict=True)]
+        return Scanned(rows, len(found) > limit)
 
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         self._may_write()
