@@ -89,6 +89,16 @@ def test_a_hand_over_that_is_not_picked_up_passes_on(fleet: Fleet) -> None:
     assert [event["data"]["why"] for event in fleet.events("claim.ended")] == ["unclaimed"]
 
 
+def test_a_retry_of_a_wait_gets_the_answer_that_the_wait_got(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    waiter = wait(fleet, "b", "x.py", wait=60_000, request="r1")
+    fleet.release("a")
+    fleet.now += 2_000
+    answer = fleet.claim("b", "x.py", wait=58_000, waiter=waiter, request="r1")
+    assert fleet.claim("b", "x.py", wait=60_000, request="r1") == answer
+    assert len(fleet.events("claim.granted")) == 2
+
+
 def test_a_wait_ends_at_its_deadline_and_leaves_nothing(fleet: Fleet) -> None:
     fleet.claim("a", "x.py")
     waiter = wait(fleet, "b", "x.py", wait=5_000)

@@ -38,10 +38,10 @@ def on_sqlite(seed: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A world whose store is a real SQLite file, on the world's own clock."""
 
     def make(world: World) -> Store:
+        sqlite.create(str(path / "dibs.db"))
         monkeypatch.setattr(clock, "since_boot", lambda: world.now)
         monkeypatch.setattr(clock, "wall", lambda: world.now + world.wall_offset)
         monkeypatch.setattr(clock, "random_id", world.new_id)
-        sqlite.create(str(path / "dibs.db"))
         store = sqlite.SqliteStore(str(path / "dibs.db"))
         store._sql("PRAGMA synchronous = OFF")  # what is compared here is decisions, not durability
         store._sql("UPDATE head SET boot = ?, base = 0, now = 0", (store._boot,))  # the same clock from the start

@@ -49,6 +49,7 @@ class Session:
         self.timeout = TIMEOUT if timeout is None else timeout
         self._short_lived = short_lived
         self._store: SqliteStore | None = None
+        self._channels: list[str] = []  # names under which this process is woken, not in use right now
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
@@ -63,6 +64,7 @@ class Session:
         if self._store is not None:
             self._store.close()
             self._store = None
+            self._channels.clear()
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
@@ -88,37 +90,35 @@ class Session:
         told: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
         """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
-        from dibs.operations.waiting import QUEUED
-
         end = clock.since_boot() + fields["wait"]
-        waiter = ""
-        answered = False
+        waiter, answered = "", False
+        channel = self._channels.pop() if self._channels else ""
         try:
             while True:
                 call.facts.clear()  # who was alive at the last look may be dead by now
                 left = max(0, end - clock.since_boot())
-                result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter})
+                result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
                 if "waiting" not in result:
                     answered = True
                     return result
+                waiter = result["waiting"]
                 if told is not None:
                     told(result)
-                if waiter != result["waiting"]:
-                    if waiter:
-                        self.store.unwatch(waiter)
-                    waiter = result["waiting"]
-                    self.store.watch(waiter)
-                    if not self.run(QUEUED, call, {"waiter": waiter})["queued"]:
-                        continue  # our turn came before we listened
-                self.store.wait(waiter, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
+                if not channel:
+                    channel = clock.random_id()
+                    self.store.watch(channel)
+                    continue  # look again: a turn that came meanwhile had nobody to wake
+                self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
         except DibsError:
             answered = True
             raise
         finally:
-            if waiter:
-                self.store.unwatch(waiter)
-                if not answered:  # interrupted: leave the queue rather than let the place lapse
-                    self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
+            if channel and self._short_lived:
+                self.store.unwatch(channel)
+            elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
+                self._channels.append(channel)
+            if waiter and not answered:  # interrupted: leave the queue rather than let the place lapse
+                self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
 
     def _leave_queue(self, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
         """Look a last time without waiting, which ends the place in the queue; give back what that might bring."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
+HOW_TO_WAIT = frozenset({"wait", "waiter", "wake"})  # differs from look to look of one request
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT = 200, 2_000
@@ -108,7 +109,8 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if agent is not None and operation.name != "boot" and _is_fenced(call, agent):
         return _refuse(tx, call, operation, Fenced(agent=call.agent, incarnation=agent["incarnation"]))
     if call.request:
-        digest = digest_of(jsontext.encode([operation.name, {k: v for k, v in fields.items() if k != "waiter"}]))
+        asked = {name: value for name, value in fields.items() if name not in HOW_TO_WAIT}
+        digest = digest_of(jsontext.encode([operation.name, asked]))
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)

@@ -63,8 +63,10 @@ def _claim(
     by: str = "hand",
     interest: bool = False,
     waiter: str = "",
+    wake: str = "",
 ) -> Any:
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
+    wish["wake"] = check_text(wake, "wake")
     if waiter:
         handed = _handed_over(tx, wish)
         if handed is not None:
@@ -633,6 +635,7 @@ OPERATIONS = (
             Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
             Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),
             Field("waiter", "text", "the place in the queue held already", default="", hidden=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
         json="claim, token, resources[], mode, expires_at; refused: error.blockers[]",

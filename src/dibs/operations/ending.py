@@ -56,7 +56,12 @@ def drop_waiter(tx: Transaction, waiter: Record, why: str) -> None:
     """Take somebody out of the queue."""
     holds.remove(tx, waiter)
     tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": why})
-    tx.wake(waiter["waiter"])
+    _wake(tx, waiter)
+
+
+def _wake(tx: Transaction, waiter: Record) -> None:
+    if waiter["wake"]:
+        tx.wake(waiter["wake"])
 
 
 def grant(tx: Transaction, record: Record, via: str, request: list[str] | None = None) -> Record:
@@ -148,7 +153,7 @@ def claim_from(tx: Transaction, waiter: Record) -> Record:
     )
     holds.remove(tx, waiter)
     tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": "granted"})
-    tx.wake(waiter["waiter"])
+    _wake(tx, waiter)
     return grant(tx, claim, "queue")  # answered, and so done for its request id, when it is picked up
 
 

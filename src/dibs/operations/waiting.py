@@ -12,7 +12,6 @@ from __future__ import annotations
 from dibs.errors import Deadlock, Quota
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import iso
-from dibs.operations.declare import Operation
 from dibs.operations.policy import WAITS_PER_AGENT
 from dibs.stores.seam import COMMIT
 
@@ -48,6 +47,7 @@ def queue(tx: Transaction, call: Call, wish: Record, in_the_way: list[Record], k
         waiter["expected"] = expected
     else:
         waiter = known
+        waiter["wake"] = wish["wake"]
     waiter["until"] = min(tx.now + ending.LEASE, waiter["deadline"] + 1_000)
     if waiter["alert_at"] and tx.now >= waiter["alert_at"]:
         alert(tx, waiter)
@@ -172,11 +172,3 @@ def _stands_before(tx: Transaction, record: Record, wait: Record) -> bool:
 def _step(tx: Transaction, agent: str, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
     shown = holds.blocker(tx, record, wanted)
     return {"agent": agent, "resource": shown["resource"], "holder": record["agent"], "since": iso(tx, record["since"])}
-
-
-def _queued(tx: Transaction, call: Call, waiter: str) -> dict[str, Any]:
-    return {"queued": bool(tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows)}
-
-
-# For a door that has just begun to listen: is the place in the queue still there, or did its turn come meanwhile?
-QUEUED = Operation("queued", _queued, "Look whether a waiter is still in the queue.", writes=False)
