@@ -363,6 +363,25 @@ class World:
         answer = self.call(agent, "status", {})
         for claim in answer["claims"]:
             assert self.until(claim["expires_at"]) > 0
+        self.indexed()
+
+    def indexed(self) -> None:
+        """Every row of a claim belongs to a record that its agent's index finds, and has a row for each resource."""
+
+        def look(tx: Transaction) -> tuple[list[Any], list[Any]]:
+            rows = tx.fetch((), [("i", "j"), ("n", "o"), ("r", "s")], 10_000).rows
+            indexed = [row for kind in ("claims", "waits", "interests") for row in tx.scan(1, f"{kind}\t", 10_000).rows]
+            return [record for _, record in rows], [record for _, _, record in indexed]
+
+        rows, found = self.store.look(look)
+        kinds = ("claim", "waiter", "interest")
+        by_index = {record[kind]: record for record in found for kind in kinds if kind in record}
+        counts: dict[str, int] = {}
+        for record in rows:
+            identifier = next(record[kind] for kind in kinds if kind in record)
+            assert by_index[identifier] == record
+            counts[identifier] = counts.get(identifier, 0) + 1
+        assert counts == {identifier: len(record["resources"]) for identifier, record in by_index.items()}
 
     def seal(self, agent: Agent) -> None:
         """Now and then a seal, and the log before it dropped."""
@@ -375,6 +394,7 @@ class World:
 
     def check(self) -> None:
         """The log is clean, and when everybody has gone nothing is left."""
+        self.inside = True  # nobody else acts any more
         report = verify_store(self.store)
         assert report.ok, report.findings[:5]
         self.now += 3_600_000

@@ -75,7 +75,7 @@ def _claim(
     if sweeps.on_the_way(tx, call):
         first = None  # what was read on the way in may be over by now
     for _ in range(ROUNDS):
-        found = _meet(tx, call, wish, waiter, first)
+        found = _meet(tx, call, wish, waiter, first, patient=wait > 0)
         if not found.ended and not found.gone:
             break
         first = None
@@ -145,8 +145,12 @@ def _wish(
     }  # fmt: skip
 
 
-def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None) -> _Found:
-    """Sort everything that overlaps the wish."""
+def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool) -> _Found:
+    """Sort everything that overlaps the wish.
+
+    Whether a holder's process is dead is looked up, unless the caller is patient and others are in line before it: then
+    it is theirs to find out.
+    """
     found = _Found()
     counting = any(resources.root_glob(resource) for resource in wish["resources"])
     for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
@@ -168,7 +172,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
         elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], call.agent):
             found.watchers.append(record)
     suspects = found.holders + ([] if call.tied else found.mine)  # one's own process is seen to be alive
-    if suspects:
+    if suspects and not (patient and _before(found)):
         found.gone = gone(tx, call, suspects)
     if counting and wish["resources"] and found.root_globs < ROOT_GLOBS:
         found.root_globs = _root_globs(tx)
@@ -395,9 +399,11 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
         for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
         if not call.tied or claim["agent"] != call.agent
     ]
+    freed: list[Any] = []
     for claim in gone(tx, call, suspects):
         ending.end(tx, claim, "gone")
-        ending.serve(tx, call, claim["resources"])
+        freed += claim["resources"]
+    ending.serve(tx, call, freed)
     chosen = _held_by(tx, call, resources)
     if not isinstance(chosen, list):
         return chosen

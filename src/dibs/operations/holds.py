@@ -66,10 +66,13 @@ def meeting(
     `got` is the first page if it was read already. Records past their end are included: the caller decides.
     """
     seen: set[str] = set()
-    complete = got is not None and not got.truncated
-    for record in rows(tx, () if complete else resources.ranges_of(wanted), got):
+    if got is not None and not got.truncated:
+        found: Iterable[Record] = [record for _, record in got.rows]
+    else:
+        found = rows(tx, resources.ranges_of(wanted), got)
+    for record in found:
         identifier = record.get(CLAIM) or record.get(WAITER) or record[INTEREST]
-        if identifier in seen or not resources.same_tree(record["tree"], tree):
+        if identifier in seen or (tree and record["tree"] and tree != record["tree"]):
             continue
         if record["resources"] == wanted or resources.any_overlap(record["resources"], wanted) is not None:
             seen.add(identifier)

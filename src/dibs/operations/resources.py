@@ -150,7 +150,8 @@ def key_of(resource: Resource, suffix: str) -> str:
         from dibs.operations import globs
 
         prefix = globs.literal_prefix(text)
-        return f"r{'/' if prefix else ''}{prefix}\t{globs.literal_last(text)}\t{suffix}"
+        # with the whole glob at the end: one claim may have several with the same prefix and last component
+        return f"r{'/' if prefix else ''}{prefix}\t{globs.literal_last(text)}\t{suffix}\t{text}"
     return f"{kind[0]}{text}\t\t{suffix}"
 
 
