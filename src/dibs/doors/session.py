@@ -90,9 +90,13 @@ class Session:
         told: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
         """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
+        import dibs.operations.waiting  # noqa: F401 - it will be needed inside the transaction, where others wait for us
+
         end = clock.since_boot() + fields["wait"]
         waiter, answered = "", False
         channel = self._channels.pop() if self._channels else ""
+        if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
+            channel = self._listen()
         try:
             while True:
                 call.facts.clear()  # who was alive at the last look may be dead by now
@@ -105,8 +109,7 @@ class Session:
                 if told is not None:
                     told(result)
                 if not channel:
-                    channel = clock.random_id()
-                    self.store.watch(channel)
+                    channel = self._listen()
                     continue  # look again: a turn that came meanwhile had nobody to wake
                 self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
         except DibsError:
@@ -119,6 +122,12 @@ class Session:
                 self._channels.append(channel)
             if waiter and not answered:  # interrupted: leave the queue rather than let the place lapse
                 self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
+
+    def _listen(self) -> str:
+        """A new name under which this process is woken."""
+        channel = clock.random_id()
+        self.store.watch(channel)
+        return channel
 
     def _leave_queue(self, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
         """Look a last time without waiting, which ends the place in the queue; give back what that might bring."""

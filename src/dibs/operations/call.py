@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Process = list[Any]
 
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
+AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
 HOW_TO_WAIT = frozenset({"wait", "waiter", "wake"})  # differs from look to look of one request
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
@@ -99,7 +100,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         check_request_id(call.request)
         request_key = f"q\t{call.agent}\t{operation.name}\t{call.request}"
         keys.append(request_key)
-    got = tx.fetch(keys, ranges)
+    got = tx.fetch(keys, ranges, AHEAD)
     agent = got.values[lineage[-1]]
     for key in lineage:
         record = got.values[key]

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Range, Transaction
 
 SHOWN = 16  # blockers named in a refusal; more are counted
+ENOUGH = 16  # waiters that a patient caller needs to meet to know that it will wait
 ROUNDS = 8  # times a claim looks again after it ended something in its way; each round ends all that it saw
 
 
 class _Found:
     """What a request meets, sorted."""
 
-    __slots__ = ("ended", "gone", "holders", "me", "mine", "queue", "root_globs", "watchers")
+    __slots__ = ("cut", "ended", "gone", "holders", "me", "mine", "queue", "root_globs", "watchers")
 
     def __init__(self) -> None:
         self.mine: list[Record] = []  # the agent's own live claims that overlap
@@ -43,6 +44,7 @@ class _Found:
         self.gone: list[Record] = []  # claims whose holder's process is dead
         self.me: Record | None = None  # the place in the queue that this call holds already
         self.root_globs = 0
+        self.cut = False  # there may be more
 
 
 # --- claim
@@ -93,9 +95,7 @@ def _claim(
         return refusal
     if in_the_way:
         if wait > 0:
-            from dibs.operations import waiting
-
-            return waiting.queue(tx, call, wish, in_the_way, found.me)
+            return _queue(tx, call, wish, found, waiter)
         if found.me is not None:
             ending.drop_waiter(tx, found.me, "gave_up")
             ending.serve(tx, call, wish["resources"])
@@ -105,6 +105,16 @@ def _claim(
         if cycle:
             return _deadlock(tx, wish, cycle)
     return _grant(tx, call, wish, found)
+
+
+def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:
+    """Wait in line, unless that would close a cycle."""
+    from dibs.operations import waiting
+
+    if found.cut and waiting.waited_for(tx, call.agent, waiter):  # then every one of them counts
+        found = _meet(tx, call, wish, waiter, None, patient=False)
+    in_the_way = found.holders if _all_mine(found.mine, wish) else found.holders + _before(found)
+    return waiting.queue(tx, call, wish, in_the_way, found.me)
 
 
 def _handed_over(tx: Transaction, wish: Record) -> Record | None:
@@ -148,10 +158,12 @@ def _wish(
 def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool) -> _Found:
     """Sort everything that overlaps the wish.
 
-    Whether a holder's process is dead is looked up, unless the caller is patient and others are in line before it: then
-    it is theirs to find out.
+    A patient caller who meets a holder and a long queue will wait, whoever else is there, and does not read on. Whether
+    the holder's process is dead is then not its to find out, but of those who are in line before it.
     """
     found = _Found()
+    if waiter:
+        found.me = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
     counting = any(resources.root_glob(resource) for resource in wish["resources"])
     for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
         if counting and any(resources.root_glob(resource) for resource in record["resources"]):
@@ -161,9 +173,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
         if record["until"] <= tx.now:
             found.ended.append(record)
         elif holds.WAITER in record:
-            if record["waiter"] == waiter and record["agent"] == call.agent:
-                found.me = record
-            elif ending.blocks(record, wish["mode"], wish["agent"]):
+            if ending.blocks(record, wish["mode"], wish["agent"]):
                 found.queue.append(record)
         elif record["agent"] == call.agent:
             found.mine.append(record)
@@ -171,6 +181,9 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
             found.holders.append(record)
         elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], call.agent):
             found.watchers.append(record)
+        if patient and found.holders and len(found.queue) >= ENOUGH:
+            found.cut = True
+            break
     suspects = found.holders + ([] if call.tied else found.mine)  # one's own process is seen to be alive
     if suspects and not (patient and _before(found)):
         found.gone = gone(tx, call, suspects)

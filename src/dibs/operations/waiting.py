@@ -110,7 +110,7 @@ def find_cycle(tx: Transaction, wish: Record, in_the_way: list[Record]) -> list[
     whenever it asks; so one that has neither need not.
     """
     start = wish["agent"]
-    if not _waited_for(tx, start, wish.get("waiter", "")):
+    if not waited_for(tx, start, wish.get("waiter", "")):
         return []
     reached: dict[str, tuple[str, Record, Record]] = {}  # agent → who waits for it, with which wish, by which record
     frontier: list[str] = []
@@ -135,7 +135,7 @@ def find_cycle(tx: Transaction, wish: Record, in_the_way: list[Record]) -> list[
     return []
 
 
-def _waited_for(tx: Transaction, agent: str, waiter: str) -> bool:
+def waited_for(tx: Transaction, agent: str, waiter: str) -> bool:
     """Can anybody wait for this agent: by what it holds, or by a place in a queue other than this one?"""
     if any(claim["until"] > tx.now for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.PAGE)):
         return True
