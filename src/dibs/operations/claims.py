@@ -184,8 +184,10 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
         if patient and found.holders and len(found.queue) >= ENOUGH:
             found.cut = True
             break
-    suspects = found.holders + ([] if call.tied else found.mine)  # one's own process is seen to be alive
-    if suspects and not (patient and _before(found)):
+    suspects = [] if call.tied else found.mine  # one's own process is seen to be alive, or it is to be looked up
+    if not (patient and _before(found)):
+        suspects = suspects + found.holders
+    if suspects:
         found.gone = gone(tx, call, suspects)
     if counting and wish["resources"] and found.root_globs < ROOT_GLOBS:
         found.root_globs = _root_globs(tx)
