@@ -168,19 +168,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
         if counting and any(resources.root_glob(resource) for resource in record["resources"]):
             found.root_globs += 1
-        if holds.INTEREST in record:
-            continue
-        if record["until"] <= tx.now:
-            found.ended.append(record)
-        elif holds.WAITER in record:
-            if ending.blocks(record, wish["mode"], wish["agent"]):
-                found.queue.append(record)
-        elif record["agent"] == call.agent:
-            found.mine.append(record)
-        elif ending.blocks(record, wish["mode"], wish["agent"]):
-            found.holders.append(record)
-        elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], call.agent):
-            found.watchers.append(record)
+        _sort(tx, wish, record, found)
         if patient and found.holders and len(found.queue) >= ENOUGH:
             found.cut = True
             break
@@ -192,6 +180,23 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     if counting and wish["resources"] and found.root_globs < ROOT_GLOBS:
         found.root_globs = _root_globs(tx)
     return found
+
+
+def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
+    """Where one record that overlaps belongs."""
+    if holds.INTEREST in record:
+        return
+    if record["until"] <= tx.now:
+        found.ended.append(record)
+    elif holds.WAITER in record:
+        if ending.blocks(record, wish["mode"], wish["agent"]):
+            found.queue.append(record)
+    elif record["agent"] == wish["agent"]:
+        found.mine.append(record)
+    elif ending.blocks(record, wish["mode"], wish["agent"]):
+        found.holders.append(record)
+    elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], wish["agent"]):
+        found.watchers.append(record)
 
 
 def gone(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
