@@ -133,6 +133,10 @@ def page() -> str:
 
 def files() -> dict[str, str]:
     """Every generated file under the project's top, with its text."""
+    from dibs.operations import index as known
+
+    known.FILES.clear()  # the help pages are found through it, and an operation may have moved
+    known.FILES.update(catalogue.declared())
     return {
         "src/dibs/operations/index.py": index(),
         "src/dibs/doors/methods.py": methods(),

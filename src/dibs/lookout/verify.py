@@ -2,7 +2,7 @@
 
 The story. Events come in one after the other and are forgotten again; what stays in memory is the state that they
 describe: the claims that are live, who waits, who was killed, the requests of the last 24 hours. `_Chain` holds each
-event to its predecessor (number, link, clock, commit), `_Replay` holds what it says to the state before it, `_Seals`
+event to its predecessor (number, link, clock, commit), `Replay` holds what it says to the state before it, `_Seals`
 holds the seals to the state at their number. At the end the head record and a head remembered elsewhere must agree.
 
 Nothing of the operations is imported, the digests are taken here, and overlap is decided by `lookout.overlap`. A broken
@@ -15,21 +15,26 @@ the waits, the killed agents and the request ids, so these three are only checke
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
-from collections import OrderedDict
 from hashlib import sha1, sha256
-from heapq import merge
 from typing import TYPE_CHECKING, Any
 
-from dibs import jsontext
-from dibs.lookout.overlap import KINDS, Near, overlap
-from dibs.stores.seam import COMMIT_TEXT, GENESIS
+from dibs.lookout.replay import (
+    Claim,
+    MalformedError,
+    Replay,
+    Said,
+    must,
+    read_body,
+    say,
+    text,
+    types,
+    whole,
+)
+from dibs.stores.seam import GENESIS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from dibs.lookout.overlap import Resource
     from dibs.stores.seam import Event, Head, Seal, Store
 
 CODES = {
@@ -61,16 +66,11 @@ KEPT = 100  # findings that a report keeps; the others are counted
 PAGE = 2_000  # events read from a store at a time
 STRIDE = 10_000  # events between two calls of `progress`
 ATTEMPTS = 3  # how often a store that is being pruned meanwhile is read again
-DAY = 24 * 60 * 60 * 1000  # ms that a request id is kept
-RUN = 65_536  # ids that are kept in a set before they go into a sorted run of eight bytes each
 
-EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
-BY_DEADLINE = frozenset(("expired", "unclaimed"))
 
 EVENT_TYPES = (int, int, int, int, str, str)
 HEAD_TYPES = (int, int, int, str)
 SEAL_TYPES = (int, str, str)
-TWO_TEXTS = (str, str)
 
 
 class Finding:
@@ -123,7 +123,7 @@ def verify(
 ) -> Report:
     """Check a log. `expected_head` is (seq, link) as remembered elsewhere; `progress` gets events read and in all."""
     report = Report()
-    replay = _Replay(report)
+    replay = Replay(report)
     known = _Seals(report, seals)
     chain = _Chain(report, replay, known, expected_head)
     for event in events:
@@ -179,7 +179,7 @@ def _pages(store: Store, head: Head) -> Iterator[Event]:
 class _Chain:
     """Where the reading is: the last event's number, link, commit and clock. `link` is None where it is unknown."""
 
-    def __init__(self, report: Report, replay: _Replay, seals: _Seals, expected: tuple[int, str] | None) -> None:
+    def __init__(self, report: Report, replay: Replay, seals: _Seals, expected: tuple[int, str] | None) -> None:
         self._report, self._replay, self._seals = report, replay, seals
         self._expected = expected
         self.seq, self.commit, self.now, self.wall = 0, 0, 0, 0
@@ -189,7 +189,7 @@ class _Chain:
 
     def follow(self, event: Event) -> bool:
         """Check how an event follows its predecessor. False: it has no place, what it says cannot be replayed."""
-        if _types((event.seq, event.commit, event.now, event.wall, event.body, event.link)) != EVENT_TYPES:
+        if types((event.seq, event.commit, event.now, event.wall, event.body, event.link)) != EVENT_TYPES:
             self.seq, self.link = self.seq + 1, None
             self._report.first = self._report.first or self.seq
             self._report.add(self.seq, "malformed", "a column of this event has the wrong type")
@@ -249,7 +249,7 @@ class _Chain:
     def _compare_expected(self, link: str) -> None:
         """Hold the remembered head to what stands at its number."""
         if self._expected is not None and link != self._expected[1]:
-            message = f"the link of event {self._expected[0]} is {_say(link)}, remembered was {_say(self._expected[1])}"
+            message = f"the link of event {self._expected[0]} is {say(link)}, remembered was {say(self._expected[1])}"
             self._report.add(self._expected[0], "rewritten", message)
 
     def finish(self, head: Head, seals: _Seals) -> None:
@@ -257,7 +257,7 @@ class _Chain:
         first, last = self._report.first, self.seq
         if first > 1 and first - 1 not in self.pruned and seals.link(first - 1) is not None:
             self._report.add(first, "pruned", f"no event says that the events up to {first - 1} were dropped")
-        if _types((head.seq, head.commit, head.now, head.link)) != HEAD_TYPES:
+        if types((head.seq, head.commit, head.now, head.link)) != HEAD_TYPES:
             self._report.add(self.seq, "malformed", "the head record cannot be read")
         elif head.seq != last:
             self._report.add(head.seq, "head", f"the log ends with event {last}, the head record says {head.seq}")
@@ -278,315 +278,6 @@ class _Chain:
             self._report.add(seq, "pruned", f"event {seq} was dropped and no seal stands there to compare with")
 
 
-# --- what the events say
-
-
-class _MalformedError(Exception):
-    """A body does not have what its kind must have; the text says which."""
-
-
-class _Said:
-    """An event, opened."""
-
-    __slots__ = ("agent", "commit", "data", "kind", "now", "seq", "subject")
-
-    def __init__(self, event: Event) -> None:
-        self.seq, self.commit, self.now = event.seq, event.commit, event.now
-        opened = _open(event.body.replace(COMMIT_TEXT, str(event.commit)))
-        self.kind: str = opened.get("kind", 0)
-        self.agent: str = opened.get("agent", 0)
-        self.subject: str = opened.get("subject", 0)
-        whole = type(self.kind) is type(self.agent) is type(self.subject) is str
-        _must(whole, "`kind`, `agent` and `subject` are not all texts")
-        data = opened.get("data")
-        self.data: dict[str, Any] = data if isinstance(data, dict) else {}
-
-
-class _Claim:
-    """A claim while it is live."""
-
-    __slots__ = ("agent", "id", "mode", "resources", "token", "tree", "until")
-
-    def __init__(self, identifier: str, agent: str, data: dict[str, Any]) -> None:
-        self.id, self.agent = identifier, agent
-        self.resources = _resources(data, "resources")
-        self.mode, self.tree = _text(data, "mode"), _text(data, "tree")
-        self.until, self.token = _whole(data, "until"), _whole(data, "token")
-        _must(bool(self.resources), "a claim without a resource")
-        _must(self.mode in EXCLUDES, f"there is no mode {_say(self.mode)}")
-
-    def facts(self) -> tuple[Any, ...]:
-        """All that a seal says about it."""
-        return self.agent, self.resources, self.mode, self.tree, self.until, self.token
-
-
-class _Replay:
-    """The state that the events describe, and the rules that lead from one state to the next."""
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self.live: dict[str, _Claim] = {}
-        self.lost = False  # something before is unknown: a claim that nobody has heard of may be live
-        self._lost_waits = False
-        self._near = {"write": Near(), "read": Near()}
-        self._granted, self._queued = _Ids(), _Ids()
-        self._waiting: set[str] = set()
-        self._killed: set[str] = set()
-        self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
-        self._commit = self._earlier = 0  # what a token has to be above: those of the commits before, a seal's bound
-        self._rules: dict[str, Callable[[_Said], None]] = {
-            "claim.granted": self._on_granted,
-            "claim.renewed": self._on_renewed,
-            "claim.moved": self._on_moved,
-            "claim.released": self._on_released,
-            "claim.ended": self._on_ended,
-            "wait.queued": self._on_queued,
-            "wait.ended": self._on_wait_ended,
-            "agent.killed": self._on_killed,
-            "agent.revived": self._on_revived,
-        }
-
-    def apply(self, event: Event) -> _Said | None:
-        """Let an event happen; gives what it says, or None where that cannot be read."""
-        if event.commit != self._commit:
-            self._commit, self._earlier = event.commit, max(self._earlier, self._report.token)
-        said = None
-        try:
-            said = _Said(event)
-            rule = self._rules.get(said.kind)
-            if rule is not None:
-                rule(said)
-        except _MalformedError as problem:
-            self._report.add(event.seq, "malformed", str(problem))
-            self.lost = self._lost_waits = True
-            if said is not None and said.subject in self.live:
-                self._end(self.live[said.subject])
-            return None
-        return said
-
-    def lose(self) -> None:
-        """Events are missing. What was true may have ended in them, so it is forgotten and not held against anybody."""
-        for claim in list(self.live.values()):
-            self._end(claim)
-        self._killed.clear()
-        self.lost = self._lost_waits = True
-
-    def enter(self, seq: int, claims: dict[str, _Claim], token: int) -> None:
-        """Go on with what a seal says, where the state is not known. It has to keep promise 1 like everything else."""
-        for claim in list(self.live.values()):
-            self._end(claim)
-        for claim in claims.values():
-            self._check_holders(seq, claim)
-            self._hold(claim)
-            self._granted.add(claim.id)
-            self._report.token = max(self._report.token, claim.token)
-        self._earlier = max(self._earlier, token)
-        self.lost = False
-
-    def differs(self, claims: dict[str, _Claim], token: int) -> str:
-        """In what the state differs from a seal's; empty if in nothing. From here on tokens are above its bound."""
-        for identifier in sorted(claims.keys() | self.live.keys()):
-            there, here = claims.get(identifier), self.live.get(identifier)
-            if there is None:
-                return f"claim {_say(identifier)} was live and is not in it"
-            if here is None:
-                return f"claim {_say(identifier)} is in it and was not live"
-            if there.facts() != here.facts():
-                return f"it has other facts about claim {_say(identifier)}"
-        self._earlier = max(self._earlier, token)
-        return f"its token is {token}, one of {self._report.token} was granted" if token < self._report.token else ""
-
-    # --- claims
-
-    def _on_granted(self, said: _Said) -> None:
-        claim = _Claim(said.subject, said.agent, said.data)
-        if not self._granted.add(said.subject):
-            self._report.add(said.seq, "granted_twice", f"claim {_say(said.subject)} was granted before")
-        if said.subject in self.live:
-            self._end(self.live[said.subject])
-        self._check_token(said, claim.token)
-        self._check_killed(said, said.agent)
-        self._check_request(said)
-        self._check_holders(said.seq, claim)
-        self._hold(claim)
-        self._report.granted += 1
-
-    def _on_renewed(self, said: _Said) -> None:
-        until = _whole(said.data, "until")
-        claim = self._find(said)
-        if claim is not None:
-            self._check_related(said, claim, "renewed")
-            claim.until = until
-
-    def _on_moved(self, said: _Said) -> None:
-        to, token, why = _text(said.data, "to"), _whole(said.data, "token"), said.data.get("why")
-        claim = self._find(said)
-        self._check_token(said, token)
-        self._check_killed(said, to)
-        if claim is None:
-            return
-        up = claim.agent.startswith(to + "/")
-        sensible = to == claim.agent if why == "boot" else up if why == "left" else _related(to, claim.agent)
-        if not sensible:
-            message = f"claim {_say(said.subject)} of {_say(claim.agent)} was moved to {_say(to)} ({_say(why)})"
-            self._report.add(said.seq, "stranger", message)
-        else:
-            self._check_related(said, claim, "moved")
-        claim.agent, claim.token = to, token
-        self._check_holders(said.seq, claim)
-
-    def _on_released(self, said: _Said) -> None:
-        released, left = _resources(said.data, "resources"), _resources(said.data, "left")
-        self._check_request(said)
-        claim = self._find(said)
-        if claim is None:
-            return
-        self._check_related(said, claim, "released")
-        if not released <= claim.resources or left != claim.resources - released:
-            message = f"claim {_say(claim.id)} held {len(claim.resources)}: released {len(released)}, left {len(left)}"
-            self._report.add(said.seq, "left", message)
-        kept = claim.resources & left
-        self._end(claim)
-        if kept:
-            claim.resources = kept
-            self._hold(claim)
-
-    def _on_ended(self, said: _Said) -> None:
-        why = _text(said.data, "why")
-        claim = self._find(said)
-        if claim is None:
-            return
-        if why in BY_DEADLINE and said.now < claim.until:
-            message = f"claim {_say(claim.id)} was {why} at {said.now}, before its deadline {claim.until}"
-            self._report.add(said.seq, "early", message)
-        self._end(claim)
-
-    def _find(self, said: _Said) -> _Claim | None:
-        """The live claim that an event speaks of."""
-        claim = self.live.get(said.subject)
-        if claim is None and not self.lost:
-            self._report.add(said.seq, "not_live", f"claim {_say(said.subject)} was not live")
-        return claim
-
-    def _hold(self, claim: _Claim) -> None:
-        self.live[claim.id] = claim
-        if claim.mode in self._near:
-            for resource in claim.resources:
-                self._near[claim.mode].add(claim.id, resource)
-
-    def _end(self, claim: _Claim) -> None:
-        del self.live[claim.id]
-        if claim.mode in self._near:
-            for resource in claim.resources:
-                self._near[claim.mode].remove(claim.id, resource)
-
-    # --- the promises
-
-    def _check_holders(self, seq: int, claim: _Claim) -> None:
-        """Promise 1. A claim past its deadline counts until an event ends it, so the order of events decides."""
-        for mode in EXCLUDES[claim.mode]:
-            for resource in claim.resources:
-                for owner, other in self._near[mode].candidates(resource):
-                    holder = self.live[owner]
-                    if (
-                        owner != claim.id
-                        and not _related(holder.agent, claim.agent)
-                        and (not holder.tree or not claim.tree or holder.tree == claim.tree)
-                        and overlap(resource, other)
-                    ):
-                        message = (
-                            f"{_say(claim.agent)} got {_say(resource[1])} ({claim.mode}, claim {_say(claim.id)}) while "
-                            f"{_say(holder.agent)} held {_say(other[1])} ({mode}, claim {_say(owner)})"
-                        )
-                        self._report.add(seq, "two_holders", message)
-                        return
-
-    def _check_token(self, said: _Said, token: int) -> None:
-        """Promise 2."""
-        if token != said.commit:
-            self._report.add(said.seq, "token", f"the token is {token}, the commit's number {said.commit}")
-        elif token <= self._earlier:
-            self._report.add(said.seq, "token", f"the token is {token}, an earlier one was {self._earlier}")
-        else:
-            self._report.token = token
-
-    def _check_request(self, said: _Said) -> None:
-        """Promise 6. A day has too many requests to keep their texts, so 64 bits stand for each, as for the ids."""
-        request = said.data.get("request")
-        if request is None:
-            return
-        _must(type(request) is list and _types(request) == TWO_TEXTS, "`request` is not an operation and an id")
-        while self._requests and said.now - next(iter(self._requests.values()))[1] >= DAY:
-            self._requests.popitem(last=False)
-        key = hash((said.agent, *request))
-        commit, _ = self._requests.setdefault(key, (said.commit, said.now))
-        if commit != said.commit:
-            message = f"request {_say(request[1])} of {_say(said.agent)} had its effect before, in commit {commit}"
-            self._report.add(said.seq, "two_effects", message)
-
-    def _check_killed(self, said: _Said, agent: str) -> None:
-        while self._killed:
-            if agent in self._killed:
-                self._report.add(said.seq, "killed", f"{_say(agent)} was killed and not revived, and got a claim")
-            if agent in self._killed or "/" not in agent:
-                return
-            agent = agent.rpartition("/")[0]
-
-    def _check_related(self, said: _Said, claim: _Claim, what: str) -> None:
-        if not _related(said.agent, claim.agent):
-            message = f"claim {_say(claim.id)} of {_say(claim.agent)} was {what} by {_say(said.agent)}"
-            self._report.add(said.seq, "stranger", message)
-
-    # --- waits and agents
-
-    def _on_queued(self, said: _Said) -> None:
-        if not self._queued.add(said.subject):
-            self._report.add(said.seq, "wait", f"waiter {_say(said.subject)} was queued before")
-        self._waiting.add(said.subject)
-
-    def _on_wait_ended(self, said: _Said) -> None:
-        if said.subject in self._waiting:
-            self._waiting.discard(said.subject)
-        elif not self._lost_waits or not self._queued.add(said.subject):
-            self._report.add(said.seq, "wait", f"waiter {_say(said.subject)} was not waiting")
-
-    def _on_killed(self, said: _Said) -> None:
-        self._killed.add(said.subject)
-
-    def _on_revived(self, said: _Said) -> None:
-        self._killed.discard(said.subject)
-
-
-class _Ids:
-    """Every id that was met, eight bytes each: a set for the newest, sorted runs for the others.
-
-    A log has millions of them, too many to keep as texts. Two ids with the same 64 bits would be taken for one; among
-    ten million that is expected less than once in a hundred thousand logs.
-    """
-
-    def __init__(self) -> None:
-        self._recent: set[int] = set()
-        self._runs: list[array[int]] = []
-
-    def add(self, identifier: str) -> bool:
-        """Note an id; False if it was noted before."""
-        number = hash(identifier) & 0xFFFF_FFFF_FFFF_FFFF
-        if number in self._recent:
-            return False
-        for run in self._runs:
-            place = bisect_left(run, number)
-            if place < len(run) and run[place] == number:
-                return False
-        self._recent.add(number)
-        if len(self._recent) == RUN:
-            newest = array("Q", sorted(self._recent))
-            while self._runs and len(self._runs[-1]) <= len(newest):
-                newest = array("Q", merge(self._runs.pop(), newest))
-            self._runs.append(newest)
-            self._recent.clear()
-        return True
-
-
 # --- the seals
 
 
@@ -599,7 +290,7 @@ class _Seals:
         self._told: set[int] = set()  # those that a `log.sealed` event speaks of
         self._blamed: set[int] = set()
         for seal in seals:
-            if _types((seal.seq, seal.link, seal.body)) != SEAL_TYPES:
+            if types((seal.seq, seal.link, seal.body)) != SEAL_TYPES:
                 self._report.add(0, "malformed", "a column of a seal has the wrong type")
             elif seal.seq in self._seals:
                 self._blame(seal.seq, "another seal stands at the same event")
@@ -611,7 +302,7 @@ class _Seals:
         seal = self._seals.get(seq)
         return None if seal is None else seal.link
 
-    def enter(self, seq: int, replay: _Replay) -> str | None:
+    def enter(self, seq: int, replay: Replay) -> str | None:
         """Let the replay go on from the seal at an event; gives its link, None if there is no seal."""
         seal = self._seals.get(seq)
         if seal is None:
@@ -621,7 +312,7 @@ class _Seals:
             replay.enter(seq, *opened)
         return seal.link
 
-    def compare(self, event: Event, replay: _Replay) -> None:
+    def compare(self, event: Event, replay: Replay) -> None:
         """Hold the seal that stands at this event, if any, to the event and to the state right after it."""
         seal = self._seals.get(event.seq)
         if seal is None:
@@ -636,7 +327,7 @@ class _Seals:
         elif difference := replay.differs(*opened):
             self._blame(seal.seq, difference)
 
-    def hear(self, said: _Said, chain: _Chain) -> None:
+    def hear(self, said: Said, chain: _Chain) -> None:
         """What the log says about itself: hold a seal to the event that was written with it, and note prunings."""
         through, link, digest = (said.data.get(name) for name in ("through", "link", "digest"))
         if said.kind == "log.pruned":
@@ -645,7 +336,7 @@ class _Seals:
             return
         seal = self._seals.get(through) if isinstance(through, int) else None
         if seal is None:
-            self._report.add(said.seq, "seal", f"no seal stands at event {_say(through)}, but this event says so")
+            self._report.add(said.seq, "seal", f"no seal stands at event {say(through)}, but this event says so")
             return
         self._told.add(seal.seq)
         if chain.before[1] is not None and (seal.seq, link) != chain.before:
@@ -659,15 +350,15 @@ class _Seals:
             if seq >= first - 1:
                 self._blame(seq, "no event speaks of it")
 
-    def _open(self, seal: Seal) -> tuple[dict[str, _Claim], int] | None:
+    def _open(self, seal: Seal) -> tuple[dict[str, Claim], int] | None:
         """The claims of a seal, and the number that no token was above."""
         try:
-            opened = _open(seal.body)
+            opened = read_body(seal.body)
             entries: Any = opened.get("claims")
-            token = _whole(opened, "token")
-            _must(isinstance(entries, list), "`claims` is not a list")
-            claims = [_Claim(_text(entry, "claim"), _text(entry, "agent"), entry) for entry in entries]
-        except _MalformedError as problem:
+            token = whole(opened, "token")
+            must(isinstance(entries, list), "`claims` is not a list")
+            claims = [Claim(text(entry, "claim"), text(entry, "agent"), entry) for entry in entries]
+        except MalformedError as problem:
             self._blame(seal.seq, str(problem))
             return None
         if any(claim.token > token for claim in claims) or len({claim.id for claim in claims}) < len(claims):
@@ -678,57 +369,3 @@ class _Seals:
         if seq not in self._blamed:
             self._blamed.add(seq)
             self._report.add(seq, "seal", f"the seal at event {seq}: {message}")
-
-
-# --- reading what may be broken
-
-
-def _must(held: bool, message: str) -> None:
-    if not held:
-        raise _MalformedError(message)
-
-
-def _open(text: str) -> dict[str, Any]:
-    try:
-        opened = jsontext.decode(text)
-    except (ValueError, TypeError, RecursionError):
-        opened = None
-    _must(isinstance(opened, dict), "the body is not the JSON text of an object")
-    return opened  # type: ignore[no-any-return]
-
-
-def _text(data: Any, name: str) -> str:
-    value = data.get(name) if isinstance(data, dict) else None
-    _must(isinstance(value, str), f"`{name}` is not a text")
-    return str(value)
-
-
-def _whole(data: dict[str, Any], name: str) -> int:
-    value: Any = data.get(name)
-    _must(type(value) is int, f"`{name}` is not a whole number")
-    return int(value)
-
-
-def _resources(data: dict[str, Any], name: str) -> frozenset[Resource]:
-    value: Any = data.get(name)
-    good = type(value) is list
-    for item in value if good else ():
-        good = good and type(item) is list and _types(item) == TWO_TEXTS and item[0] in KINDS
-    _must(good, f"`{name}` is not a list of resources")
-    return frozenset(map(tuple, value))
-
-
-def _types(values: Iterable[object]) -> tuple[type, ...]:
-    return tuple(map(type, values))
-
-
-def _related(one: str, other: str) -> bool:
-    """Whether two agents are the same or one is the other's ancestor: such two never block each other."""
-    return one == other or one.startswith(other + "/") or other.startswith(one + "/")
-
-
-def _say(value: object) -> str:
-    """What somebody wrote, as it may stand in a message: short, and harmless to a terminal."""
-    text = str(value)
-    text = text if len(text) <= 100 else text[:99] + "…"  # noqa: PLR2004
-    return text if text.isprintable() else ascii(text)

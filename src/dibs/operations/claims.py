@@ -1,4 +1,4 @@
-"""Claims: taking them, keeping them, giving them back, and asking about them.
+"""Taking claims; releases.py has keeping them and giving them back, tokens.py asking about them.
 
 What happens, in short (docs/PROMISES.md has it in full):
 - success: all resources or none; the token is the number of the commit that granted it.
@@ -11,11 +11,12 @@ What happens, in short (docs/PROMISES.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound, Order, Quota
+from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
 from dibs.operations import ending, holds, resources, sweeps
-from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, related, within
+from dibs.operations.call import check_text, related
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, check_duration
+from dibs.operations.resources import ranges_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     if not (patient and _before(found)):
         suspects = suspects + found.holders
     if suspects:
-        found.gone = gone(tx, call, suspects)
+        found.gone = ending.gone(tx, call, suspects)
     if counting and wish["resources"] and found.root_globs < ROOT_GLOBS:
         found.root_globs = _root_globs(tx)
     return found
@@ -197,20 +198,6 @@ def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
         found.holders.append(record)
     elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], wish["agent"]):
         found.watchers.append(record)
-
-
-def gone(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
-    """The claims among these whose holder's local process is dead."""
-    claims = [claim for claim in claims if claim["tied"]]
-    keys = sorted({f"a\t{claim['agent']}" for claim in claims})
-    agents = tx.fetch(keys).values
-    call.know([agent["process"] for agent in agents.values() if agent is not None])
-    dead = []
-    for claim in claims:
-        agent = agents[f"a\t{claim['agent']}"]
-        if agent is not None and call.alive(agent["process"]) is False:
-            dead.append(claim)
-    return dead
 
 
 def _clear(tx: Transaction, call: Call, found: _Found, wish: Record) -> None:
@@ -277,7 +264,7 @@ def _refresh(
     if not renewed and wish["request"]:
         event["request"] = wish["request"]
     tx.append("claim.renewed", call.agent, claim["claim"], event)
-    return _granted(tx, claim, renewed=renewed)
+    return holds.granted(tx, claim, renewed=renewed)
 
 
 def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:
@@ -302,7 +289,7 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
         alert_at=tx.now + 2 * wish["expect"] if wish["expect"] else 0,
     )
     ending.grant(tx, claim, "request", wish["request"])
-    answer = _granted(tx, claim)
+    answer = holds.granted(tx, claim)
     if found.watchers:
         from dibs.operations import messages
 
@@ -310,19 +297,6 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
         for record in found.watchers[:SHOWN]:
             text = f"{call.agent} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
             messages.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
-    return answer
-
-
-def _granted(tx: Transaction, claim: Record, **more: Any) -> dict[str, Any]:
-    answer = {
-        "claim": claim["claim"],
-        "token": claim["token"],
-        "resources": resources.shown(claim["resources"]),
-        "mode": claim["mode"],
-        "expires_at": iso(tx, claim["until"]),
-        "agent": claim["agent"],
-    }
-    answer.update(more)
     return answer
 
 
@@ -402,242 +376,7 @@ def _cycle_through(tx: Transaction, wish: Record, queue: list[Record]) -> list[d
 
 
 def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], waiter: str = "", **_: Any) -> list[Range]:
-    return [] if waiter else _ranges(resources)
-
-
-def _ranges(wanted: Sequence[Sequence[str]]) -> list[Range]:
-    return resources.ranges_of(resources.normal(wanted))
-
-
-# --- renew
-
-
-def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequence[str]] = ()) -> Any:
-    """New deadlines for what one holds; what was lost meanwhile is refused by name and nothing is renewed."""
-    suspects = [  # the process that took them may be dead while the family goes on elsewhere
-        claim
-        for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
-        if not call.tied or claim["agent"] != call.agent
-    ]
-    freed: list[Any] = []
-    for claim in gone(tx, call, suspects):
-        ending.end(tx, claim, "gone")
-        freed += claim["resources"]
-    ending.serve(tx, call, freed)
-    chosen = _held_by(tx, call, resources)
-    if not isinstance(chosen, list):
-        return chosen
-    for claim, _ in chosen:
-        claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
-    renewed = [renew_one(tx, claim) for claim, _ in chosen]
-    return {"renewed": [_granted(tx, claim) for claim in renewed]}
-
-
-def renew_one(tx: Transaction, claim: Record) -> Record:
-    """A full life from now on, but never beyond `life`: after that it is a new claim, behind whoever waits."""
-    until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
-    claim["pending"] = False
-    if until != claim["until"]:
-        claim["until"] = until
-        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
-    holds.put(tx, claim)
-    return claim
-
-
-def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], token: int = 0) -> Any:
-    """The caller's live claims on the named resources (all without names), as (claim, its resources named).
-
-    The family counts as one here: a CLI call from a subagent's shell carries only the parent's id.
-    """
-    mine = [c for c in holds.of_agent(tx, holds.CLAIM, call.agent, family=True) if c["until"] > tx.now]
-    if not named:
-        return [(claim, claim["resources"]) for claim in mine if not token or claim["token"] == token]
-    chosen: dict[str, tuple[Record, list[Any]]] = {}
-    for wanted in resources.normal(named):
-        if wanted[0] == "inode":
-            continue
-        hits = 0
-        for claim in mine:
-            if token and claim["token"] != token:
-                continue
-            for place, resource in enumerate(claim["resources"]):
-                if resources.same(resource, wanted):
-                    hits += 1
-                    picked = chosen.setdefault(claim["claim"], (claim, []))[1]
-                    picked.append(resource)
-                    following = claim["resources"][place + 1 : place + 2]
-                    if following and following[0][0] == "inode":
-                        picked.append(following[0])
-        if not hits:
-            return _not_held(tx, call, wanted, token, mine)
-    return list(chosen.values())
-
-
-def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int, mine: list[Record]) -> Any:
-    """Why a resource is not the caller's: somebody else's by now, lost, or never held."""
-    name = resources.show(wanted)
-    live = _live_holder(tx, wanted)
-    lost = [
-        record
-        for _, record in tx.fetch((), [(f"l\t{call.agent}\t", f"l\t{call.agent}\n")]).rows
-        if any(resources.same(resource, wanted) for resource in record["resources"])
-    ]
-    tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
-    if live is not None and not within(live["agent"], call.agent):
-        return Fenced(
-            resource=name, given=token or None, holder=live["agent"], token=live["token"], since=iso(tx, live["since"])
-        )
-    if lost or token:
-        return Fenced(resource=name, given=token or None, holder=None, token=None, since=None)
-    held = [text for claim in mine for text in resources.shown(claim["resources"])]
-    hint = f"; you hold {', '.join(held[:5])}" if held else "; you hold nothing"
-    return NotFound(f"you do not hold {name}{hint}.", resource=name)
-
-
-def _live_holder(tx: Transaction, wanted: Sequence[str]) -> Record | None:
-    for record in holds.meeting(tx, [wanted], ""):
-        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
-            return record
-    return None
-
-
-# --- release
-
-
-def _release(
-    tx: Transaction,
-    call: Call,
-    got: Fetched,
-    resources: Sequence[Sequence[str]] = (),
-    all: bool = False,
-    commit: str = "",
-    to: str = "",
-    token: int = 0,
-) -> Any:
-    """Give claims back, or hand them over; whoever waits gets them in the same transaction."""
-    if not resources and not all:
-        raise Invalid("name what to release, or say --all", field="resources")
-    if resources and all:
-        raise Invalid("either name what to release, or say --all", field="all")
-    check_text(commit, "commit")
-    chosen = _held_by(tx, call, resources, token)
-    if not isinstance(chosen, list):
-        return chosen
-    if to:
-        return _hand_to(tx, call, chosen, to, commit)
-    freed: list[Any] = []
-    request = ["release", call.request] if call.request else None
-    for claim, released in chosen:
-        ending.give_back(tx, claim, released, "released", commit=commit, request=request)
-        freed += released
-    ending.serve(tx, call, freed)
-    return {"released": _shown(freed)}
-
-
-def _shown(freed: list[Any]) -> list[str]:
-    return resources.shown(freed)
-
-
-def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: str) -> Any:
-    """Pass claims to another agent under a new token. The holder's wish goes before the queue."""
-    from dibs.operations import messages
-
-    check_agent_id(to)
-    keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
-    known = tx.fetch(keys).values
-    if known[keys[-1]] is None:
-        raise NotFound(f"no agent {to} is known here; it must have called once", agent=to)
-    for record in known.values():
-        if record is not None and record["killed"]:
-            return Killed(agent=record["agent"], why=record["killed"]["why"])
-    handed: list[dict[str, Any]] = []
-    freed: list[Any] = []
-    for claim, released in chosen:
-        given = {**claim, "resources": [*released]}
-        ending.give_back(tx, claim, released, "handover", commit=commit, to=to)
-        rest = []
-        for record in list(holds.meeting(tx, released, claim["tree"])):
-            if holds.CLAIM in record and ending.blocks(record, claim["mode"], to):
-                if record["until"] > tx.now:
-                    rest.append(record)
-                else:
-                    ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
-        if rest:  # someone of the holder's own family holds it too
-            raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:SHOWN]], more=0)
-        given.update(
-            agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False
-        )
-        given["life"] = tx.now + call.policy.lifetime(released, None)[1]
-        given["until"] = min(given["until"], given["life"])
-        _refuse_closing(tx, given)
-        ending.grant(tx, given, "handover")
-        handed.append(_granted(tx, given))
-        freed += released
-    names = resources.shown(freed)
-    text = f"{call.agent} handed {', '.join(names[:5])} over to you."
-    messages.post(tx, to, call.agent, "handover", text, resources=names)
-    return {"released": names, "to": to, "claims": handed}
-
-
-def _refuse_closing(tx: Transaction, given: Record) -> None:
-    """A hand-over past the queue must not close a cycle: those who wait would then wait for the new holder."""
-    from dibs.operations import waiting
-
-    for record in list(holds.meeting(tx, given["resources"], given["tree"])):
-        if holds.WAITER in record and record["until"] > tx.now and ending.blocks(record, given["mode"], given["agent"]):
-            cycle = waiting.find_cycle(tx, record, [given])
-            if cycle:
-                raise Deadlock(cycle=cycle)
-
-
-# --- confirm and ask
-
-
-def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -> dict[str, Any]:
-    """Is this token still live for this resource?"""
-    wanted = resources.normal([resource])[0]
-    other: Record | None = None
-    for record in holds.meeting(tx, [wanted], ""):
-        if holds.CLAIM not in record or record["until"] <= tx.now:
-            continue
-        if record["token"] == token and resources.all_covered([wanted], record["resources"]):
-            return {"holder": record["agent"], "token": token, "expires_at": iso(tx, record["until"])}
-        if other is None and record["mode"] != resources.WATCH:
-            other = record
-    raise Fenced(
-        resource=resources.show(wanted),
-        given=token,
-        holder=other["agent"] if other else None,
-        token=other["token"] if other else None,
-        since=iso(tx, other["since"]) if other else None,
-    )
-
-
-def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any]:
-    """Send every holder of a resource a request to release it."""
-    from dibs.operations import messages
-
-    wanted = resources.normal([resource])[0]
-    words = check_text(text, "text")
-    if not words:
-        raise Invalid("say why you need it", field="text")
-    name = resources.show(wanted)
-    asked = [
-        record["agent"]
-        for record in holds.meeting(tx, [wanted], "", got)
-        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent)
-    ]
-    if not asked:
-        raise NotFound(f"nobody else holds {name}; claim it.", resource=name)
-    message = ""
-    for holder in sorted(set(asked)):
-        tx.append("claim.asked", call.agent, holder, {"resource": name, "text": words})
-        message = messages.post(tx, holder, call.agent, "ask", words, resource=name)
-    return {"message": message, "to": sorted(set(asked)), "resource": name}
-
-
-def _ask_ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
-    return _ranges([resource])
+    return [] if waiter else ranges_for(resources)
 
 
 _RESOURCES = "files, directories, globs, or names such as db:migrations"
@@ -649,14 +388,24 @@ OPERATIONS = (
         "Claim resources, all of them or none.",
         fields=(
             Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
-            Field("mode", "choice", "write excludes all, read excludes writers, watch excludes nobody", default="write",
-                  choices=resources.MODES),
+            Field(
+                "mode",
+                "choice",
+                "write excludes all, read excludes writers, watch excludes nobody",
+                default="write",
+                choices=resources.MODES,
+            ),
             Field("ttl", "duration", "how long it lasts without renewal (default 30m, or the config's)", metavar="D"),
             Field("wait", "duration", "wait that long in the queue if it is not free", default=0, metavar="D"),
             Field("reason", "text", "what for; others see it", default="", metavar="TEXT"),
             Field("task", "text", "the task it serves", default="", metavar="ID"),
-            Field("expect", "duration", "how long you expect to need it; twice that raises an alert", default=0,
-                  metavar="D"),
+            Field(
+                "expect",
+                "duration",
+                "how long you expect to need it; twice that raises an alert",
+                default=0,
+                metavar="D",
+            ),
             Field("tree", "text", "confine it to one working tree", default="", hidden=True),
             Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
             Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),
@@ -668,53 +417,4 @@ OPERATIONS = (
         takes=True,
         ahead=_claim_ahead,
     ),
-    Operation(
-        "renew",
-        _renew,
-        "Give what you hold a new deadline.",
-        fields=(
-            Field("resources", "resources", "only these (default: all you hold)", positional=True, default=(),
-                  metavar="RES"),
-        ),
-        errors=(Fenced, NotFound, Killed),
-        json="renewed[]",
-    ),
-    Operation(
-        "release",
-        _release,
-        "Give claims back, or hand them over to another agent.",
-        fields=(
-            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
-            Field("all", "flag", "everything you hold", default=False),
-            Field("commit", "text", "the commit that the work led to", default="", metavar="SHA"),
-            Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
-            Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
-        ),
-        errors=(Fenced, NotFound, Held, Deadlock, Killed, Invalid),
-        json="released[]",
-    ),
-    Operation(
-        "confirm",
-        _confirm,
-        "Ask whether a token is still live for a resource.",
-        fields=(
-            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
-            Field("token", "integer", "the token", required=True, metavar="N"),
-        ),
-        errors=(Fenced,),
-        json="holder, token",
-        writes=False,
-    ),
-    Operation(
-        "ask",
-        _ask,
-        "Ask whoever holds a resource to release it.",
-        fields=(
-            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
-            Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),
-        ),
-        errors=(NotFound, Invalid),
-        json="message",
-        ahead=_ask_ahead,
-    ),
-)  # fmt: skip
+)

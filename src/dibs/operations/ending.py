@@ -78,6 +78,20 @@ def grant(tx: Transaction, record: Record, via: str, request: list[str] | None =
     return record
 
 
+def gone(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
+    """The claims among these whose holder's local process is dead."""
+    claims = [claim for claim in claims if claim["tied"]]
+    keys = sorted({f"a\t{claim['agent']}" for claim in claims})
+    agents = tx.fetch(keys).values
+    call.know([agent["process"] for agent in agents.values() if agent is not None])
+    dead = []
+    for claim in claims:
+        agent = agents[f"a\t{claim['agent']}"]
+        if agent is not None and call.alive(agent["process"]) is False:
+            dead.append(claim)
+    return dead
+
+
 def blocks(record: Record, mode: str, agent: str) -> bool:
     """Does this claim or waiter stand in the way of that agent's wish, supposing that they overlap?"""
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)

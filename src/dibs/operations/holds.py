@@ -162,3 +162,17 @@ def held(tx: Transaction, record: Record) -> dict[str, Any]:
     if record["tree"]:
         shown["tree"] = record["tree"]
     return shown
+
+
+def granted(tx: Transaction, claim: Record, **more: Any) -> dict[str, Any]:
+    """One claim, as the answer to whoever took or renewed it shows it."""
+    answer = {
+        "claim": claim["claim"],
+        "token": claim["token"],
+        "resources": resources.shown(claim["resources"]),
+        "mode": claim["mode"],
+        "expires_at": iso(tx, claim["until"]),
+        "agent": claim["agent"],
+    }
+    answer.update(more)
+    return answer

@@ -178,6 +178,11 @@ def ranges_of(resources: Sequence[Resource]) -> list[Range]:
     return found if len(resources) == 1 else _merged(sorted(found))  # those of one resource are in order already
 
 
+def ranges_for(wanted: Sequence[Resource]) -> list[Range]:
+    """The same for resources as they were asked for."""
+    return ranges_of(normal(wanted))
+
+
 def root_glob(resource: Resource) -> bool:
     """Does a glob begin with a wildcard? Those are looked at by every claim, so there may be only some."""
     return resource[0] == "glob" and not _prefix(resource[1])

@@ -1,0 +1,396 @@
+"""The state that the events of a log describe, replayed: claims, waits, killed agents, requests.
+
+Each event is held to the state before it; what cannot have happened is noted in the report. Part of `dibs verify`,
+whose story is in verify.py; like it, this imports nothing of the operations.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import OrderedDict
+from heapq import merge
+from typing import TYPE_CHECKING, Any
+
+from dibs import jsontext
+from dibs.lookout.overlap import KINDS, Near, overlap
+from dibs.stores.seam import COMMIT_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dibs.lookout.overlap import Resource
+    from dibs.lookout.verify import Report
+    from dibs.stores.seam import Event
+
+DAY = 24 * 60 * 60 * 1000  # ms that a request id is kept
+RUN = 65_536  # ids that are kept in a set before they go into a sorted run of eight bytes each
+EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
+BY_DEADLINE = frozenset(("expired", "unclaimed"))
+TWO_TEXTS = (str, str)
+
+
+class MalformedError(Exception):
+    """A body does not have what its kind must have; the text says which."""
+
+
+class Said:
+    """An event, opened."""
+
+    __slots__ = ("agent", "commit", "data", "kind", "now", "seq", "subject")
+
+    def __init__(self, event: Event) -> None:
+        self.seq, self.commit, self.now = event.seq, event.commit, event.now
+        opened = read_body(event.body.replace(COMMIT_TEXT, str(event.commit)))
+        self.kind: str = opened.get("kind", 0)
+        self.agent: str = opened.get("agent", 0)
+        self.subject: str = opened.get("subject", 0)
+        whole = type(self.kind) is type(self.agent) is type(self.subject) is str
+        must(whole, "`kind`, `agent` and `subject` are not all texts")
+        data = opened.get("data")
+        self.data: dict[str, Any] = data if isinstance(data, dict) else {}
+
+
+class Claim:
+    """A claim while it is live."""
+
+    __slots__ = ("agent", "id", "mode", "resources", "token", "tree", "until")
+
+    def __init__(self, identifier: str, agent: str, data: dict[str, Any]) -> None:
+        self.id, self.agent = identifier, agent
+        self.resources = resources(data, "resources")
+        self.mode, self.tree = text(data, "mode"), text(data, "tree")
+        self.until, self.token = whole(data, "until"), whole(data, "token")
+        must(bool(self.resources), "a claim without a resource")
+        must(self.mode in EXCLUDES, f"there is no mode {say(self.mode)}")
+
+    def facts(self) -> tuple[Any, ...]:
+        """All that a seal says about it."""
+        return self.agent, self.resources, self.mode, self.tree, self.until, self.token
+
+
+class Replay:
+    """The state that the events describe, and the rules that lead from one state to the next."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.live: dict[str, Claim] = {}
+        self.lost = False  # something before is unknown: a claim that nobody has heard of may be live
+        self._lost_waits = False
+        self._near = {"write": Near(), "read": Near()}
+        self._granted, self._queued = _Ids(), _Ids()
+        self._waiting: set[str] = set()
+        self._killed: set[str] = set()
+        self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
+        self._commit = self._earlier = 0  # what a token has to be above: those of the commits before, a seal's bound
+        self._rules: dict[str, Callable[[Said], None]] = {
+            "claim.granted": self._on_granted,
+            "claim.renewed": self._on_renewed,
+            "claim.moved": self._on_moved,
+            "claim.released": self._on_released,
+            "claim.ended": self._on_ended,
+            "wait.queued": self._on_queued,
+            "wait.ended": self._on_wait_ended,
+            "agent.killed": self._on_killed,
+            "agent.revived": self._on_revived,
+        }
+
+    def apply(self, event: Event) -> Said | None:
+        """Let an event happen; gives what it says, or None where that cannot be read."""
+        if event.commit != self._commit:
+            self._commit, self._earlier = event.commit, max(self._earlier, self._report.token)
+        said = None
+        try:
+            said = Said(event)
+            rule = self._rules.get(said.kind)
+            if rule is not None:
+                rule(said)
+        except MalformedError as problem:
+            self._report.add(event.seq, "malformed", str(problem))
+            self.lost = self._lost_waits = True
+            if said is not None and said.subject in self.live:
+                self._end(self.live[said.subject])
+            return None
+        return said
+
+    def lose(self) -> None:
+        """Events are missing. What was true may have ended in them, so it is forgotten and not held against anybody."""
+        for claim in list(self.live.values()):
+            self._end(claim)
+        self._killed.clear()
+        self.lost = self._lost_waits = True
+
+    def enter(self, seq: int, claims: dict[str, Claim], token: int) -> None:
+        """Go on with what a seal says, where the state is not known. It has to keep promise 1 like everything else."""
+        for claim in list(self.live.values()):
+            self._end(claim)
+        for claim in claims.values():
+            self._check_holders(seq, claim)
+            self._hold(claim)
+            self._granted.add(claim.id)
+            self._report.token = max(self._report.token, claim.token)
+        self._earlier = max(self._earlier, token)
+        self.lost = False
+
+    def differs(self, claims: dict[str, Claim], token: int) -> str:
+        """In what the state differs from a seal's; empty if in nothing. From here on tokens are above its bound."""
+        for identifier in sorted(claims.keys() | self.live.keys()):
+            there, here = claims.get(identifier), self.live.get(identifier)
+            if there is None:
+                return f"claim {say(identifier)} was live and is not in it"
+            if here is None:
+                return f"claim {say(identifier)} is in it and was not live"
+            if there.facts() != here.facts():
+                return f"it has other facts about claim {say(identifier)}"
+        self._earlier = max(self._earlier, token)
+        return f"its token is {token}, one of {self._report.token} was granted" if token < self._report.token else ""
+
+    # --- claims
+
+    def _on_granted(self, said: Said) -> None:
+        claim = Claim(said.subject, said.agent, said.data)
+        if not self._granted.add(said.subject):
+            self._report.add(said.seq, "granted_twice", f"claim {say(said.subject)} was granted before")
+        if said.subject in self.live:
+            self._end(self.live[said.subject])
+        self._check_token(said, claim.token)
+        self._check_killed(said, said.agent)
+        self._check_request(said)
+        self._check_holders(said.seq, claim)
+        self._hold(claim)
+        self._report.granted += 1
+
+    def _on_renewed(self, said: Said) -> None:
+        until = whole(said.data, "until")
+        claim = self._find(said)
+        if claim is not None:
+            self._check_related(said, claim, "renewed")
+            claim.until = until
+
+    def _on_moved(self, said: Said) -> None:
+        to, token, why = text(said.data, "to"), whole(said.data, "token"), said.data.get("why")
+        claim = self._find(said)
+        self._check_token(said, token)
+        self._check_killed(said, to)
+        if claim is None:
+            return
+        up = claim.agent.startswith(to + "/")
+        sensible = to == claim.agent if why == "boot" else up if why == "left" else related(to, claim.agent)
+        if not sensible:
+            message = f"claim {say(said.subject)} of {say(claim.agent)} was moved to {say(to)} ({say(why)})"
+            self._report.add(said.seq, "stranger", message)
+        else:
+            self._check_related(said, claim, "moved")
+        claim.agent, claim.token = to, token
+        self._check_holders(said.seq, claim)
+
+    def _on_released(self, said: Said) -> None:
+        released, left = resources(said.data, "resources"), resources(said.data, "left")
+        self._check_request(said)
+        claim = self._find(said)
+        if claim is None:
+            return
+        self._check_related(said, claim, "released")
+        if not released <= claim.resources or left != claim.resources - released:
+            message = f"claim {say(claim.id)} held {len(claim.resources)}: released {len(released)}, left {len(left)}"
+            self._report.add(said.seq, "left", message)
+        kept = claim.resources & left
+        self._end(claim)
+        if kept:
+            claim.resources = kept
+            self._hold(claim)
+
+    def _on_ended(self, said: Said) -> None:
+        why = text(said.data, "why")
+        claim = self._find(said)
+        if claim is None:
+            return
+        if why in BY_DEADLINE and said.now < claim.until:
+            message = f"claim {say(claim.id)} was {why} at {said.now}, before its deadline {claim.until}"
+            self._report.add(said.seq, "early", message)
+        self._end(claim)
+
+    def _find(self, said: Said) -> Claim | None:
+        """The live claim that an event speaks of."""
+        claim = self.live.get(said.subject)
+        if claim is None and not self.lost:
+            self._report.add(said.seq, "not_live", f"claim {say(said.subject)} was not live")
+        return claim
+
+    def _hold(self, claim: Claim) -> None:
+        self.live[claim.id] = claim
+        if claim.mode in self._near:
+            for resource in claim.resources:
+                self._near[claim.mode].add(claim.id, resource)
+
+    def _end(self, claim: Claim) -> None:
+        del self.live[claim.id]
+        if claim.mode in self._near:
+            for resource in claim.resources:
+                self._near[claim.mode].remove(claim.id, resource)
+
+    # --- the promises
+
+    def _check_holders(self, seq: int, claim: Claim) -> None:
+        """Promise 1. A claim past its deadline counts until an event ends it, so the order of events decides."""
+        for mode in EXCLUDES[claim.mode]:
+            for resource in claim.resources:
+                for owner, other in self._near[mode].candidates(resource):
+                    holder = self.live[owner]
+                    if (
+                        owner != claim.id
+                        and not related(holder.agent, claim.agent)
+                        and (not holder.tree or not claim.tree or holder.tree == claim.tree)
+                        and overlap(resource, other)
+                    ):
+                        message = (
+                            f"{say(claim.agent)} got {say(resource[1])} ({claim.mode}, claim {say(claim.id)}) while "
+                            f"{say(holder.agent)} held {say(other[1])} ({mode}, claim {say(owner)})"
+                        )
+                        self._report.add(seq, "two_holders", message)
+                        return
+
+    def _check_token(self, said: Said, token: int) -> None:
+        """Promise 2."""
+        if token != said.commit:
+            self._report.add(said.seq, "token", f"the token is {token}, the commit's number {said.commit}")
+        elif token <= self._earlier:
+            self._report.add(said.seq, "token", f"the token is {token}, an earlier one was {self._earlier}")
+        else:
+            self._report.token = token
+
+    def _check_request(self, said: Said) -> None:
+        """Promise 6. A day has too many requests to keep their texts, so 64 bits stand for each, as for the ids."""
+        request = said.data.get("request")
+        if request is None:
+            return
+        must(type(request) is list and types(request) == TWO_TEXTS, "`request` is not an operation and an id")
+        while self._requests and said.now - next(iter(self._requests.values()))[1] >= DAY:
+            self._requests.popitem(last=False)
+        key = hash((said.agent, *request))
+        commit, _ = self._requests.setdefault(key, (said.commit, said.now))
+        if commit != said.commit:
+            message = f"request {say(request[1])} of {say(said.agent)} had its effect before, in commit {commit}"
+            self._report.add(said.seq, "two_effects", message)
+
+    def _check_killed(self, said: Said, agent: str) -> None:
+        while self._killed:
+            if agent in self._killed:
+                self._report.add(said.seq, "killed", f"{say(agent)} was killed and not revived, and got a claim")
+            if agent in self._killed or "/" not in agent:
+                return
+            agent = agent.rpartition("/")[0]
+
+    def _check_related(self, said: Said, claim: Claim, what: str) -> None:
+        if not related(said.agent, claim.agent):
+            message = f"claim {say(claim.id)} of {say(claim.agent)} was {what} by {say(said.agent)}"
+            self._report.add(said.seq, "stranger", message)
+
+    # --- waits and agents
+
+    def _on_queued(self, said: Said) -> None:
+        if not self._queued.add(said.subject):
+            self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was queued before")
+        self._waiting.add(said.subject)
+
+    def _on_wait_ended(self, said: Said) -> None:
+        if said.subject in self._waiting:
+            self._waiting.discard(said.subject)
+        elif not self._lost_waits or not self._queued.add(said.subject):
+            self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was not waiting")
+
+    def _on_killed(self, said: Said) -> None:
+        self._killed.add(said.subject)
+
+    def _on_revived(self, said: Said) -> None:
+        self._killed.discard(said.subject)
+
+
+class _Ids:
+    """Every id that was met, eight bytes each: a set for the newest, sorted runs for the others.
+
+    A log has millions of them, too many to keep as texts. Two ids with the same 64 bits would be taken for one; among
+    ten million that is expected less than once in a hundred thousand logs.
+    """
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        self._runs: list[array[int]] = []
+
+    def add(self, identifier: str) -> bool:
+        """Note an id; False if it was noted before."""
+        number = hash(identifier) & 0xFFFF_FFFF_FFFF_FFFF
+        if number in self._recent:
+            return False
+        for run in self._runs:
+            place = bisect_left(run, number)
+            if place < len(run) and run[place] == number:
+                return False
+        self._recent.add(number)
+        if len(self._recent) == RUN:
+            newest = array("Q", sorted(self._recent))
+            while self._runs and len(self._runs[-1]) <= len(newest):
+                newest = array("Q", merge(self._runs.pop(), newest))
+            self._runs.append(newest)
+            self._recent.clear()
+        return True
+
+
+# --- reading what may be broken
+
+
+def must(held: bool, message: str) -> None:
+    """Hold a body to what its kind must have."""
+    if not held:
+        raise MalformedError(message)
+
+
+def read_body(text: str) -> dict[str, Any]:
+    """A body's object, or MalformedError."""
+    try:
+        opened = jsontext.decode(text)
+    except (ValueError, TypeError, RecursionError):
+        opened = None
+    must(isinstance(opened, dict), "the body is not the JSON text of an object")
+    return opened  # type: ignore[no-any-return]
+
+
+def text(data: Any, name: str) -> str:
+    """A text of an object."""
+    value = data.get(name) if isinstance(data, dict) else None
+    must(isinstance(value, str), f"`{name}` is not a text")
+    return str(value)
+
+
+def whole(data: dict[str, Any], name: str) -> int:
+    """A whole number of an object."""
+    value: Any = data.get(name)
+    must(type(value) is int, f"`{name}` is not a whole number")
+    return int(value)
+
+
+def resources(data: dict[str, Any], name: str) -> frozenset[Resource]:
+    """A list of resources of an object."""
+    value: Any = data.get(name)
+    good = type(value) is list
+    for item in value if good else ():
+        good = good and type(item) is list and types(item) == TWO_TEXTS and item[0] in KINDS
+    must(good, f"`{name}` is not a list of resources")
+    return frozenset(map(tuple, value))
+
+
+def types(values: Iterable[object]) -> tuple[type, ...]:
+    """The exact types of some values."""
+    return tuple(map(type, values))
+
+
+def related(one: str, other: str) -> bool:
+    """Whether two agents are the same or one is the other's ancestor: such two never block each other."""
+    return one == other or one.startswith(other + "/") or other.startswith(one + "/")
+
+
+def say(value: object) -> str:
+    """What somebody wrote, as it may stand in a message: short, and harmless to a terminal."""
+    text = str(value)
+    text = text if len(text) <= 100 else text[:99] + "…"  # noqa: PLR2004
+    return text if text.isprintable() else ascii(text)

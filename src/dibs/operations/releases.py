@@ -1,0 +1,238 @@
+"""Keeping and giving back: renewing what one holds, releasing it, handing it over.
+
+All of these take what the caller believes to hold and compare it with the live record: a claim that ended, and a token
+that is no longer live, are refused with who holds it now, and then nothing is done at all.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound
+from dibs.operations import ending, holds, resources
+from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
+from dibs.operations.declare import Field, Operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+SHOWN = 16  # blockers named in a refusal
+
+
+# --- renew
+
+
+def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequence[str]] = ()) -> Any:
+    """New deadlines for what one holds; what was lost meanwhile is refused by name and nothing is renewed."""
+    suspects = [  # the process that took them may be dead while the family goes on elsewhere
+        claim
+        for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+        if not call.tied or claim["agent"] != call.agent
+    ]
+    freed: list[Any] = []
+    for claim in ending.gone(tx, call, suspects):
+        ending.end(tx, claim, "gone")
+        freed += claim["resources"]
+    ending.serve(tx, call, freed)
+    chosen = _held_by(tx, call, resources)
+    if not isinstance(chosen, list):
+        return chosen
+    for claim, _ in chosen:
+        claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
+    renewed = [renew_one(tx, claim) for claim, _ in chosen]
+    return {"renewed": [holds.granted(tx, claim) for claim in renewed]}
+
+
+def renew_one(tx: Transaction, claim: Record) -> Record:
+    """A full life from now on, but never beyond `life`: after that it is a new claim, behind whoever waits."""
+    until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
+    claim["pending"] = False
+    if until != claim["until"]:
+        claim["until"] = until
+        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
+    holds.put(tx, claim)
+    return claim
+
+
+def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], token: int = 0) -> Any:
+    """The caller's live claims on the named resources (all without names), as (claim, its resources named).
+
+    The family counts as one here: a CLI call from a subagent's shell carries only the parent's id.
+    """
+    mine = [c for c in holds.of_agent(tx, holds.CLAIM, call.agent, family=True) if c["until"] > tx.now]
+    if not named:
+        return [(claim, claim["resources"]) for claim in mine if not token or claim["token"] == token]
+    chosen: dict[str, tuple[Record, list[Any]]] = {}
+    for wanted in resources.normal(named):
+        if wanted[0] == "inode":
+            continue
+        hits = 0
+        for claim in mine:
+            if token and claim["token"] != token:
+                continue
+            for place, resource in enumerate(claim["resources"]):
+                if resources.same(resource, wanted):
+                    hits += 1
+                    picked = chosen.setdefault(claim["claim"], (claim, []))[1]
+                    picked.append(resource)
+                    following = claim["resources"][place + 1 : place + 2]
+                    if following and following[0][0] == "inode":
+                        picked.append(following[0])
+        if not hits:
+            return _not_held(tx, call, wanted, token, mine)
+    return list(chosen.values())
+
+
+def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int, mine: list[Record]) -> Any:
+    """Why a resource is not the caller's: somebody else's by now, lost, or never held."""
+    name = resources.show(wanted)
+    live = _live_holder(tx, wanted)
+    lost = [
+        record
+        for _, record in tx.fetch((), [(f"l\t{call.agent}\t", f"l\t{call.agent}\n")]).rows
+        if any(resources.same(resource, wanted) for resource in record["resources"])
+    ]
+    tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
+    if live is not None and not within(live["agent"], call.agent):
+        return Fenced(
+            resource=name, given=token or None, holder=live["agent"], token=live["token"], since=iso(tx, live["since"])
+        )
+    if lost or token:
+        return Fenced(resource=name, given=token or None, holder=None, token=None, since=None)
+    held = [text for claim in mine for text in resources.shown(claim["resources"])]
+    hint = f"; you hold {', '.join(held[:5])}" if held else "; you hold nothing"
+    return NotFound(f"you do not hold {name}{hint}.", resource=name)
+
+
+def _live_holder(tx: Transaction, wanted: Sequence[str]) -> Record | None:
+    for record in holds.meeting(tx, [wanted], ""):
+        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
+            return record
+    return None
+
+
+# --- release
+
+
+def _release(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    resources: Sequence[Sequence[str]] = (),
+    all: bool = False,
+    commit: str = "",
+    to: str = "",
+    token: int = 0,
+) -> Any:
+    """Give claims back, or hand them over; whoever waits gets them in the same transaction."""
+    if not resources and not all:
+        raise Invalid("name what to release, or say --all", field="resources")
+    if resources and all:
+        raise Invalid("either name what to release, or say --all", field="all")
+    check_text(commit, "commit")
+    chosen = _held_by(tx, call, resources, token)
+    if not isinstance(chosen, list):
+        return chosen
+    if to:
+        return _hand_to(tx, call, chosen, to, commit)
+    freed: list[Any] = []
+    request = ["release", call.request] if call.request else None
+    for claim, released in chosen:
+        ending.give_back(tx, claim, released, "released", commit=commit, request=request)
+        freed += released
+    ending.serve(tx, call, freed)
+    return {"released": _shown(freed)}
+
+
+def _shown(freed: list[Any]) -> list[str]:
+    return resources.shown(freed)
+
+
+def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: str) -> Any:
+    """Pass claims to another agent under a new token. The holder's wish goes before the queue."""
+    from dibs.operations import messages
+
+    check_agent_id(to)
+    keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
+    known = tx.fetch(keys).values
+    if known[keys[-1]] is None:
+        raise NotFound(f"no agent {to} is known here; it must have called once", agent=to)
+    for record in known.values():
+        if record is not None and record["killed"]:
+            return Killed(agent=record["agent"], why=record["killed"]["why"])
+    handed: list[dict[str, Any]] = []
+    freed: list[Any] = []
+    for claim, released in chosen:
+        given = {**claim, "resources": [*released]}
+        ending.give_back(tx, claim, released, "handover", commit=commit, to=to)
+        rest = []
+        for record in list(holds.meeting(tx, released, claim["tree"])):
+            if holds.CLAIM in record and ending.blocks(record, claim["mode"], to):
+                if record["until"] > tx.now:
+                    rest.append(record)
+                else:
+                    ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
+        if rest:  # someone of the holder's own family holds it too
+            raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:SHOWN]], more=0)
+        given.update(
+            agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False
+        )
+        given["life"] = tx.now + call.policy.lifetime(released, None)[1]
+        given["until"] = min(given["until"], given["life"])
+        _refuse_closing(tx, given)
+        ending.grant(tx, given, "handover")
+        handed.append(holds.granted(tx, given))
+        freed += released
+    names = resources.shown(freed)
+    text = f"{call.agent} handed {', '.join(names[:5])} over to you."
+    messages.post(tx, to, call.agent, "handover", text, resources=names)
+    return {"released": names, "to": to, "claims": handed}
+
+
+def _refuse_closing(tx: Transaction, given: Record) -> None:
+    """A hand-over past the queue must not close a cycle: those who wait would then wait for the new holder."""
+    from dibs.operations import waiting
+
+    for record in list(holds.meeting(tx, given["resources"], given["tree"])):
+        if holds.WAITER in record and record["until"] > tx.now and ending.blocks(record, given["mode"], given["agent"]):
+            cycle = waiting.find_cycle(tx, record, [given])
+            if cycle:
+                raise Deadlock(cycle=cycle)
+
+
+OPERATIONS = (
+    Operation(
+        "renew",
+        _renew,
+        "Give what you hold a new deadline.",
+        fields=(
+            Field(
+                "resources",
+                "resources",
+                "only these (default: all you hold)",
+                positional=True,
+                default=(),
+                metavar="RES",
+            ),
+        ),
+        errors=(Fenced, NotFound, Killed),
+        json="renewed[]",
+    ),
+    Operation(
+        "release",
+        _release,
+        "Give claims back, or hand them over to another agent.",
+        fields=(
+            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
+            Field("all", "flag", "everything you hold", default=False),
+            Field("commit", "text", "the commit that the work led to", default="", metavar="SHA"),
+            Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
+            Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
+        ),
+        errors=(Fenced, NotFound, Held, Deadlock, Killed, Invalid),
+        json="released[]",
+    ),
+)

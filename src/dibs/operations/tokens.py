@@ -1,0 +1,92 @@
+"""Tokens and requests: is a token still live, and would its holder please let go?"""
+
+from __future__ import annotations
+
+from dibs.errors import Fenced, Invalid, NotFound
+from dibs.operations import holds, resources
+from dibs.operations.call import check_text, iso, within
+from dibs.operations.declare import Field, Operation
+from dibs.operations.resources import ranges_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+
+def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -> dict[str, Any]:
+    """Is this token still live for this resource?"""
+    wanted = resources.normal([resource])[0]
+    other: Record | None = None
+    for record in holds.meeting(tx, [wanted], ""):
+        if holds.CLAIM not in record or record["until"] <= tx.now:
+            continue
+        if record["token"] == token and resources.all_covered([wanted], record["resources"]):
+            return {"holder": record["agent"], "token": token, "expires_at": iso(tx, record["until"])}
+        if other is None and record["mode"] != resources.WATCH:
+            other = record
+    raise Fenced(
+        resource=resources.show(wanted),
+        given=token,
+        holder=other["agent"] if other else None,
+        token=other["token"] if other else None,
+        since=iso(tx, other["since"]) if other else None,
+    )
+
+
+def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any]:
+    """Send every holder of a resource a request to release it."""
+    from dibs.operations import messages
+
+    wanted = resources.normal([resource])[0]
+    words = check_text(text, "text")
+    if not words:
+        raise Invalid("say why you need it", field="text")
+    name = resources.show(wanted)
+    asked = [
+        record["agent"]
+        for record in holds.meeting(tx, [wanted], "", got)
+        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent)
+    ]
+    if not asked:
+        raise NotFound(f"nobody else holds {name}; claim it.", resource=name)
+    message = ""
+    for holder in sorted(set(asked)):
+        tx.append("claim.asked", call.agent, holder, {"resource": name, "text": words})
+        message = messages.post(tx, holder, call.agent, "ask", words, resource=name)
+    return {"message": message, "to": sorted(set(asked)), "resource": name}
+
+
+def _ask_ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
+    return ranges_for([resource])
+
+
+OPERATIONS = (
+    Operation(
+        "confirm",
+        _confirm,
+        "Ask whether a token is still live for a resource.",
+        fields=(
+            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
+            Field("token", "integer", "the token", required=True, metavar="N"),
+        ),
+        errors=(Fenced,),
+        json="holder, token",
+        writes=False,
+    ),
+    Operation(
+        "ask",
+        _ask,
+        "Ask whoever holds a resource to release it.",
+        fields=(
+            Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
+            Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),
+        ),
+        errors=(NotFound, Invalid),
+        json="message",
+        ahead=_ask_ahead,
+    ),
+)
