@@ -844,6 +844,14 @@ def test_a_request_id_with_effects_in_two_commits_is_found() -> None:
     assert found([first], [released("c1", "ann", request=["release", "r1"])]) == []
 
 
+def test_a_hand_over_picked_up_twice_by_one_request_is_found() -> None:
+    request = ["claim", "r1"]
+    picked: Said = ("claim.renewed", "ann", "c1", {"until": 90_000, "request": request})
+    start = [granted("c1", "ann", A)], [picked]
+    assert found(*start) == []
+    assert found(*start, [granted("c2", "ann", B, request=request)]) == ["two_effects"]
+
+
 def test_a_release_repeated_by_a_retry_is_found() -> None:
     request = ["release", "r1"]
     start = [granted("c1", "ann", A, B)], [released("c1", "ann", A, left=[B], request=request)]

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 GROUP = "contention"
 PROCESSES, QUICK = (2, 8, 32, 100), (2, 8)
 HELD_TO = 100  # processes at which the targets below hold
-P99 = Target(AT_MOST, 500, "value")
+# Where everybody has files of its own, a claim waits for the store alone. On one path it also waits for the hundred
+# that came before: each of them claims, works and releases first.
+P99 = {"files": Target(AT_MOST, 500, "value"), "path": Target(AT_MOST, 1_000, "value")}
 SHARE = Target(AT_LEAST, 0.5, "value")
 NO_ERROR = Target(AT_MOST, 0, "value")
 TOGETHER = 4  # processes started at a time
@@ -84,14 +86,14 @@ def measure(bench: Bench, seconds: float) -> list[Row]:
                 failed += outcome.failed
                 first = first or "; ".join(outcome.errors[:1])
                 if number == HELD_TO:
-                    held += _held_to(f"{number} processes, {title}", outcome)
+                    held += _held_to(f"{number} processes, {title}", outcome, P99[scene])
     return [*rows, *held, Row(GROUP, "errors in all of dibs' scenes", float(failed), "", target=NO_ERROR, note=first)]
 
 
-def _held_to(title: str, outcome: Outcome) -> list[Row]:
+def _held_to(title: str, outcome: Outcome, p99: Target) -> list[Row]:
     return [
-        Row(GROUP, f"{title}: p99 of a claim", outcome.p99, "ms", target=P99),
-        Row(GROUP, f"{title}: slowest process", outcome.share, "of the mean", target=SHARE),
+        Row(GROUP, f"{title}: p99 of a claim", outcome.p99, "ms", target=p99),
+        Row(GROUP, f"{title}: slowest process", outcome.share, "× mean", target=SHARE),
     ]
 
 

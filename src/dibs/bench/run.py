@@ -56,7 +56,7 @@ class Report:
 
 
 def run(options: Options) -> Report:
-    """Measure, write bench.json and bench.svg, tell."""
+    """Measure, write bench.json, bench.svg and bench.md, tell."""
     _writable(options.out)
     rows: list[Row] = []
     with Bench(options.folder, quick=options.quick) as bench:
@@ -75,9 +75,10 @@ def run(options: Options) -> Report:
         if "contention" in options.groups:
             rows += contention.measure(bench, options.seconds)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
-    report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg")]
+    report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg", "bench.md")]
     _write(report.files[0], json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
     _write(report.files[1], plot.svg(facts, rows))
+    _write(report.files[2], table.page(facts, report.peers, rows))
     return report
 
 

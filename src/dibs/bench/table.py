@@ -68,18 +68,23 @@ def _figures(console: Console, rows: Sequence[Row]) -> None:
             if group:
                 table.add_section()
             group = row.group
-        table.add_row(
-            f"{row.group}: {row.name}",
-            amount(row.value, row.unit),
-            amount(row.more.get("min"), row.unit),
-            "" if row.beside is None else f"{row.beside.ratio:.2f}x",
-            "" if row.beside is None else f"{row.beside.least:.2f}x",
-            "" if row.beside is None else row.beside.against,
-            "" if row.target is None else row.target.text(row.unit),
-            _word(row.met),
-            row.note if len(row.note) <= NOTE else f"{row.note[: NOTE - 1]}…",
-        )
+        word = {None: "", True: f"[green]{MET}[/green]", False: f"[bold red]{MISSED}[/bold red]"}[row.met]
+        note = row.note if len(row.note) <= NOTE else f"{row.note[: NOTE - 1]}…"
+        table.add_row(*_cells(row), word, note)
     console.print(table)
+
+
+def _cells(row: Row) -> list[str]:
+    """One figure, up to its target."""
+    return [
+        f"{row.group}: {row.name}",
+        amount(row.value, row.unit),
+        amount(row.more.get("min"), row.unit),
+        "" if row.beside is None else f"{row.beside.ratio:.2f}x",
+        "" if row.beside is None else f"{row.beside.least:.2f}x",
+        "" if row.beside is None else row.beside.against,
+        "" if row.target is None else row.target.text(row.unit),
+    ]
 
 
 def _contention(console: Console, rows: Sequence[Row]) -> None:
@@ -92,11 +97,36 @@ def _contention(console: Console, rows: Sequence[Row]) -> None:
     for place, row in enumerate(rows):
         if place and row.more["processes"] != rows[place - 1].more["processes"]:
             table.add_section()
-        times = [amount(row.more[name], "ms") for name in ("p50_ms", "p99_ms", "longest_ms")]
-        table.add_row(
-            row.name, amount(row.value, ""), *times, f"{row.more['slowest']:.2f}", f"{row.more['errors']:.0f}"
-        )
+        table.add_row(*_contended(row))
     console.print(table)
+
+
+def _contended(row: Row) -> list[str]:
+    """One scene of the contention."""
+    times = [amount(row.more[name], "ms") for name in ("p50_ms", "p99_ms", "longest_ms")]
+    return [row.name, amount(row.value, ""), *times, f"{row.more['slowest']:.2f}", f"{row.more['errors']:.0f}"]
+
+
+def page(machine: dict[str, Any], peers: dict[str, str], rows: Sequence[Row]) -> str:
+    """The same two tables as a page of documentation."""
+    contended = [row for row in rows if "processes" in row.more]
+    installed = ", ".join(f"{name} {version}" for name, version in sorted(peers.items())) or "none"
+    lines = [
+        "# A run of `dibs bench`\n",
+        f"{about(machine)}. Peers: {installed}. Written by the run itself; [bench.json](bench.json) has all of it.\n",
+        "![how much of each target was used, and times beside the peers'](bench.svg)\n",
+        "| | median | least | ratio | of least | against | target | | note |",
+        "| --- | ---: | ---: | ---: | ---: | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        if row not in contended:
+            word = {None: "", True: MET, False: f"**{MISSED}**"}[row.met]
+            lines.append(f"| {' | '.join([*_cells(row), word, row.note.replace('|', '/')])} |")
+    if contended:
+        lines += ["", "| contention | a second | p50 | p99 | longest | slowest ÷ mean | errors |"]
+        lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+        lines += [f"| {' | '.join(_contended(row))} |" for row in contended]
+    return "\n".join([*lines, "", f"{verdict(rows)}.", ""])
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -105,9 +135,3 @@ def amount(value: float | None, unit: str) -> str:
         return ""
     text = f"{value:.3g}" if value and abs(value) < DIGITS else f"{value:,.0f}"
     return f"{text} {unit}".strip()
-
-
-def _word(met: bool | None) -> str:
-    if met is None:
-        return ""
-    return f"[green]{MET}[/green]" if met else f"[bold red]{MISSED}[/bold red]"

@@ -165,6 +165,7 @@ class Replay:
         claim = self._find(said)
         if claim is not None:
             self._check_related(said, claim, "renewed")
+            self._check_request(said)
             claim.until = until
 
     def _on_moved(self, said: Said) -> None:
