@@ -93,7 +93,7 @@ def measure(bench: Bench, seconds: float) -> list[Row]:
 def _held_to(title: str, outcome: Outcome, p99: Target) -> list[Row]:
     return [
         Row(GROUP, f"{title}: p99 of a claim", outcome.p99, "ms", target=p99),
-        Row(GROUP, f"{title}: slowest process", outcome.share, "× mean", target=SHARE),
+        Row(GROUP, f"{title}: slowest process", outcome.share, "of mean", target=SHARE),
     ]
 
 

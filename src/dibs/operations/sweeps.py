@@ -45,24 +45,19 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
 
     freed: list[Any] = []
     for _, key, record in page.rows:
-        if holds.CLAIM in record and "resources" in record and not key.startswith("l\t"):
-            if record["until"] <= tx.now:
-                ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
-                freed += record["resources"]
-                done["claims"] += 1
-            else:
-                waiting.alert(tx, record)
-                holds.put(tx, record)
-                done["alerts"] += 1
+        held = holds.CLAIM in record and not key.startswith("l\t")  # not the memory of a claim that was lost
+        if (held or holds.WAITER in record) and record["until"] > tx.now:
+            waiting.alert(tx, record)
+            holds.put(tx, record)
+            done["alerts"] += 1
+        elif held:
+            ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
+            freed += record["resources"]
+            done["claims"] += 1
         elif holds.WAITER in record:
-            if record["until"] <= tx.now:
-                ending.drop_waiter(tx, record, "lapsed")
-                freed += record["resources"]
-                done["waiters"] += 1
-            else:
-                waiting.alert(tx, record)
-                holds.put(tx, record)
-                done["alerts"] += 1
+            ending.drop_waiter(tx, record, "lapsed")
+            freed += record["resources"]
+            done["waiters"] += 1
         elif holds.INTEREST in record:
             holds.remove(tx, record)
             tx.append("interest.ended", record["agent"], record["interest"], {"why": "lapsed"})

@@ -25,9 +25,8 @@ from dibs.stores.seam import (
     Scanned,
     Seal,
     body_of,
-    digest_of,
+    chained,
     fill,
-    link_of,
 )
 
 TYPE_CHECKING = False
@@ -136,10 +135,9 @@ class MemoryStore:
         if not tx.touched:
             return
         seq, link = self._head.seq, self._head.link
-        for body in tx.bodies:
-            seq += 1
-            link = link_of(link, seq, tx.number, tx.now, tx.wall, digest_of(body))
-            self._events.append(Event(seq, tx.number, tx.now, tx.wall, body, link))
+        for event in chained(seq, link, tx.number, tx.now, tx.wall, tx.bodies):
+            seq, link = event.seq, event.link
+            self._events.append(event)
         self._head = Head(tx.number, seq, link, tx.now)
         self._woken.update(tx.names)
 

@@ -203,6 +203,16 @@ def link_of(previous: str, seq: int, commit: int, now: int, wall: int, digest: s
     return link
 
 
+def chained(seq: int, link: str, commit: int, now: int, wall: int, bodies: Sequence[str]) -> list[Event]:
+    """The events of one commit, numbered and linked behind the one with this number and link."""
+    events = []
+    for body in bodies:
+        seq += 1
+        link = link_of(link, seq, commit, now, wall, digest_of(body))
+        events.append(Event(seq, commit, now, wall, body, link))
+    return events
+
+
 def fill(result: Json, commit: int) -> Json:
     """Put the commit's number where a result still holds the placeholder. Changes dicts and lists in place."""
     if result == COMMIT:

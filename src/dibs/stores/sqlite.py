@@ -32,9 +32,8 @@ from dibs.stores.seam import (
     Scanned,
     Seal,
     body_of,
-    digest_of,
+    chained,
     fill,
-    link_of,
     prefix_range,
 )
 
@@ -220,10 +219,9 @@ class SqliteStore:
 
     def _finish(self, tx: _Transaction) -> None:
         seq, link = tx.seq, tx.link
-        for body in tx.bodies:
-            seq += 1
-            link = link_of(link, seq, tx.number, tx.now, tx.wall, digest_of(body))
-            self._sql(APPEND, (seq, tx.number, tx.now, tx.wall, body, link))
+        for event in chained(seq, link, tx.number, tx.now, tx.wall, tx.bodies):
+            seq, link = event.seq, event.link
+            self._sql(APPEND, (seq, event.commit, event.now, event.wall, event.body, link))
         self._sql(MOVE_HEAD, (tx.number, seq, link, tx.now, self._boot, tx.base))
 
     def _head(self) -> tuple[Any, ...]:
