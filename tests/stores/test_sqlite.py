@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -237,3 +239,28 @@ def test_a_database_of_another_workspace_is_refused(path: str, tmp_path: Path) -
         put(SqliteStore(path), "more")
     with pytest.raises(Unavailable, match="another workspace"):
         SqliteStore(path).head()
+
+
+FORK = """
+import os, sys
+from dibs.errors import Unavailable
+from dibs.stores.sqlite import SqliteStore
+store = SqliteStore(sys.argv[1])
+store.run(lambda tx: tx.put("k", 1))
+if os.fork() == 0:
+    try:
+        store.run(lambda tx: tx.put("child", 1))
+    except Unavailable as error:
+        print(error.message, flush=True)
+    os._exit(0)
+os.wait()
+store.run(lambda tx: tx.put("parent", 1))
+print("the parent goes on", flush=True)
+"""
+
+
+def test_a_store_opened_before_a_fork_is_refused_after_it(path: str) -> None:
+    done = subprocess.run([sys.executable, "-c", FORK, path], capture_output=True, text=True, check=True)
+    child, parent = done.stdout.splitlines()
+    assert "opened before this process was forked" in child
+    assert parent == "the parent goes on"

@@ -54,7 +54,9 @@ class Gate:
             self._pid, self._commit, self._id = _read(os.pread(self._fd, LINE, 0))
             if self._pid != os.getpid():
                 self._write()
-        except BaseException:
+        except BaseException:  # also Ctrl-C between the kernel's yes and our return
+            if self._fd >= 0:
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
             self._threads.release()
             raise
         return self._commit, self._id

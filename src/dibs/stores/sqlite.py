@@ -82,6 +82,9 @@ class SqliteStore:
         self._gate = Gate(f"{path}.gate", timeout)
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
+        self._pid = (
+            os.getpid()
+        )  # a connection of SQLite does not survive a fork, nor does the gate's place in the kernel
         self._checked = False
         self._pages = SHORT_LIVED if short_lived else LONG_LIVED
         self._fetches: dict[tuple[int, int, int], str] = {}
@@ -244,6 +247,9 @@ class SqliteStore:
 
     def _refuse_replaced(self) -> None:
         """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
+        if os.getpid() != self._pid:
+            message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
+            raise Unavailable(message, path=self.path, forked=True)
         try:
             found = os.stat(self.path)
         except OSError:

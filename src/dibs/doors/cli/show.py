@@ -21,7 +21,7 @@ def show(command: str, result: dict[str, Any]) -> None:
 
 def left(at: str) -> str:
     """How long until that time, as people say it."""
-    return durations.show(_ms(at))
+    return durations.show(_ms(at) + 999)  # the second that has begun counts
 
 
 def ago(at: str) -> str:
