@@ -75,6 +75,8 @@ MUTANTS = (
            "    if", f"{CLAIMS}::test_a_claim_past_its_deadline_that_no_sweep_came_to_blocks_nobody"),
     Mutant("operations/claims.py", "        found.gone = ending.gone(tx, call, suspects)", "        pass",
            f"{CLAIMS}::test_a_dead_local_holder_loses_its_claim_as_soon_as_anybody_wants_it"),
+    Mutant("operations/releases.py", 'and not claim["fixed"] and not claim["pending"]', 'and not claim["pending"]',
+           f"{CLAIMS}::test_activity_renews_what_is_past_half_its_life_and_was_given_no_ttl"),
     # Promise 3 and 4: kept when answered, all or nothing
     Mutant("stores/sqlite.py", 'self._sql("COMMIT" if tx.touched else "ROLLBACK")', 'self._sql("ROLLBACK")', STORES),
     Mutant("stores/sqlite.py", "        if store_id and head[6] != store_id:", "        if False:",

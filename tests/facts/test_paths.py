@@ -660,3 +660,16 @@ def test_another_repository_inside_is_part_of_the_tree_and_one_beside_is_not(tre
     for written in ("../other/x", "../other", f"{trees['other']}/x", "../other/*"):
         with pytest.raises(Invalid, match="outside"):
             here.resource(written, trees["main"])
+
+
+def test_gits_index_and_head_are_each_working_trees_own_and_its_stash_is_not(tmp_path: Path) -> None:
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(main)]
+    subprocess.run(["git", "init", "-q", str(main)], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(linked)], check=True)
+    for name, shared in (("git:index", False), ("git:head", False), ("git:stash", True), ("db:index", True)):
+        here = Paths(str(main)).resource(name, str(main))
+        there = Paths(str(linked)).resource(name, str(linked))
+        assert here[:2] == ("name", name)
+        assert (here == there) is shared, name

@@ -212,6 +212,39 @@ def test_renewing_gives_a_full_life_but_not_beyond_max_life() -> None:
     fleet.clean()
 
 
+def test_activity_renews_what_is_past_half_its_life_and_was_given_no_ttl(fleet: Fleet) -> None:
+    fleet.claim("a", "renewed.py")
+    fleet.claim("a", "fixed.py", ttl=30 * MINUTE)
+    fleet.now += 14 * MINUTE
+    fleet.call("a", "inbox")  # not yet half of it
+    fleet.now += 2 * MINUTE
+    fleet.call("a", "inbox")
+    fleet.now += 15 * MINUTE
+    assert fleet.holders() == [("a", "renewed.py")]
+    assert len(fleet.events("claim.renewed")) == 1
+
+
+def test_activity_renews_up_to_max_life_and_no_further() -> None:
+    fleet = Fleet(ttl=10 * MINUTE, max_life=25 * MINUTE)
+    fleet.claim("a", "x.py")
+    for _ in range(12):
+        fleet.now += 2 * MINUTE
+        fleet.call("a", "inbox")
+    assert fleet.holders() == [("a", "x.py")]  # 24 minutes after the grant
+    fleet.now += MINUTE
+    fleet.call("a", "inbox")
+    assert fleet.holders() == []
+    fleet.clean()
+
+
+def test_activity_from_elsewhere_does_not_renew_what_a_dead_process_holds(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", client=10)
+    fleet.now += 20 * MINUTE
+    fleet.call("a", "inbox")
+    fleet.now += 10 * MINUTE
+    assert fleet.holders() == []
+
+
 def test_at_the_end_of_its_life_a_claim_goes_behind_whoever_waits() -> None:
     fleet = Fleet(ttl=10_000, max_life=10_000)
     fleet.claim("a", "x.py")

@@ -16,6 +16,7 @@ from dibs.lookout.verify import verify_store
 from dibs.operations.call import Call, Need, perform, process_name
 from dibs.operations.policy import Policy
 from dibs.stores.memory import MemoryStore
+from dibs.stores.seam import read_event
 from tests.simulation.model import RESOURCES, Hold, Model, spelt
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class World:
         def body(tx: Transaction) -> Any:
             return perform(tx, call, operation, fields)
 
+        head = self.store.head().seq
         while True:
             if not self.inside:
                 self.calling = agent.name
@@ -128,6 +130,10 @@ class World:
             except DibsError as error:
                 answer = error
                 break
+        for event in self.store.events(head) if operation.writes else ():  # activity renews what an agent holds
+            said = read_event(event)
+            if said["kind"] == "claim.renewed" and said["subject"] in self.model.holds:
+                self.model.holds[said["subject"]].until = said["data"]["until"]
         if isinstance(answer, Killed):
             named = self.agents.get(answer.agent, agent)  # the caller, its ancestor, or whom it wanted to hand over to
             assert self.is_killed(named), f"{named.name} was said to be killed"
@@ -202,6 +208,10 @@ class World:
             return
         if isinstance(answer, DibsError):
             return
+        for identifier, hold in list(self.model.holds.items()):  # an upgrade takes the weaker claim's place
+            weaker = ("watch", "read", "write").index(hold.mode) < ("watch", "read", "write").index(answer["mode"])
+            if hold.agent == agent.name and weaker and answer["claim"] not in self.model.holds:
+                self.model.give_back(identifier, set(answer["resources"]))
         self.learn(agent, answer, agent)
         for resource in fields["resources"]:
             agent.tokens.append((answer["token"], tuple(resource)))
@@ -210,10 +220,6 @@ class World:
     def learn(self, agent: Agent, answer: dict[str, Any], by: Agent | None = None) -> None:
         """A claim as the answer tells it. The model may know it already: then it was renewed."""
         until = self.now + self.until(answer["expires_at"])
-        for identifier, hold in list(self.model.holds.items()):  # an upgrade takes the weaker claim's place
-            weaker = ("watch", "read", "write").index(hold.mode) < ("watch", "read", "write").index(answer["mode"])
-            if hold.agent == agent.name and weaker and answer["claim"] not in self.model.holds:
-                self.model.give_back(identifier, set(answer["resources"]))
         tied = by is agent and agent.process is not None
         hold = Hold(agent.name, answer["resources"], answer["mode"], until, answer["token"], tied=tied)
         self.model.granted(answer["claim"], hold, self.now)

@@ -25,6 +25,7 @@ _LINK, _DIRECTORY, _FILE, _KIND = 0o120000, 0o040000, 0o100000, 0o170000  # st_m
 
 # Kinds of resources and prefixes: as names they would be read as something else somewhere.
 _RESERVED = frozenset(("file", "glob", "inode", "name", "path", "tree"))
+PER_TREE = ("git:index", "git:head")  # names of which each linked working tree has its own
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
@@ -60,11 +61,16 @@ class Paths:
             if prefix in _RESERVED:
                 message = f"{_shown(text)} is no name: `{prefix}:` is reserved; write `path:…` for a path of that name"
                 raise Invalid(message, resource=_shown(text))
-            return "name", _composed(text), "", self.root
+            return "name", self._name(text), "", self.root
         literals = _existing(text, cwd, self.root)
         if literals < 0:
             return self._path(text, text, cwd)
         return self._glob(text, text, cwd, literals)
+
+    def _name(self, text: str) -> str:
+        """A name. Git's index and HEAD are each working tree's own; its stash is the repository's."""
+        linked = self.common and os.path.join(self.root, ".git") != self.common
+        return f"{text}@{self.root}" if linked and text in PER_TREE else _composed(text)
 
     def _path(self, given: str, text: str, cwd: str, literal: bool = False) -> tuple[str, str, str, str]:
         """A literal path as a resource."""

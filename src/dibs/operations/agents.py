@@ -8,7 +8,7 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import ending, holds, messages, resources
+from dibs.operations import ending, holds, messages, releases, resources
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
@@ -63,6 +63,8 @@ def _boot(
     if moved:
         agent["incarnation"] += 1
     put_agent(tx, agent)
+    call.tied = process is not None and agent["process"] == process
+    releases.renew_active(tx, call)
     claims = _live(tx, call)
     if moved:
         for claim in claims:

@@ -115,9 +115,14 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
+    active = False  # a boot sees to it itself, before it tells what is held
     if operation.name != "boot":
-        got.values[lineage[-1]] = _seen(tx, call, agent)
+        got.values[lineage[-1]], active = _seen(tx, call, agent)
     result = operation.body(tx, call, got, **fields)
+    if active:
+        from dibs.operations import releases
+
+        releases.renew_active(tx, call)
     if call.request and not (isinstance(result, dict) and "waiting" in result):
         _keep_answer(tx, request_key, digest, result)
     return result
@@ -157,16 +162,18 @@ def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError)
     return error
 
 
-def _seen(tx: Transaction, call: Call, agent: Record | None) -> Record:
-    """The caller's record, made at its first call and touched once a minute."""
+def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bool]:
+    """The caller's record, made at its first call and touched now and then; and whether it was touched."""
     if agent is None:
-        return register(tx, call.agent, process=call.client)
-    if tx.now - agent["seen"] > SEEN_EVERY or (agent["process"] is None and call.client is not None):
-        agent["seen"] = tx.now
-        if agent["process"] is None and call.client is not None:
-            set_process(tx, agent, call.client)
-        put_agent(tx, agent)
-    return agent
+        return register(tx, call.agent, process=call.client), False
+    every = min(SEEN_EVERY, call.policy.shortest // 4)  # often enough to renew a claim before its second half is over
+    if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
+        return agent, False
+    agent["seen"] = tx.now
+    if agent["process"] is None and call.client is not None:
+        set_process(tx, agent, call.client)
+    put_agent(tx, agent)
+    return agent, True
 
 
 def register(tx: Transaction, name: str, *, process: Process | None) -> Record:

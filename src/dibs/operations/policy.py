@@ -28,7 +28,7 @@ MAX_WAIT = DAY
 class Policy:
     """What a workspace says about claims."""
 
-    __slots__ = ("expected", "max_life", "max_ttl", "ordering", "patterns", "ttl")
+    __slots__ = ("expected", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl")
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Policy:
     ) -> None:
         self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
         self.ordering = ordering
+        self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
         self.patterns = patterns  # {"match": glob or name, "ttl", "max_ttl", "max_life"}, the first that matches wins
 
     def lifetime(self, wanted: Sequence[Sequence[str]], ttl: int | None) -> tuple[int, int]:

@@ -57,6 +57,17 @@ def renew_one(tx: Transaction, claim: Record) -> Record:
     return claim
 
 
+def renew_active(tx: Transaction, call: Call) -> None:
+    """An agent that acts keeps what it holds: claims past half their life get a full one, unless they were given a ttl.
+
+    Not those of a process that this call was not seen to come from: it may be dead.
+    """
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.PAGE):
+        past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
+        if past_half and not claim["fixed"] and not claim["pending"] and (call.tied or not claim["tied"]):
+            renew_one(tx, claim)
+
+
 def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], token: int = 0) -> Any:
     """The caller's live claims on the named resources (all without names), as (claim, its resources named).
 
