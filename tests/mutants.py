@@ -111,7 +111,7 @@ MUTANTS = (
            f"{WAITING}::test_the_first_of_many_is_served"),
     Mutant("operations/claims.py", "in_the_way = found.holders if upgrade else found.holders + _before(found)",
            "in_the_way = found.holders", f"{WAITING}::test_nobody_is_granted_past_an_earlier_waiter"),
-    Mutant("operations/releases.py", '    ending.serve(tx, call, freed)\n    return {"released": _shown(freed)}',
+    Mutant("operations/releases.py", '    ending.serve(tx, freed)\n    return {"released": _shown(freed)}',
            '    return {"released": _shown(freed)}',
            f"{WAITING}::test_the_release_hands_over_to_the_first_in_the_same_transaction"),
     # Promise 6: nothing is lost, nothing happens twice

@@ -69,7 +69,7 @@ def _boot(
     if moved:
         for claim in claims:
             move(tx, claim, call.agent, "boot", tied=True)
-        ending.serve(tx, call, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
+        ending.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
     lost = _losses(tx, call)
     held = [holds.held(tx, claim) for claim in claims]
@@ -96,7 +96,7 @@ def _live(tx: Transaction, call: Call) -> list[Record]:
         else:
             ending.end(tx, claim, "unclaimed" if claim["pending"] else "expired")
             freed += claim["resources"]
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
     return live
 
 
@@ -185,7 +185,7 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     agent["left"], agent["seen"] = True, tx.now
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
     return {"released": released, "passed": passed, "to": parent or None}
 
 
@@ -222,7 +222,7 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     target["killed"] = {"by": call.agent, "why": reason, "at": tx.now}
     put_agent(tx, target)
     tx.append("agent.killed", call.agent, agent, {"why": reason})
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
     return {"agents": [shown(tx, call, target)], "voided": voided}
 
 

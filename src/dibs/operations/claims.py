@@ -75,14 +75,14 @@ def _claim(
         if handed is not None:
             return _refresh(tx, call, handed, wish, ttl, _Found())
     first: Fetched | None = None if waiter else got
-    if sweeps.on_the_way(tx, call):
+    if sweeps.on_the_way(tx):
         first = None  # what was read on the way in may be over by now
     for _ in range(ROUNDS):
         found = _meet(tx, call, wish, waiter, first, patient=wait > 0)
         if not found.ended and not found.gone:
             break
         first = None
-        _clear(tx, call, found, wish)
+        _clear(tx, found)
     covering = _covering(found.mine, wish)
     if covering is not None:
         return _refresh(tx, call, covering, wish, ttl, found)
@@ -99,7 +99,7 @@ def _claim(
             return _queue(tx, call, wish, found, waiter)
         if found.me is not None:
             ending.drop_waiter(tx, found.me, "gave_up")
-            ending.serve(tx, call, wish["resources"])
+            ending.serve(tx, wish["resources"])
         return _refuse(tx, wish, in_the_way, interest=interest)
     if upgrade and found.queue:
         cycle = _cycle_through(tx, wish, found.queue)
@@ -200,7 +200,7 @@ def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
         found.watchers.append(record)
 
 
-def _clear(tx: Transaction, call: Call, found: _Found, wish: Record) -> None:
+def _clear(tx: Transaction, found: _Found) -> None:
     """End what is past its end or whose holder is dead; whoever waited for it comes first."""
     freed: list[Any] = []
     for record in found.ended:
@@ -212,7 +212,7 @@ def _clear(tx: Transaction, call: Call, found: _Found, wish: Record) -> None:
     for claim in found.gone:
         ending.end(tx, claim, "gone")
         freed += claim["resources"]
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
 
 
 def _before(found: _Found) -> list[Record]:

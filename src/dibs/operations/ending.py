@@ -97,7 +97,7 @@ def blocks(record: Record, mode: str, agent: str) -> bool:
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
 
 
-def serve(tx: Transaction, call: Call, freed: Iterable[Sequence[str]]) -> None:
+def serve(tx: Transaction, freed: Iterable[Sequence[str]]) -> None:
     """Something became free: hand over to those who wait, in their order, then tell those who only wished."""
     freed = list(freed)
     if not freed:

@@ -36,7 +36,7 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
     for claim in ending.gone(tx, call, suspects):
         ending.end(tx, claim, "gone")
         freed += claim["resources"]
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
     chosen = _held_by(tx, call, resources)
     if not isinstance(chosen, list):
         return chosen
@@ -154,7 +154,7 @@ def _release(
     for claim, released in chosen:
         ending.give_back(tx, claim, released, "released", commit=commit, request=request)
         freed += released
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
     return {"released": _shown(freed)}
 
 

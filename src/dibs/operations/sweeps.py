@@ -29,12 +29,12 @@ AGENTS = 500  # agents whose process is looked at in one sweep
 KEEP = 30 * 86_400_000  # a month of the log
 
 
-def on_the_way(tx: Transaction, call: Call) -> bool:
+def on_the_way(tx: Transaction) -> bool:
     """A little sweeping by the way, now and then; says whether anything was looked at."""
-    return tx.now % ONE_IN == 0 and some(tx, call, A_FEW)["looked_at"] > 0
+    return tx.now % ONE_IN == 0 and some(tx, A_FEW)["looked_at"] > 0
 
 
-def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
+def some(tx: Transaction, limit: int) -> dict[str, int]:
     """Look at up to `limit` records that came due, and do what is due."""
     page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
     done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
@@ -65,12 +65,12 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
         else:  # an old answer to a request id, or a loss nobody came back to hear of
             tx.delete(key)
             done["answers"] += 1
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
     return done
 
 
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    done = some(tx, call, MANY)
+    done = some(tx, MANY)
     found = tx.fetch((), [prefix_range("a\t")], AGENTS)
     suspects: list[Record] = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in suspects])
@@ -82,7 +82,7 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
                 ending.end(tx, claim, "gone")
                 freed += claim["resources"]
                 done["claims"] += 1
-    ending.serve(tx, call, freed)
+    ending.serve(tx, freed)
     more = bool(done.pop("more"))
     del done["looked_at"]
     return {"swept": done, "more": more}
