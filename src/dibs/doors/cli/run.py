@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -34,6 +35,7 @@ def run(arguments: list[str]) -> int:
     if command in index.FILES:
         return _operation(catalogue.operation(command), rest)
     if command in OTHERS:
+        gc.enable()  # `bin/dibs` switched it off
         module = __import__(f"dibs.doors.cli.{command}", fromlist=["run"])
         code: int = module.run(rest)
         return code
@@ -58,6 +60,7 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     }
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
     if values.get("wait"):
+        gc.enable()
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
     else:
         result = session.run(operation, call, values)
