@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 AGENTS, EDITS = 5, 4  # the smallest fleet that has one agent without a part
 DONE = plan.Size(AGENTS, EDITS).planned
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="the demo plays on a git repository")
-
 
 def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "dibs", "demo", *words]

@@ -38,7 +38,7 @@ a line that makes no sense
 @pytest.mark.parametrize(
     ("folder", "kind"),
     [
-        ("/work/here", "ext4"),
+        ("/data/here", "ext4"),
         ("/home/bob/project", "nfs4"),
         ("/home", "nfs4"),
         ("/homework/x", "ext4"),
