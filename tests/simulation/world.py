@@ -283,7 +283,11 @@ class World:
         request, name, fields, before = agent.last
         head = self.store.head().seq
         answer = self.call(agent, name, fields, request)
-        if isinstance(answer, (Killed, Fenced)) or isinstance(before, (Killed, Fenced)):
+        if isinstance(before, (Killed, Fenced)):  # it was refused before it was looked at: this is the first time
+            self.heard(agent, fields, answer)
+            agent.last = (request, name, fields, answer)
+            return
+        if isinstance(answer, (Killed, Fenced)):
             return
         if isinstance(before, DibsError):
             assert isinstance(answer, DibsError)
