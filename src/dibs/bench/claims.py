@@ -16,12 +16,14 @@ import apsw
 
 import dibs
 from dibs.bench.environment import Peer
-from dibs.bench.figures import AT_LEAST, Beside, Row, Target, alternate, median, not_measured, spread, timed
+from dibs.bench.figures import AT_LEAST, Beside, Row, Target, alternate, bursts, median, not_measured, spread
 from dibs.doors.session import Session
 from dibs.operations.call import Call
 from dibs.stores import sqlite_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dibs.bench.environment import Environment
     from dibs.bench.figures import Burst
     from dibs.bench.place import Bench
@@ -77,34 +79,19 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
 def operation(session: Session, agent: str = "bench") -> Burst:
     """The claim operation through the session that every door uses, on canonical resources."""
     claim = session.operation("claim")
-    number = 0
 
-    def burst(times: int) -> list[float]:
-        nonlocal number
-        taken = []
-        for _ in range(times):
-            number += 1
-            fields = {"resources": [["file", f"src/pkg{number % 50}/file{number}.py"]]}
-            call = Call(session.config.policy, agent=agent)
-            taken.append(timed(partial(session.run, claim, call, fields)))
-        return taken
+    def prepare(number: int) -> Callable[[], object]:
+        fields = {"resources": [["file", f"src/pkg{number % 50}/file{number}.py"]]}
+        return partial(session.run, claim, Call(session.config.policy, agent=agent), fields)
 
-    return burst
+    return bursts(prepare)
 
 
 def _api(workspace: dibs.Workspace) -> Burst:
-    number = 0
+    def prepare(number: int) -> Callable[[], object]:
+        return partial(workspace.claim, os.path.join(workspace.root, f"src/pkg{number % 50}/file{number}.py"))
 
-    def burst(times: int) -> list[float]:
-        nonlocal number
-        taken = []
-        for _ in range(times):
-            number += 1
-            path = os.path.join(workspace.root, f"src/pkg{number % 50}/file{number}.py")
-            taken.append(timed(partial(workspace.claim, path)))
-        return taken
-
-    return burst
+    return bursts(prepare)
 
 
 def _bare(session: Session, folder: str) -> Burst:
@@ -115,24 +102,15 @@ def _bare(session: Session, folder: str) -> Burst:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(sqlite_file.SCHEMA_1)
-    number = 0
 
-    def transaction() -> None:
+    def transaction(number: int) -> None:
         connection.execute("BEGIN IMMEDIATE")
         key = row[0].replace("file0", f"file{number}")
         connection.execute("INSERT INTO kv VALUES (?, ?, ?, ?, ?)", (key, row[1], number, f"{row[3]}{number}", row[4]))
         connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", (number, number, *event))
         connection.execute("COMMIT")
 
-    def burst(times: int) -> list[float]:
-        nonlocal number
-        taken = []
-        for _ in range(times):
-            number += 1
-            taken.append(timed(transaction))
-        return taken
-
-    return burst
+    return bursts(lambda number: partial(transaction, number))
 
 
 def _left_by_a_claim(session: Session) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -6,6 +6,7 @@ take turns in short bursts, the first place moving on with each round, and what 
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,21 @@ def timed(act: Callable[[], object]) -> float:
     before = time.perf_counter_ns()
     act()
     return (time.perf_counter_ns() - before) / 1000
+
+
+def bursts(prepare: Callable[[int], Callable[[], object]], after: Callable[[int], object] | None = None) -> Burst:
+    """A side that does again and again what `prepare` made of the next number. Only that is timed."""
+    numbers = itertools.count(1)
+
+    def burst(times: int) -> list[float]:
+        taken = []
+        for number in itertools.islice(numbers, times):
+            taken.append(timed(prepare(number)))
+            if after is not None:
+                after(number)
+        return taken
+
+    return burst
 
 
 def median(values: Sequence[float]) -> float:

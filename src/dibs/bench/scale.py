@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, median, spread, timed
+from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread
 from dibs.doors.session import Session
 from dibs.operations.call import Call, perform
 from dibs.operations.policy import HOUR, ROOT_GLOBS
@@ -101,21 +101,18 @@ PROBES: dict[str, Callable[[int, int], list[str]]] = {
 def _probe(session: Session, resource: Callable[[int, int], list[str]], packages: int) -> Burst:
     """Claim something new all over the workspace, and give it back untimed: the number of live claims stays."""
     claim, release = session.operation("claim"), session.operation("release")
-    number = 0
 
-    def burst(times: int) -> list[float]:
-        nonlocal number
-        taken = []
-        for _ in range(times):
-            number += 1
-            package = number * 7919 % packages  # a prime: jumps about, so that no page is in the cache by luck
-            fields: dict[str, Any] = {"resources": [resource(package, number)]}
-            call = Call(session.config.policy, agent="probe")
-            taken.append(timed(partial(session.run, claim, call, fields)))
-            session.run(release, Call(session.config.policy, agent="probe"), fields)
-        return taken
+    def fields(number: int) -> dict[str, Any]:
+        package = number * 7919 % packages  # a prime: jumps about, so that no page is in the cache by luck
+        return {"resources": [resource(package, number)]}
 
-    return burst
+    def prepare(number: int) -> Callable[[], object]:
+        return partial(session.run, claim, Call(session.config.policy, agent="probe"), fields(number))
+
+    def give_back(number: int) -> None:
+        session.run(release, Call(session.config.policy, agent="probe"), fields(number))
+
+    return bursts(prepare, give_back)
 
 
 # --- loading

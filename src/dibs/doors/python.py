@@ -37,7 +37,6 @@ class Workspace(Methods):
         self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=timeout)
         self._agent = agent
         self._process = processes.this()
-        self._booted = False
         if agent or os.environ.get("DIBS_AGENT"):
             self.briefing = self.boot()  # this process is the agent's incarnation from now on
 

@@ -94,7 +94,7 @@ def _live(tx: Transaction, call: Call) -> list[Record]:
         if claim["until"] > tx.now:
             live.append(claim)
         else:
-            ending.end(tx, claim, "unclaimed" if claim["pending"] else "expired")
+            ending.expire(tx, claim)
             freed += claim["resources"]
     ending.serve(tx, freed)
     return live

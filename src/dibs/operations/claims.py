@@ -34,7 +34,7 @@ ROUNDS = 8  # times a claim looks again after it ended something in its way; eac
 class _Found:
     """What a request meets, sorted."""
 
-    __slots__ = ("cut", "ended", "gone", "holders", "me", "mine", "queue", "root_globs", "watchers")
+    __slots__ = ("cut", "ended", "gone", "holders", "me", "mine", "queue", "watchers")
 
     def __init__(self) -> None:
         self.mine: list[Record] = []  # the agent's own live claims that overlap
@@ -44,7 +44,6 @@ class _Found:
         self.ended: list[Record] = []  # claims and waiters past their end
         self.gone: list[Record] = []  # claims whose holder's process is dead
         self.me: Record | None = None  # the place in the queue that this call holds already
-        self.root_globs = 0
         self.cut = False  # there may be more
 
 
@@ -88,7 +87,7 @@ def _claim(
         return _refresh(tx, call, covering, wish, ttl, found)
     upgrade = _all_mine(found.mine, wish)
     in_the_way = found.holders if upgrade else found.holders + _before(found)
-    refusal = _out_of_order(tx, call, wish) or _too_many_globs(wish, found)
+    refusal = _out_of_order(tx, call, wish) or _too_many_globs(tx, wish)
     if refusal is not None:
         tx.append("claim.refused", call.agent, _first(wish), _refused(wish, refusal.code, []))
         if found.me is not None:
@@ -165,10 +164,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     found = _Found()
     if waiter:
         found.me = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
-    counting = any(resources.root_glob(resource) for resource in wish["resources"])
     for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
-        if counting and any(resources.root_glob(resource) for resource in record["resources"]):
-            found.root_globs += 1
         _sort(tx, wish, record, found)
         if patient and found.holders and len(found.queue) >= ENOUGH:
             found.cut = True
@@ -178,8 +174,6 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
         suspects = suspects + found.holders
     if suspects:
         found.gone = ending.gone(tx, call, suspects)
-    if counting and wish["resources"] and found.root_globs < ROOT_GLOBS:
-        found.root_globs = _root_globs(tx)
     return found
 
 
@@ -207,7 +201,7 @@ def _clear(tx: Transaction, found: _Found) -> None:
         if holds.WAITER in record:
             ending.drop_waiter(tx, record, "lapsed")
         else:
-            ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
+            ending.expire(tx, record)
         freed += record["resources"]
     for claim in found.gone:
         ending.end(tx, claim, "gone")
@@ -276,18 +270,8 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
                 ending.give_back(tx, claim, upgraded, "upgraded")
     if found.me is not None:
         ending.drop_waiter(tx, found.me, "granted")
-    claim = {
-        key: wish[key]
-        for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
-    }
-    claim.update(
-        claim=f"c{tx.id()}",
-        since=tx.now,
-        until=tx.now + wish["ttl"],
-        life=tx.now + wish["life"],
-        pending=False,
-        alert_at=tx.now + 2 * wish["expect"] if wish["expect"] else 0,
-    )
+    alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
+    claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
     ending.grant(tx, claim, "request", wish["request"])
     answer = holds.granted(tx, claim)
     if found.watchers:
@@ -344,16 +328,15 @@ def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
     return None
 
 
-def _too_many_globs(wish: Record, found: _Found) -> Quota | None:
-    if found.root_globs >= ROOT_GLOBS and any(resources.root_glob(resource) for resource in wish["resources"]):
-        return Quota(what="globs that begin with a wildcard in a workspace", limit=ROOT_GLOBS)
+def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
+    """Every claim looks at each glob that begins with a wildcard, whomever it meets: there may be only some."""
+    if any(map(resources.root_glob, wish["resources"])):
+        kept = [
+            record for record in holds.rows(tx, [("r\t", "r\n")]) if any(map(resources.root_glob, record["resources"]))
+        ]
+        if len(kept) >= ROOT_GLOBS:
+            return Quota(what="globs that begin with a wildcard in a workspace", limit=ROOT_GLOBS)
     return None
-
-
-def _root_globs(tx: Transaction) -> int:
-    """How many globs beginning with a wildcard are kept, whomever they meet."""
-    rows = holds.rows(tx, [("r\t", "r\n")])
-    return sum(any(resources.root_glob(resource) for resource in record["resources"]) for record in rows)
 
 
 def _cycle_through(tx: Transaction, wish: Record, queue: list[Record]) -> list[dict[str, Any]]:

@@ -33,6 +33,11 @@ def end(tx: Transaction, claim: Record, why: str) -> None:
     tx.put(f"l\t{claim['agent']}\t{claim['claim']}", lost, i2=due(lost["until"]))
 
 
+def expire(tx: Transaction, claim: Record) -> None:
+    """End a claim whose deadline is over; for a hand-over that nobody picked up, that is what its deadline means."""
+    end(tx, claim, "unclaimed" if claim["pending"] else "expired")
+
+
 def give_back(
     tx: Transaction, claim: Record, released: Sequence[Sequence[str]], why: str, **data: Any
 ) -> list[Sequence[str]]:
@@ -40,12 +45,11 @@ def give_back(
     left = [resource for resource in claim["resources"] if resource not in released]
     if not any(resource[0] != "inode" for resource in left):  # an alias does not stay without its file
         released, left = claim["resources"], []
-    before = dict(claim)
     if left:
         claim["resources"] = left
         holds.put(tx, claim, released)
     else:
-        holds.remove(tx, before)
+        holds.remove(tx, claim)
     event = {"resources": list(released), "left": left, "why": why}
     event.update({key: value for key, value in data.items() if value})
     tx.append("claim.released", claim["agent"], claim["claim"], event)
@@ -56,10 +60,6 @@ def drop_waiter(tx: Transaction, waiter: Record, why: str) -> None:
     """Take somebody out of the queue."""
     holds.remove(tx, waiter)
     tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": why})
-    _wake(tx, waiter)
-
-
-def _wake(tx: Transaction, waiter: Record) -> None:
     if waiter["wake"]:
         tx.wake(waiter["wake"])
 
@@ -138,7 +138,7 @@ def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[
         if any(other["until"] > tx.now for other in earlier):
             continue
         for claim in [claim for claim in claims if stands_before(claim, waiter)]:
-            end(tx, claim, "unclaimed" if claim["pending"] else "expired")
+            expire(tx, claim)
             claims.remove(claim)
         claims.append(claim_from(tx, waiter))
         queue = [other for other in queue if other["waiter"] != waiter["waiter"]]
@@ -149,25 +149,14 @@ def stands_before(record: Record, wish: Record) -> bool:
     return (
         blocks(record, wish["mode"], wish["agent"])
         and resources.same_tree(record["tree"], wish["tree"])
-        and (
-            record["resources"] == wish["resources"]
-            or resources.any_overlap(record["resources"], wish["resources"]) is not None
-        )
+        and resources.any_overlap(record["resources"], wish["resources"]) is not None
     )
 
 
 def claim_from(tx: Transaction, waiter: Record) -> Record:
     """A waiter's turn: the claim is its own from this commit on, and passes on if it is not picked up in time."""
-    claim: Record = {
-        key: waiter[key]
-        for key in ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
-    }
-    claim.update(
-        claim=f"c{tx.id()}", since=tx.now, until=waiter["until"], life=tx.now + waiter["life"], pending=True, alert_at=0
-    )
-    holds.remove(tx, waiter)
-    tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": "granted"})
-    _wake(tx, waiter)
+    claim = holds.new_claim(tx, waiter, until=waiter["until"], pending=True, alert_at=0)
+    drop_waiter(tx, waiter, "granted")
     return grant(tx, claim, "queue")  # answered, and so done for its request id, when it is picked up
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PAGE = 512  # rows in one trip
 
 CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"
+# What a claim takes over from the wish, or from the waiter, that it comes of.
+WISHED = ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
 
@@ -28,6 +30,14 @@ _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
 def kind_of(record: Record) -> str:
     """Is it a claim, a waiter or an interest?"""
     return CLAIM if CLAIM in record else WAITER if WAITER in record else INTEREST
+
+
+def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert_at: int) -> Record:
+    """A claim's record from what was wished for; its token comes with the grant."""
+    claim = {key: wish[key] for key in WISHED}
+    life = tx.now + wish["life"]
+    claim.update(claim=f"c{tx.id()}", since=tx.now, until=until, life=life, pending=pending, alert_at=alert_at)
+    return claim
 
 
 def put(tx: Transaction, record: Record, dropped: Iterable[Sequence[str]] = ()) -> None:
@@ -74,7 +84,7 @@ def meeting(
         identifier = record.get(CLAIM) or record.get(WAITER) or record[INTEREST]
         if identifier in seen or (tree and record["tree"] and tree != record["tree"]):
             continue
-        if record["resources"] == wanted or resources.any_overlap(record["resources"], wanted) is not None:
+        if resources.any_overlap(record["resources"], wanted) is not None:
             seen.add(identifier)
             yield record
 

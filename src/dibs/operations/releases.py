@@ -185,7 +185,7 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
                 if record["until"] > tx.now:
                     rest.append(record)
                 else:
-                    ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
+                    ending.expire(tx, record)
         if rest:  # someone of the holder's own family holds it too
             raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:SHOWN]], more=0)
         given.update(

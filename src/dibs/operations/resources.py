@@ -109,8 +109,10 @@ def covers(holder: Resource, wanted: Resource) -> bool:
     return kind == "glob" and their_kind == "file" and globs.matches(text, their_text)
 
 
-def any_overlap(some: Iterable[Resource], others: Sequence[Resource]) -> Resource | None:
+def any_overlap(some: Sequence[Resource], others: Sequence[Resource]) -> Resource | None:
     """The first of `some` that overlaps any of the others."""
+    if some == others:  # those who wait in one line want the very same: no need to compare a hundred times
+        return some[0]
     for one in some:
         for other in others:
             if overlap(one, other):

@@ -51,7 +51,7 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
             holds.put(tx, record)
             done["alerts"] += 1
         elif held:
-            ending.end(tx, record, "unclaimed" if record["pending"] else "expired")
+            ending.expire(tx, record)
             freed += record["resources"]
             done["claims"] += 1
         elif holds.WAITER in record:

@@ -41,7 +41,6 @@ STALE_NOW = 2_000  # a commit decided by a clock older than this (ms) is run aga
 MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
 GENESIS = "0" * 40  # the link before the first event
 
-SEPARATOR = "\t"  # ends a part of a key; no part contains it
 AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + AFTER_KEY) holds that key alone
 
 TYPE_CHECKING = False
@@ -235,11 +234,6 @@ def fill(result: Json, commit: int) -> Json:
 def prefix_range(prefix: str) -> Range:
     """All keys that start with `prefix`."""
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
-
-
-def key_range(key: Key) -> Range:
-    """One key, as a range."""
-    return key, key + AFTER_KEY
 
 
 def read_event(event: Event) -> dict[str, Any]:
