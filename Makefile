@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 JOBS ?= 2
+CLIENTS ?= claude codex
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
@@ -14,18 +15,25 @@ PYTHONS := $(PYTHON)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench torture mutants generate clean
+.PHONY: help setup demo test e2e e2e-all lint format bench torture mutants generate clean
 
 help: ## list what can be done
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(STAMP) ## make .venv with dibs (editable) and the tools; PYTHON=… names the interpreter
 
 demo: setup ## show what dibs does
 	$(BIN)/dibs demo
 
-test: setup ## run all tests but the torture; JOBS=… processes
+test: setup ## run all tests but the torture and the real clients; JOBS=… processes
 	$(BIN)/pytest -n $(JOBS)
+
+e2e: setup ## drive the real Claude Code and Codex, which npm installs into .clients, with a scripted model
+	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS)
+	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py)
+
+e2e-all: CLIENTS = claude codex gemini copilot
+e2e-all: e2e ## the same with Gemini and Copilot as well
 
 lint: setup ## rules, formatting and types; changes nothing
 	$(BIN)/ruff check
@@ -53,7 +61,7 @@ generate: setup ## write the sources that are derived from the declarations of t
 	$(BIN)/python -m dibs.doors.generate
 
 clean: ## remove everything that was made here
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- how setup does it

@@ -137,6 +137,33 @@ class Quota(DibsError):
         return f"at most {self.fields.get('limit')} {self.fields.get('what')}; release some first."
 
 
+class Behind(DibsError):
+    """Others have commits that are not here."""
+
+    code = "behind"
+
+    def say(self) -> str:
+        branch, upstream = self.fields.get("branch") or "HEAD", self.fields.get("upstream")
+        count = self.fields.get("behind")
+        far = f"{count} commit{'' if count == 1 else 's'} behind" if count else "behind"
+        return (
+            f"{branch} is {far} {upstream}: what others did there is missing here. "
+            "Bring it in (`git pull --rebase`), test, then try again."
+        )
+
+
+class Unverified(DibsError):
+    """Nothing proves that a deploy works."""
+
+    code = "unverified"
+
+
+class Failed(DibsError):
+    """A command that dibs was to run did not succeed."""
+
+    code = "failed"
+
+
 class Busy(DibsError):
     """The store is busy."""
 
@@ -193,6 +220,9 @@ ERRORS: dict[str, type[DibsError]] = {
         Invalid,
         Forbidden,
         Quota,
+        Behind,
+        Unverified,
+        Failed,
         Busy,
         Unavailable,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dibs.doors import catalogue
 from dibs.errors import DibsError
@@ -12,6 +12,9 @@ from dibs.operations.call import Call, Need, perform, process_name
 from dibs.operations.policy import Policy
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
+
+if TYPE_CHECKING:
+    from dibs.operations.declare import Operation
 
 WALL = 1_700_000_000_000
 
@@ -35,6 +38,7 @@ class Fleet:
         self.policy = Policy(**policy)
         self.dead: set[str] = set()
         self.needs = 0
+        self.rules = ""  # digest of the workspace's rules, as a door would bring it
 
     def process(self, pid: int) -> list[Any]:
         """A process of this machine."""
@@ -50,9 +54,15 @@ class Fleet:
             if key in fields and fields[key] and isinstance(fields[key][0], str):
                 text = fields[key]
                 fields[key] = resource(text) if isinstance(text, str) else [resource(one) for one in text]
-        operation = catalogue.operation(name)
+        return self.internal(agent, catalogue.operation(name), client=client, request=request, **fields)
+
+    def internal(
+        self, agent: str, operation: Operation, /, *, client: int | None = None, request: str = "", **fields: Any
+    ) -> Any:
+        """Run an operation that is in no catalogue, as a guard's door does; a refusal is raised."""
         process = self.process(client) if client is not None else None
         call = Call(self.policy, agent=agent, client=process, request=request, fallback="me@here")
+        call.rules = self.rules
         verb = self.store.run if operation.writes else self.store.look
         while True:
             try:

@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench import claims, cold, contention, plot, scale, table
+from dibs.bench import claims, cold, contention, hooks, plot, scale, table
 from dibs.bench.environment import Environment
 from dibs.bench.place import Bench, machine
 from dibs.errors import Unavailable
@@ -14,7 +14,7 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from dibs.bench.figures import Row
 
-GROUPS = ("cold", "claims", "scale", "contention")
+GROUPS = ("cold", "hooks", "claims", "scale", "contention")
 
 
 class Options:
@@ -63,11 +63,13 @@ def run(options: Options) -> Report:
         facts = machine(bench.folder)
         bench.say(f"scratch folder {bench.folder} on {facts['filesystem']}")
         environment = None
-        if options.peers and {"cold", "claims"} & set(options.groups):
+        if options.peers and {"cold", "hooks", "claims"} & set(options.groups):
             environment = Environment(options.env)
             environment.prepare(bench)
         if "cold" in options.groups:
             rows += cold.measure(bench, environment)
+        if "hooks" in options.groups:
+            rows += hooks.measure(bench, environment)
         if "claims" in options.groups:
             rows += claims.measure(bench, environment)
         if "scale" in options.groups:

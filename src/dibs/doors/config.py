@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = 1  # of the kept form; another one is read anew
+VERSION = 2  # of the kept form; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
@@ -41,6 +41,37 @@ id = "{id}"            # names this workspace on a shared store
 # match = "migrations/**"
 # ttl = "10m"
 # max_life = "1h"
+
+[guards]
+# on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
+# free = []                      # paths that need no claim, beside those that git ignores
+# across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
+# strict = [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "**/migrations/**"]  # an explicit claim first
+
+# Roles. A worker writes only to its scratch folder (`dibs scratch`); an orchestrator integrates, commits, deploys.
+# [roles]
+# default = "worker"             # whoever is not named below
+# [roles.assign]                 # an agent's id (with one *), "type:T", "client:C" or "subagents"; the first wins
+# "lead" = "orchestrator"
+# [roles.worker]
+# write = ["reports/"]           # beside the scratch folder
+# commit = false
+# deploy = false
+
+# Pointed out to every agent at boot, and strict.
+# [files]
+# state = "docs/STATE.md"
+# decisions = "docs/DECISIONS.md"
+# lessons = "docs/LESSONS.md"
+
+# [deploy]
+# protected = ["main", "master"] # branches whose push is a deploy
+# placeholders = ["TODO", "TBD", "coming soon"]
+# commands = {{ "wrangler deploy" = "prod" }}  # typed in an agent's shell, they need `dibs deploy`
+# [deploy.targets.prod]
+# verify = "curl -fsS https://example.com/healthz"
+# branch = "main"
+# ships = ["site/**"]
 """
 
 
@@ -103,7 +134,9 @@ def parse(path: str) -> dict[str, Any]:
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})
-    policy.update(ordering=ordering, patterns=patterns)
+    from dibs.doors import config_guards
+
+    policy.update(ordering=ordering, patterns=patterns, guards=config_guards.read(text, path))
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):
         raise Invalid(f'{path}: store is a text such as "sqlite:"', path=path)

@@ -269,6 +269,38 @@ class Methods:
         )
         return answer
 
+    def rules(
+        self,
+        *,
+        ack: bool | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Show the rules of the workspace, and whether you were told this version.
+
+        Answers: digest, acknowledged, current, text.
+        """
+        answer: dict[str, Any] = self._call(
+            "rules",
+            request_id,
+            ack=ack,
+        )
+        return answer
+
+    def scratch(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Show your own scratch folder, making it if needed.
+
+        Answers: agent, scratch.
+        """
+        answer: dict[str, Any] = self._call(
+            "scratch",
+            request_id,
+        )
+        return answer
+
     def seal(
         self,
         *,

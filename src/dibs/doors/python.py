@@ -72,7 +72,7 @@ class Workspace(Methods):
         }
         call = self._session.identify(self._agent, client=self._process, request=request_id or "")
         waits = self._session.run_waiting if values.get("wait") else self._session.run
-        answer = waits(operation, call, values)
+        answer = self._session.finish(name, waits(operation, call, values))
         return Claim(self, answer, values["resources"]) if name == "claim" else answer
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
 TIMEOUT = 5.0  # seconds to wait for the store
 
+TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
+
 # The clients' own session variables, read when nobody said who is calling.
 SESSION_VARIABLES = (
     "CLAUDE_CODE_SESSION_ID",
@@ -38,9 +40,17 @@ SESSION_VARIABLES = (
 class Session:
     """A workspace, opened by one caller."""
 
-    def __init__(self, cwd: str, given: str | None, *, timeout: float | None = None, short_lived: bool = False) -> None:
+    def __init__(
+        self,
+        cwd: str,
+        given: str | None,
+        *,
+        timeout: float | None = None,
+        short_lived: bool = False,
+        place: workspace.Place | None = None,
+    ) -> None:
         self.cwd = cwd
-        self.place = workspace.find(cwd, given)
+        self.place = workspace.find(cwd, given) if place is None else place
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         _make_local(self.place.local)
@@ -69,6 +79,10 @@ class Session:
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
         store = self.store
+        if operation.name in TOLD_RULES:
+            from dibs.doors import rules
+
+            call.rules = rules.digest(self.place)
         verb = store.run if operation.writes else store.look
         for _ in range(FACT_ROUNDS):
             try:
@@ -81,6 +95,19 @@ class Session:
                 raise result
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
+
+    def finish(self, name: str, result: Any) -> Any:
+        """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""
+        if name == "claim":
+            if os.path.isdir(f"{self.place.local}/journal"):
+                from dibs.doors import finishing
+
+                finishing.note_claim(self, result)
+        elif name in {"boot", "rules", "scratch"}:
+            from dibs.doors import finishing
+
+            result = finishing.finish(self, name, result)
+        return result
 
     def run_waiting(
         self,
@@ -193,6 +220,7 @@ def open_store(local: str, configured: str, timeout: float, *, short_lived: bool
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite":
         raise Unavailable(f"store {url}: this version of dibs opens `sqlite:` only", store=url)
+    _make_light()
     from dibs.stores import sqlite
 
     path = rest or f"{local}/dibs.db"
@@ -205,6 +233,14 @@ def open_store(local: str, configured: str, timeout: float, *, short_lived: bool
                     raise
         _pin(pin, url)
     return sqlite.SqliteStore(path, timeout=timeout, short_lived=short_lived)
+
+
+def _make_light() -> None:
+    """Save apsw from loading all of `collections` (2 ms) for its `abc`, which the interpreter has loaded already."""
+    import _collections_abc
+    import sys
+
+    sys.modules.setdefault("collections.abc", _collections_abc)
 
 
 def database_path(local: str, configured: str) -> str:

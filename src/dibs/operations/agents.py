@@ -13,6 +13,7 @@ from dibs.operations.call import (
     TOKEN,
     check_agent_id,
     check_text,
+    due,
     iso,
     process_name,
     put_agent,
@@ -62,6 +63,10 @@ def _boot(
         set_process(tx, agent, process)
     if moved:
         agent["incarnation"] += 1
+    known = agent.get("rules", "")
+    if call.rules and known != call.rules:  # telling them is the acknowledgement; it is not asked of the model
+        agent["rules"] = call.rules
+        tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     put_agent(tx, agent)
     call.tied = process is not None and agent["process"] == process
     releases.renew_active(tx, call)
@@ -75,6 +80,8 @@ def _boot(
     held = [holds.held(tx, claim) for claim in claims]
     current = _task(tx, call, task, claims, lost)
     unread, more = messages.unread(tx, call.agent)
+    for key, message in unread:
+        messages.mark_shown(tx, key, message)
     return {
         "agent": call.agent,
         "incarnation": agent["incarnation"],
@@ -83,7 +90,7 @@ def _boot(
         "task": current,
         "messages": [messages.shown(tx, message) for _, message in unread],
         "more_messages": more,
-        "rules": None,
+        "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }
 
 
@@ -110,17 +117,28 @@ def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> No
 
 
 def _losses(tx: Transaction, call: Call) -> list[dict[str, Any]]:
-    """What was taken from this agent since it was last told. Told once; never taken up again, even if it is free."""
+    """What was taken from this agent since it was last told. Told once; never taken up again, even if it is free.
+
+    The memory of it stays: a commit of such a file is refused until the agent claims it again.
+    """
     told = []
     for key, loss in tx.fetch((), [prefix_range(f"l\t{call.agent}\t")], LOSSES).rows:
-        tx.delete(key)
-        now_held = None
-        for record in holds.meeting(tx, loss["resources"], ""):
-            if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
-                now_held = record
-                break
-        told.append(_loss(tx, loss, now_held))
+        if loss.get("told"):
+            continue
+        loss["told"] = True
+        tx.put(key, loss, i2=due(loss["until"]))
+        told.append(_loss(tx, loss, _holder_of(tx, call, loss["resources"])))
     return told
+
+
+def _holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Record | None:
+    """Who else holds any of it now; not one whose process is dead."""
+    for record in holds.meeting(tx, wanted, ""):
+        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
+            if ending.gone(tx, call, [record]):
+                continue
+            return record
+    return None
 
 
 def _loss(tx: Transaction, loss: Record, now_held: Record | None) -> dict[str, Any]:
@@ -152,10 +170,7 @@ def _task(
         return None
     name = ["name", f"task:{task}"]
     if not any(f"task:{task}" in loss["resources"] for loss in lost):
-        holder = None
-        for record in holds.meeting(tx, [name], ""):
-            if holds.CLAIM in record and record["until"] > tx.now:
-                holder = record
+        holder = _holder_of(tx, call, [name])
         loss = {"resources": [name], "mode": "write", "token": None, "why": "not held", "at": tx.now, "task": task}
         lost.append(_loss(tx, loss, holder))
     return None
@@ -276,6 +291,8 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     }
     if agent["killed"]:
         shown["killed"] = agent["killed"]["why"]
+    if call.rules:
+        shown["rules"] = "current" if agent.get("rules") == call.rules else "old" if agent.get("rules") else "not told"
     return shown
 
 

@@ -43,7 +43,7 @@ class Need(Exception):
 class Call:
     """One call of one operation: who, from which process, with which facts. Made by a door."""
 
-    __slots__ = ("agent", "ancestors", "client", "facts", "fallback", "policy", "request", "terminal", "tied")
+    __slots__ = ("agent", "ancestors", "client", "facts", "fallback", "policy", "request", "rules", "terminal", "tied")
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class Call:
         self.client = client
         self.ancestors = list(ancestors)
         self.request = request
+        self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
@@ -193,11 +194,13 @@ def set_process(tx: Transaction, agent: Record, process: Process) -> None:
     """From now on this is the process that the agent runs in; the one before is fenced."""
     before = agent["process"]
     if before is not None:
-        tx.delete(f"p\t{process_name(before)}")
+        if "/" not in agent["agent"]:
+            tx.delete(f"p\t{process_name(before)}")
         agent["former"] = [*[p for p in agent["former"] if p != process], before][-FORMER:]
     agent["former"] = [p for p in agent["former"] if p != process]
     agent["process"] = process
-    tx.put(f"p\t{process_name(process)}", {"agent": agent["agent"]})
+    if "/" not in agent["agent"]:  # a subagent runs in its parent's process, which goes by the parent's name
+        tx.put(f"p\t{process_name(process)}", {"agent": agent["agent"]})
 
 
 def put_agent(tx: Transaction, agent: Record) -> None:

@@ -50,7 +50,7 @@ class _Found:
 # --- claim
 
 
-def _claim(
+def take(
     tx: Transaction,
     call: Call,
     got: Fetched,
@@ -66,9 +66,11 @@ def _claim(
     interest: bool = False,
     waiter: str = "",
     wake: str = "",
+    base: dict[str, str] | None = None,
 ) -> Any:
+    """Grant a request, or say who is in the way, or put it into the queue. The edit guard comes here too."""
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
-    wish["wake"] = check_text(wake, "wake")
+    wish.update(wake=check_text(wake, "wake"), base=base or {})  # base: what the files held, for the edit guard
     if waiter:
         handed = _handed_over(tx, wish)
         if handed is not None:
@@ -367,7 +369,7 @@ _RESOURCES = "files, directories, globs, or names such as db:migrations"
 OPERATIONS = (
     Operation(
         "claim",
-        _claim,
+        take,
         "Claim resources, all of them or none.",
         fields=(
             Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),

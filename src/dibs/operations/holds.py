@@ -35,6 +35,8 @@ def kind_of(record: Record) -> str:
 def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert_at: int) -> Record:
     """A claim's record from what was wished for; its token comes with the grant."""
     claim = {key: wish[key] for key in WISHED}
+    if wish.get("base"):
+        claim["base"] = wish["base"]
     life = tx.now + wish["life"]
     claim.update(claim=f"c{tx.id()}", since=tx.now, until=until, life=life, pending=pending, alert_at=alert_at)
     return claim

@@ -14,6 +14,8 @@ FILES = {
     "release": "releases",
     "renew": "releases",
     "revive": "agents",
+    "rules": "rules",
+    "scratch": "rules",
     "seal": "sweeps",
     "status": "status",
     "sweep": "sweeps",

@@ -39,6 +39,15 @@ def unread(tx: Transaction, agent: str, limit: int = UNREAD) -> tuple[list[tuple
     return got.rows, got.truncated
 
 
+def mark_shown(tx: Transaction, key: str, message: Record) -> bool:
+    """Remember that the recipient saw it, so that it is not repeated before the next boot; says whether it is new."""
+    if message.get("shown"):
+        return False
+    message["shown"] = True
+    tx.put(key, message)
+    return True
+
+
 def shown(tx: Transaction, message: Record) -> dict[str, Any]:
     """A message as people and programs read it."""
     return {

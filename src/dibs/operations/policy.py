@@ -25,10 +25,22 @@ WAITS_PER_AGENT = 16
 MAX_WAIT = DAY
 
 
+# What the guards are told where the config is silent. The shapes are checked by the door that reads the config.
+GUARDS: dict[str, Any] = {
+    "on_doubt": "deny",  # or "allow": a guard that cannot decide lets it pass, and the log has it
+    "free": [],  # paths that need no claim, beside those that git ignores
+    "strict": [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "**/migrations/**"],  # an explicit claim first
+    "across_worktrees": "warn",  # the same path, changed in two working trees: or "block", "ignore"
+    "files": {},  # state, decisions, lessons: pointed out at boot, and strict
+    "roles": {"default": "", "assign": [], "named": {}},
+    "deploy": {},
+}
+
+
 class Policy:
     """What a workspace says about claims."""
 
-    __slots__ = ("expected", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl")
+    __slots__ = ("expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl")
 
     def __init__(
         self,
@@ -38,9 +50,11 @@ class Policy:
         expected: int = EXPECTED,
         ordering: str = "off",
         patterns: Sequence[dict[str, Any]] = (),
+        guards: dict[str, Any] | None = None,
     ) -> None:
         self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
         self.ordering = ordering
+        self.guards = guards if guards is not None else GUARDS
         self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
         self.patterns = patterns  # {"match": glob or name, "ttl", "max_ttl", "max_life"}, the first that matches wins
 
@@ -49,7 +63,7 @@ class Policy:
         given, longest, life = self.ttl, self.max_ttl, self.max_life
         for resource in wanted if self.patterns else ():
             for pattern in self.patterns:
-                if _matches(pattern["match"], resource):
+                if matches(pattern["match"], resource):
                     given = min(given, pattern.get("ttl", given))
                     longest = min(longest, pattern.get("max_ttl", longest))
                     life = min(life, pattern.get("max_life", life))
@@ -70,9 +84,13 @@ def check_duration(value: int, field: str, least: int = 1, most: int = ABSURD) -
     return value
 
 
-def _matches(pattern: str, resource: Sequence[str]) -> bool:
+def matches(pattern: str, resource: Sequence[str]) -> bool:
     """Does a pattern of the config speak of this resource?"""
     kind, text = resource[0], resource[1]
+    if pattern.startswith("**/") and pattern.endswith("/**") and kind in resources.LITERAL:
+        middle = pattern[3:-3]
+        if middle and not any(sign in middle for sign in "*?["):  # the usual form, without the algebra of globs
+            return f"/{middle}/" in f"/{text}/"
     if kind in resources.LITERAL:
         return resources.overlap(_parsed(pattern), resource)
     if kind == "glob":
@@ -81,8 +99,8 @@ def _matches(pattern: str, resource: Sequence[str]) -> bool:
 
 
 def _parsed(pattern: str) -> tuple[str, str]:
+    if not any(sign in pattern for sign in "*?["):  # the algebra of globs is loaded for globs only
+        return "tree", pattern.strip("/")
     from dibs.operations import globs
 
-    if globs.is_wild(pattern):
-        return globs.simplify(pattern)
-    return "tree", pattern.strip("/")
+    return globs.simplify(pattern) if globs.is_wild(pattern) else ("tree", pattern.strip("/"))

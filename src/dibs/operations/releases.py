@@ -10,6 +10,7 @@ from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
 from dibs.operations.declare import Field, Operation
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,8 +155,17 @@ def _release(
     for claim, released in chosen:
         ending.give_back(tx, claim, released, "released", commit=commit, request=request)
         freed += released
+    forget_losses(tx, call.agent, freed)
     ending.serve(tx, freed)
     return {"released": _shown(freed)}
+
+
+def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
+    """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
+    for prefix in (f"l\t{agent}\t", f"l\t{agent}/"):
+        for key, loss in tx.fetch((), [prefix_range(prefix)], holds.PAGE).rows:
+            if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
+                tx.delete(key)
 
 
 def _shown(freed: list[Any]) -> list[str]:

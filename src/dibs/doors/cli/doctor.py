@@ -1,6 +1,8 @@
 """`dibs doctor`: looks at a workspace from top to bottom and says what is wrong and what to do; recovers a store.
 
-Each check passes or fails with a reason. Nothing is changed without `--recover`, and even then nothing is deleted.
+Each check passes or fails with a reason and a severity: an error is the workspace's, a warning concerns what a client
+or a person has yet to do. The checks on the guards are in `doctor_guards.py`. Nothing is changed without `--recover`,
+and even then nothing is deleted.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ FIELDS = (
     Field("recover", "flag", "set a damaged database aside and start a new one above its tokens", default=False),
     Field("yes", "flag", "with --recover: do not ask", default=False),
 )
-HELP = "Check the workspace and its store; --recover after damage."
+HELP = "Check the workspace and its store, and prove the guards; --recover after damage."
 ABOVE = 2**32  # more commits than a damaged end can have hidden
 
 
@@ -39,8 +41,10 @@ def run(arguments: list[str]) -> int:
     session = Session(os.getcwd(), given, timeout=3.0, short_lived=True)
     if words.fields.get("recover"):
         return _recover(session, words)
-    checks = examine(session, None if words.json else _say)
-    failed = [check["check"] for check in checks if not check["ok"]]
+    told = None if words.json else _say
+    checks = examine(session, told)
+    checks += _guards(session, told)
+    failed = [check["check"] for check in checks if not check["ok"] and check["severity"] == "error"]
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": not failed, "checks": checks, "failed": failed}) + "\n")
     else:
@@ -49,7 +53,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _say(check: dict[str, Any]) -> None:
-    sys.stdout.write(f"{'ok   ' if check['ok'] else 'WRONG'}  {check['check']}: {check['message']}\n")
+    word = "ok" if check["ok"] else {"error": "WRONG", "warning": "CARE"}[check["severity"]]
+    sys.stdout.write(f"{'note' if check['severity'] == 'advice' else word:<5}  {check['check']}: {check['message']}\n")
     sys.stdout.flush()
 
 
@@ -64,7 +69,19 @@ def examine(session: Session, told: Callable[[dict[str, Any]], None] | None = No
             ok, message = look(session)
         except DibsError as error:
             ok, message = False, error.message
-        check = {"check": name, "ok": ok, "message": message}
+        check = {"check": name, "ok": ok, "message": message, "severity": "error"}
+        found.append(check)
+        if told is not None:
+            told(check)
+    return found
+
+
+def _guards(session: Session, told: Callable[[dict[str, Any]], None] | None) -> list[dict[str, Any]]:
+    """The checks on hooks and clients. What only a person can mend in their client is a warning and fails nothing."""
+    from dibs.doors.cli import doctor_guards
+
+    found = []
+    for check in doctor_guards.examine(session):
         found.append(check)
         if told is not None:
             told(check)

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from dibs.operations.declare import Field, Operation
 
 GROUPS = (
-    ("Start", ("init", "demo", "boot", "leave")),
+    ("Start", ("init", "import", "demo", "boot", "leave")),
     ("Claims", ("claim", "renew", "release", "confirm", "ask", "status")),
     ("Agents", ("agents", "kill", "revive", "inbox", "ack")),
+    ("Commits and deploys", ("deploy", "sync-check", "restore", "git-hook")),
     ("The record", ("log", "verify", "doctor", "sweep", "seal", "prune")),
     ("About", ("bench", "completion", "help", "version")),
 )
@@ -51,7 +52,8 @@ def of_name(name: str) -> int:
     if name in index.FILES:
         return of_operation(catalogue.operation(name))
     if name in commands.OTHERS:
-        return of_command(name, summary(name), fields_of(name))
+        more = getattr(__import__(commands.module_of(name), fromlist=["MORE"]), "MORE", ())
+        return of_command(name, summary(name), fields_of(name), list(more))
     raise Invalid(f"there is no command {name!r}; `dibs help` lists them", command=name)
 
 
@@ -66,14 +68,14 @@ def summary(name: str) -> str:
     }
     if name in fixed:
         return fixed[name]
-    module = __import__(f"dibs.doors.cli.{name}", fromlist=["HELP"])
+    module = __import__(commands.module_of(name), fromlist=["HELP"])
     text: str = module.HELP
     return text
 
 
 def fields_of(name: str) -> tuple[Field, ...]:
     """The fields of a command that is not an operation."""
-    module = __import__(f"dibs.doors.cli.{name}", fromlist=["FIELDS"])
+    module = __import__(commands.module_of(name), fromlist=["FIELDS"])
     found: tuple[Field, ...] = getattr(module, "FIELDS", ())
     return found
 

@@ -1,4 +1,8 @@
-"""`dibs init`: makes a folder a workspace. Never overwrites what is there; running it twice changes nothing."""
+"""`dibs init`: makes a folder a workspace and puts the guards in; `--uninstall` takes all of it out again.
+
+Plans everything first and refuses before anything is changed. Never overwrites what is not its own; running it twice
+changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,30 @@ import sys
 from dibs import jsontext
 from dibs.doors import config
 from dibs.doors.cli import parse
+from dibs.doors.install import clients, launcher, plan, remove
 from dibs.doors.session import open_store
 from dibs.errors import YES, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.declare import Field
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 FIELDS = (
     Field("folder", "text", "the project's top directory (default: the repository or folder you are in)",
           positional=True, metavar="DIR"),
-    Field("dry_run", "flag", "only say what would be done", default=False),
+    Field("clients", "words", f"whose settings get the hooks: {', '.join(clients.ALL)}; all or none (default: those "
+          "in use here)", metavar="C,…"),
+    Field("dry_run", "flag", "change nothing; show what would be, as a diff", default=False),
+    Field("uninstall", "flag", "take out what init put in, and .dibs/ with its record", default=False),
+    Field("yes", "flag", "with --uninstall: also while others hold claims", default=False),
 )  # fmt: skip
-HELP = "Make a repository or folder a workspace."
-IGNORE = "# made by dibs: what belongs to this machine only\n/local/\n"
+HELP = "Make a repository or folder a workspace, with hooks for its clients and for git."
 
 
 def run(arguments: list[str]) -> int:
-    """Make the workspace's files and its store."""
+    """Make the workspace's files and its store, or take them away."""
     words = parse.parse("init", FIELDS, arguments)
     if words.help:
         from dibs.doors.cli import help
@@ -31,18 +43,13 @@ def run(arguments: list[str]) -> int:
         return help.of_command("init", HELP, FIELDS)
     folder = words.fields.get("folder") or words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
     place = _place(folder)
-    dry = bool(words.fields.get("dry_run"))
-    changes = _changes(place, dry)
-    if words.json:
-        sys.stdout.write(jsontext.encode({"ok": True, "workspace": place.root, "changes": changes}) + "\n")
-    elif changes:
-        would = "would make" if dry else "made"
-        sys.stdout.write("".join(f"{would} {change}\n" for change in changes))
-        if not dry:
-            sys.stdout.write(f"{place.root} is a workspace. Commit .dibs/; then try: dibs claim README.md --as me\n")
-    else:
-        sys.stdout.write(f"{place.root} is a workspace already; nothing to do\n")
-    return YES
+    try:
+        if words.fields.get("uninstall"):
+            return _uninstall(place, words)
+        return _install(place, words)
+    except OSError as error:
+        where = error.filename or place.root
+        raise Unavailable(f"{where} cannot be made: {error.strerror}", path=place.root) from None
 
 
 def _place(folder: str | None) -> workspace.Place:
@@ -52,33 +59,111 @@ def _place(folder: str | None) -> workspace.Place:
     return workspace.find(os.getcwd(), folder or os.getcwd())
 
 
-def _changes(place: workspace.Place, dry: bool) -> list[str]:
-    home = os.path.join(place.root, ".dibs")
-    changes: list[str] = []
+def _install(place: workspace.Place, words: parse.Words) -> int:
+    given = words.fields.get("clients")
+    chosen = clients.detected(plan.base(place)) if given is None else clients.named(given)
+    made = plan.install(place, chosen, _config(place))
+    dry = bool(words.fields.get("dry_run"))
+    changes = [made.name(change.path) for change in made.own]
+    changes += _local(place, dry=True)
+    changes += [made.name(change.path) for change in made.others]
+    if not dry:
+        plan.apply(made) if place.exists else _first(place, made)
+        _local(place, dry=False)
+    if words.json:
+        answer: dict[str, Any] = {"workspace": place.root, "clients": chosen, "changes": changes, "notes": made.notes}
+        if dry:
+            answer["diff"] = _diff(made)
+        sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")
+        return YES
+    if dry:
+        sys.stdout.write(_diff(made))
+    _say(place, changes, dry)
+    for note in [*made.notes, *_about_clients(chosen, named=given is not None)]:
+        sys.stdout.write(f"note: {note}\n")
+    return YES
+
+
+def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:
+    if not changes:
+        sys.stdout.write(f"{place.root} is a workspace already; nothing to do\n")
+        return
+    would = "would write" if dry else "wrote"
+    sys.stdout.write("".join(f"{would} {change}\n" for change in changes))
+    if not dry:
+        sys.stdout.write(
+            f"{place.root} is a workspace. Commit what was written (worktrees and teammates get it from there), "
+            "then let `dibs doctor` prove the guards.\n"
+        )
+
+
+def _about_clients(chosen: list[str], *, named: bool) -> list[str]:
+    others = [client for client in clients.ALL if client not in chosen]
+    if named or not others:
+        return []
+    using = f"hooks for {', '.join(chosen)}" if chosen else "no client was found, so no client has hooks"
+    return [f"{using}; for others: dibs init --clients {','.join([*chosen, *others])}"]
+
+
+def _first(place: workspace.Place, made: plan.Plan) -> None:
+    """The first time: the folder for this machine comes before anything that would be recorded in it."""
+    os.makedirs(os.path.dirname(place.local), exist_ok=True)
+    os.makedirs(place.local, 0o700, exist_ok=True)
+    plan.apply(made)
+
+
+def _config(place: workspace.Place) -> str:
+    """The text of a new config; that of the repository itself where there is one (a bare one's worktree)."""
     try:
-        for path, text in (
-            (f"{home}/config.toml", config.TEMPLATE.format(id=f"{clock.random_id()}{clock.random_id()}")),
-            (f"{home}/.gitignore", IGNORE),
-        ):
-            if not os.path.lexists(path):
-                changes.append(os.path.relpath(path, place.root))
-                if not dry:
-                    os.makedirs(home, exist_ok=True)
-                    _write(path, text)
-        local = f"{home}/local"
-        if not os.path.isdir(local):
-            changes.append(".dibs/local/")
-            if not dry:
-                os.mkdir(local, 0o700)
-        if not os.path.exists(f"{local}/store"):
-            changes.append(".dibs/local/dibs.db")
-            if not dry:
-                open_store(local, config.load(f"{home}/config.toml", local, place.top).store, 5.0).close()
-    except OSError as error:
-        raise Unavailable(f"{error.filename or home} cannot be made: {error.strerror}", path=home) from None
+        with open(f"{place.root}/.dibs/config.toml", encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return config.TEMPLATE.format(id=f"{clock.random_id()}{clock.random_id()}")
+
+
+def _local(place: workspace.Place, *, dry: bool) -> list[str]:
+    """What belongs to this machine: its folder, the database, which interpreter runs the hooks."""
+    changes: list[str] = []
+    home, local = os.path.dirname(place.local), place.local
+    if not os.path.isdir(local):
+        changes.append(".dibs/local/")
+        if not dry:
+            os.makedirs(home, exist_ok=True)
+            os.mkdir(local, 0o700)
+    if not os.path.exists(f"{local}/store"):
+        changes.append(".dibs/local/dibs.db")
+        if not dry:
+            open_store(local, config.load(f"{home}/config.toml", local, place.top).store, 5.0).close()
+    if not launcher.is_current(local):
+        changes.append(".dibs/local/run")
+        if not dry:
+            launcher.write_run(local)
     return changes
 
 
-def _write(path: str, text: str) -> None:
-    with open(path, "x", encoding="utf-8") as file:
-        file.write(text)
+def _diff(made: plan.Plan) -> str:
+    return "".join(change.diff(made.name(change.path)) for change in [*made.own, *made.others])
+
+
+# --- taking out
+
+
+def _uninstall(place: workspace.Place, words: parse.Words) -> int:
+    if not place.exists and not os.path.lexists(os.path.join(place.top, ".dibs")):
+        raise Invalid(f"{place.root} is not a workspace; there is nothing to take out", path=place.root)
+    found = plan.uninstall(place)
+    dry = bool(words.fields.get("dry_run"))
+    changes = [found.name(change.path) for change in found.others]
+    changes += remove.names(place)
+    if not dry:
+        remove.allow(place, words.common.get("as"), yes=bool(words.fields.get("yes")))
+        plan.take_back(found)
+        remove.everything(place)
+    if words.json:
+        sys.stdout.write(jsontext.encode({"ok": True, "workspace": place.root, "changes": changes}) + "\n")
+        return YES
+    if dry:
+        sys.stdout.write(_diff(found))
+    verb = "would restore or remove" if dry else "restored or removed"
+    sys.stdout.write("".join(f"{verb} {change}\n" for change in changes))
+    return YES

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from dibs.operations.declare import Operation
 
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
-OTHERS = ("bench", "completion", "demo", "doctor", "help", "init", "log", "verify", "version")
+OTHERS = (
+    "bench", "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "log",
+    "restore", "sync-check", "verify", "version",
+)  # fmt: skip
 
 # Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for nobody's good.
 _kept: list[Any] = []
@@ -36,7 +39,7 @@ def run(arguments: list[str]) -> int:
         return _operation(catalogue.operation(command), rest)
     if command in OTHERS:
         gc.enable()  # `bin/dibs` switched it off
-        module = __import__(f"dibs.doors.cli.{command}", fromlist=["run"])
+        module = __import__(module_of(command), fromlist=["run"])
         code: int = module.run(rest)
         return code
     from difflib import get_close_matches
@@ -44,6 +47,11 @@ def run(arguments: list[str]) -> int:
     close = get_close_matches(command, [*index.FILES, *OTHERS], 1)
     hint = f"did you mean `dibs {close[0]}`?" if close else "`dibs help` lists the commands."
     raise Invalid(f"there is no command {command!r}; {hint}", command=command)
+
+
+def module_of(command: str) -> str:
+    """The module of a command that is not one operation; a word of Python's own has a `_` behind it there."""
+    return f"dibs.doors.cli.{command.replace('-', '_')}{'_' if command == 'import' else ''}"
 
 
 def _operation(operation: Operation, arguments: list[str]) -> int:
@@ -64,6 +72,7 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
     else:
         result = session.run(operation, call, values)
+    result = session.finish(operation.name, result)
     code = NO if operation.name == "boot" and result["lost"] else YES
     answer(operation.name, result, as_json=words.json)
     return code

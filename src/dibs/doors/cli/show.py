@@ -88,6 +88,10 @@ def _boot(result: dict[str, Any]) -> list[str]:
     if result["task"]:
         lines.append(f"Your task is {result['task']['id']}, token {result['task']['token']}.")
     lines += _messages(result["messages"])
+    if result["rules"]:
+        changed = result["rules"]["changed"] and not result["rules"]["first"]
+        lines += ["", f"The rules{' CHANGED; these hold now' if changed else ''} (.dibs/rules.md):"]
+        lines.append(result["rules"]["text"].strip())
     return lines
 
 
@@ -145,6 +149,17 @@ def _sweep(result: dict[str, Any]) -> list[str]:
     return [f"swept: {done or 'nothing was due'}" + ("; there is more" if result["more"] else "")]
 
 
+def _rules(result: dict[str, Any]) -> list[str]:
+    if not result["digest"]:
+        return ["this workspace has no rules; `dibs init` makes .dibs/rules.md"]
+    told = "you were told these" if result["current"] else "you were not told this version; `dibs rules --ack` says so"
+    return [result["text"].rstrip("\n"), "", f"({result['digest']}: {told})"]
+
+
+def _scratch(result: dict[str, Any]) -> list[str]:
+    return [result["scratch"]]
+
+
 def _plain(result: dict[str, Any]) -> list[str]:
     return [f"{key}: {value}" for key, value in result.items()]
 
@@ -160,5 +175,5 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
 _SHOWERS = {
     "claim": _claim, "renew": _renew, "release": _release, "confirm": _confirm, "ask": _ask, "boot": _boot,
     "inbox": _inbox, "status": _status, "agents": _agents, "kill": _kill, "revive": _revive, "leave": _leave,
-    "sweep": _sweep,
+    "sweep": _sweep, "rules": _rules, "scratch": _scratch,
 }  # fmt: skip

@@ -1,0 +1,191 @@
+"""What `dibs doctor` says about the guards: are the hooks in place, do they refuse, would each client run them at all.
+
+Proves rather than looks: from the main and every linked working tree, the exact command of each client's settings is
+run with a forbidden write. Beside that it says what only the client knows: trust, switches, worktrees without settings.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.install import githooks, launcher, plan, probe, settings, trust
+from dibs.errors import DibsError
+from dibs.facts import git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.doors.session import Session
+
+ERROR, WARNING, ADVICE = "error", "warning", "advice"
+MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the PATH meanwhile)"
+
+
+def examine(session: Session) -> Iterator[dict[str, Any]]:
+    """Every check on the guards, one by one."""
+    base = plan.base(session.place)
+    if not os.path.exists(f"{base}/.dibs/hook"):
+        yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", WARNING)
+        return
+    yield _launcher(session)
+    yield from _clients(session, base)
+    yield from _git_hooks(session)
+
+
+def _check(name: str, ok: bool, message: str, severity: str = ERROR) -> dict[str, Any]:
+    return {"check": name, "ok": ok, "message": message, "severity": severity}
+
+
+def _launcher(session: Session) -> dict[str, Any]:
+    """Does the launcher find an interpreter and dibs?"""
+    path = f"{session.place.local}/run"
+    if launcher.is_current(session.place.local):
+        return _check("launcher", True, f"{path} starts this dibs")
+    named = launcher.read_run(session.place.local)
+    if named is None:
+        return _check("launcher", False, MISSING_RUN.format(path=path), WARNING)
+    gone = [one for one in named if not os.path.exists(one)]
+    if gone:
+        message = f"{path} names {gone[0]}, which is not there: every guarded call is refused. Run `dibs init` again"
+        return _check("launcher", False, message)
+    return _check(
+        "launcher", True, f"hooks are run by {named[0]}, another one than this dibs's; `dibs init` changes it"
+    )
+
+
+# --- clients
+
+
+def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
+    trees = _trees(session, base)
+    used = [client for client in settings.FILES if any(_commands(client, tree) for tree in trees)]
+    if not used:
+        yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
+        return
+    try:
+        with probe.Claimed(session) as claimed:
+            for client in used:
+                for tree in trees:
+                    yield _proof(client, tree, claimed.path)
+    except DibsError as error:
+        yield _check("guards", False, f"they could not be tried: {error.message}")
+    for client in used:
+        yield from _trusted(client, trees)
+    yield from _uncommitted(session, base, used, linked=len(trees) > 1)
+    message = "started with --bare, Claude Code runs no hooks; that cannot be seen from here"
+    yield _check("bare", True, message, ADVICE)
+
+
+def _proof(client: str, tree: str, path: str) -> dict[str, Any]:
+    name = f"{client} guard"
+    commands = _commands(client, tree)
+    if commands is None:
+        what = f"{tree}/{settings.FILES[client]}"
+        return _check(
+            name, False, f"{client} runs no hooks in {tree}: {what} is not there. Commit it, and merge it there"
+        )
+    command = commands.get(probe.EVENTS[client])
+    if not command:
+        message = f"{tree}/{settings.FILES[client]} has no {probe.EVENTS[client]} hook of dibs; `dibs init` puts it in"
+        return _check(name, False, message)
+    wrong = probe.attempt(client, command, tree, path)
+    if wrong:
+        return _check(name, False, f"{client} in {tree}: {wrong}")
+    return _check(name, True, f"a forbidden write is refused in {tree}")
+
+
+def _commands(client: str, tree: str) -> dict[str, str] | None:
+    """Our commands in a client's settings of a working tree; None without any."""
+    path = f"{tree}/{settings.FILES[client]}"
+    try:
+        with open(path, encoding="utf-8") as file:
+            return settings.commands(file.read(), path) or None
+    except (OSError, ValueError, DibsError):
+        return None
+
+
+def _trusted(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
+    name = f"{client} trust"
+    for tree in trees:
+        off = list(trust.switched_off(client, tree))
+        for message in off:
+            yield _check(name, False, message)
+        why = trust.untrusted(client, tree)
+        if why:
+            yield _check(name, False, why, WARNING)
+        elif not off:
+            yield _check(name, True, f"{client} runs the hooks of {tree}")
+
+
+def _trees(session: Session, base: str) -> list[str]:
+    """The main working tree and the linked ones that are there."""
+    found = [base]
+    listed = githooks.ask(session.place, "worktree", "list", "--porcelain") if session.place.common else ""
+    bare = False
+    for block in listed.split("\n\n"):
+        lines = block.split("\n")
+        bare = "bare" in lines
+        tree = lines[0].removeprefix("worktree ")
+        if lines[0].startswith("worktree ") and not bare and os.path.isdir(tree):
+            found.append(os.path.realpath(tree))
+    return list(dict.fromkeys(found))
+
+
+def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) -> Iterator[dict[str, Any]]:
+    """What a new worktree, or a teammate, would not have."""
+    if not session.place.common:
+        return
+    names = [".dibs/hook", ".dibs/config.toml", *(settings.FILES[client] for client in used)]
+    try:
+        tracked = set(git.tracked_matching(base, names))
+        ignored = git.is_ignored(base, names)
+    except DibsError as error:
+        yield _check("committed", False, error.message, WARNING)
+        return
+    missing = [name for name in names if name not in tracked]
+    if not missing:
+        yield _check("committed", True, "new worktrees and clones have the hooks")
+        return
+    hidden = [name for name in missing if name in ignored]
+    more = f" ({', '.join(hidden)}: git ignores it)" if hidden else ""
+    where = "the linked worktrees and every new one" if linked else "a new worktree"
+    message = f"not committed: {', '.join(missing)}{more}; {where} would have no hooks, and clients fail open there"
+    yield _check("committed", False, message, WARNING)
+
+
+# --- git
+
+
+def _git_hooks(session: Session) -> Iterator[dict[str, Any]]:
+    place = session.place
+    if not place.common:
+        return
+    hooks = githooks.folder(place)
+    if not hooks:
+        yield _check("git hooks", False, "git could not be asked for its hooks", WARNING)
+        return
+    if not githooks.is_ours_to_write(hooks, place):
+        message = f"git takes its hooks from {hooks} (core.hooksPath), outside this repository: commits are not guarded"
+        yield _check("git hooks", False, message, WARNING)
+        return
+    missing = [name for name in githooks.NAMES if not _has_hook(hooks, name)]
+    if missing:
+        message = (
+            f"{hooks} does not call dibs in {', '.join(missing)} (another tool may have rewritten it); run `dibs init`"
+        )
+        yield _check("git hooks", False, message, WARNING)
+    else:
+        yield _check("git hooks", True, f"commits and pushes go through {hooks}")
+
+
+def _has_hook(hooks: str, name: str) -> bool:
+    for path in (f"{hooks}/{name}", f"{hooks}/{name}{plan.LEGACY}"):
+        try:
+            with open(path, "rb") as file:
+                if githooks.has_block(file.read()) and (os.access(path, os.X_OK) or githooks.is_husky(hooks)):
+                    return True
+        except OSError:
+            pass
+    return False

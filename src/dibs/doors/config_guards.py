@@ -1,0 +1,153 @@
+"""The parts of `.dibs/config.toml` about guards, roles, files and deploys, checked. Loaded when the file changed."""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid
+from dibs.operations.policy import GUARDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DOUBTS = ("deny", "allow")
+ACROSS = ("warn", "block", "ignore")
+FILES = ("state", "decisions", "lessons")
+
+# Commands that ship something wherever they are typed; the value is the target whose claim they need.
+COMMANDS = {
+    "wrangler deploy": "wrangler", "wrangler publish": "wrangler", "wrangler pages deploy": "wrangler",
+    "kubectl apply": "kubernetes", "kubectl rollout restart": "kubernetes", "helm upgrade": "kubernetes",
+    "helm install": "kubernetes", "terraform apply": "terraform", "terraform destroy": "terraform",
+    "tofu apply": "terraform", "pulumi up": "pulumi", "vercel deploy": "vercel", "vercel --prod": "vercel",
+    "netlify deploy": "netlify", "fly deploy": "fly", "flyctl deploy": "fly", "firebase deploy": "firebase",
+    "serverless deploy": "serverless", "sls deploy": "serverless", "cdk deploy": "cdk", "sam deploy": "sam",
+    "gcloud app deploy": "gcloud", "gcloud run deploy": "gcloud", "eb deploy": "eb",
+    "heroku container:release": "heroku",
+    "npm publish": "npm", "twine upload": "pypi", "cargo publish": "crates", "docker push": "docker",
+    "ansible-playbook": "ansible", "cap production deploy": "capistrano",
+}  # fmt: skip
+DEPLOY = {
+    "commands": COMMANDS,
+    "protected": ["main", "master"],
+    "placeholders": ["TODO", "TBD", "coming soon"],
+    "targets": {},
+    "fetch_timeout": 20,
+    "verify_timeout": 120,
+}
+TARGET_TEXTS = ("verify", "branch", "remote")
+
+
+def read(text: dict[str, Any], path: str) -> dict[str, Any]:
+    """What the guards are told, complete: what the file does not say is as GUARDS has it."""
+    table = _table(text, "guards", path)
+    _known(table, ("on_doubt", "free", "strict", "across_worktrees"), "guards", path)
+    return {
+        "on_doubt": _choice(table, "on_doubt", DOUBTS, path),
+        "free": _texts(table.get("free", GUARDS["free"]), "guards.free", path),
+        "strict": _texts(table.get("strict", GUARDS["strict"]), "guards.strict", path),
+        "across_worktrees": _choice(table, "across_worktrees", ACROSS, path),
+        "files": _files(text, path),
+        "roles": _roles(text, path),
+        "deploy": _deploy(text, path),
+    }
+
+
+def _files(text: dict[str, Any], path: str) -> dict[str, str]:
+    table = _table(text, "files", path)
+    _known(table, FILES, "files", path)
+    for name, value in table.items():
+        if not isinstance(value, str) or not value or value.startswith("/") or ".." in value.split("/"):
+            raise Invalid(f"{path}: files.{name} is a path below the repository's top", path=path)
+    return dict(table)
+
+
+def _roles(text: dict[str, Any], path: str) -> dict[str, Any]:
+    table = _table(text, "roles", path)
+    default = table.get("default", "")
+    assign = table.get("assign", {})
+    if not isinstance(default, str):
+        raise Invalid(f"{path}: roles.default is the name of a role", path=path)
+    if not isinstance(assign, dict) or not all(isinstance(role, str) for role in assign.values()):
+        raise Invalid(f'{path}: [roles.assign] has lines such as "type:planner" = "orchestrator"', path=path)
+    named = {}
+    for name, role in table.items():
+        if name in {"default", "assign"}:
+            continue
+        if not isinstance(role, dict):
+            raise Invalid(f"{path}: [roles.{name}] is a table", path=path)
+        _known(role, ("write", "tools", "commit", "deploy"), f"roles.{name}", path)
+        kept: dict[str, Any] = {}
+        for key in ("write", "tools"):
+            if key in role:
+                kept[key] = _texts(role[key], f"roles.{name}.{key}", path)
+        for key in ("commit", "deploy"):
+            if key in role:
+                if not isinstance(role[key], bool):
+                    raise Invalid(f"{path}: roles.{name}.{key} is true or false", path=path)
+                kept[key] = role[key]
+        named[name] = kept
+    for role in [default, *assign.values()]:
+        if role and role not in named and role not in {"worker", "orchestrator"}:
+            raise Invalid(f"{path}: there is no [roles.{role}]", path=path)
+    return {"default": default, "assign": [[pattern, role] for pattern, role in assign.items()], "named": named}
+
+
+def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
+    table = _table(text, "deploy", path)
+    _known(table, tuple(DEPLOY), "deploy", path)
+    commands = table.get("commands", COMMANDS)
+    if not isinstance(commands, dict) or not all(isinstance(target, str) and target for target in commands.values()):
+        raise Invalid(f'{path}: deploy.commands has pairs such as "wrangler deploy" = "prod"', path=path)
+    found: dict[str, Any] = {
+        "commands": dict(commands),
+        "protected": _texts(table.get("protected", DEPLOY["protected"]), "deploy.protected", path),
+        "placeholders": _texts(table.get("placeholders", DEPLOY["placeholders"]), "deploy.placeholders", path),
+        "targets": {},
+    }
+    for key in ("fetch_timeout", "verify_timeout"):
+        seconds = table.get(key, DEPLOY[key])
+        if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= 3600:  # noqa: PLR2004 - an hour
+            raise Invalid(f"{path}: deploy.{key} is a number of seconds up to 3600", path=path)
+        found[key] = seconds
+    targets = _table(table, "targets", path)
+    for name, target in targets.items():
+        if not isinstance(target, dict):
+            raise Invalid(f"{path}: [deploy.targets.{name}] is a table", path=path)
+        _known(target, (*TARGET_TEXTS, "ships"), f"deploy.targets.{name}", path)
+        kept: dict[str, Any] = {}
+        for key in TARGET_TEXTS:
+            if key in target:
+                if not isinstance(target[key], str) or not target[key]:
+                    raise Invalid(f"{path}: deploy.targets.{name}.{key} is a text", path=path)
+                kept[key] = target[key]
+        if "ships" in target:
+            kept["ships"] = _texts(target["ships"], f"deploy.targets.{name}.ships", path)
+        found["targets"][name] = kept
+    return found
+
+
+def _choice(table: dict[str, Any], name: str, choices: tuple[str, ...], path: str) -> str:
+    value = table.get(name, GUARDS[name])
+    if value not in choices:
+        raise Invalid(f"{path}: guards.{name} is one of {', '.join(choices)}, not {value!r}", path=path)
+    return str(value)
+
+
+def _texts(value: Any, name: str, path: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise Invalid(f"{path}: {name} is a list of texts", path=path)
+    return list(value)
+
+
+def _known(table: dict[str, Any], known: tuple[str, ...], name: str, path: str) -> None:
+    """A misspelt setting of a guard would silently guard nothing, so it is an error."""
+    for key in table:
+        if key not in known:
+            raise Invalid(f"{path}: [{name}] has no setting {key!r}; it has {', '.join(known)}", path=path)
+
+
+def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    found = text.get(name, {})
+    if not isinstance(found, dict):
+        raise Invalid(f"{path}: [{name}] is a table", path=path)
+    return found

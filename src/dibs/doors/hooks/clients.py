@@ -1,0 +1,190 @@
+"""What each client calls its events and tools, and how it wants to be answered. One table a client; nothing is decided.
+
+A client's payload becomes an Event in dibs' own words: a moment (boot, before, after, prompt, stop, end, born, died)
+and, around a tool call, what the tool does (edit, patch, shell, read, other) to which paths.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED = (
+    "boot", "before", "after", "prompt", "stop", "end", "born", "died",
+)  # fmt: skip
+EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"
+
+_CLAUDE_EVENTS = {
+    "SessionStart": BOOT, "SessionEnd": END, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
+    "PostToolUseFailure": AFTER, "Stop": STOP, "SubagentStart": BORN, "SubagentStop": DIED,
+}  # fmt: skip
+_CLAUDE_TOOLS = {
+    "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL, "Read": READ,
+    "apply_patch": PATCH,
+}  # fmt: skip
+_SILENT = ("PreCompact", "PostCompact", "Notification", "PermissionRequest", "preCompact", "errorOccurred",
+           "permissionRequest", "notification", "PreCompress", "BeforeModel", "AfterModel",
+           "BeforeToolSelection")  # fmt: skip
+
+EVENTS: dict[str, dict[str, str]] = {
+    "claude": _CLAUDE_EVENTS,
+    "codex": _CLAUDE_EVENTS,
+    "gemini": {
+        "SessionStart": BOOT, "SessionEnd": END, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER,
+        "AfterAgent": STOP,
+    },
+    "copilot": {
+        **_CLAUDE_EVENTS, "sessionStart": BOOT, "sessionEnd": END, "userPromptSubmitted": PROMPT, "preToolUse": BEFORE,
+        "postToolUse": AFTER, "postToolUseFailure": AFTER, "agentStop": STOP, "subagentStart": BORN,
+        "subagentStop": DIED,
+    },
+}  # fmt: skip
+TOOLS: dict[str, dict[str, str]] = {
+    "claude": _CLAUDE_TOOLS,
+    "codex": {**_CLAUDE_TOOLS, "shell": SHELL, "exec_command": SHELL},
+    "gemini": {
+        "write_file": EDIT, "replace": EDIT, "edit": EDIT, "run_shell_command": SHELL, "read_file": READ,
+    },
+    "copilot": {
+        **_CLAUDE_TOOLS, "edit": EDIT, "create": EDIT, "str_replace_editor": EDIT, "bash": SHELL, "shell": SHELL,
+        "view": READ, "write": EDIT,
+    },
+}  # fmt: skip
+_PATHS = ("file_path", "notebook_path", "path", "absolute_path", "filePath")
+_COMMANDS = ("command", "cmd")
+
+
+class Event:
+    """One call of one hook, in dibs' own words."""
+
+    __slots__ = ("call", "client", "command", "cwd", "kind", "moment", "name", "paths", "session", "source", "subagent",
+                 "tool", "type")  # fmt: skip
+
+    def __init__(self, client: str, name: str, moment: str) -> None:
+        self.client, self.name, self.moment = client, name, moment
+        self.session = self.subagent = self.type = self.cwd = self.source = ""
+        self.tool = self.kind = self.command = self.call = ""
+        self.paths: list[str] = []
+
+    @property
+    def agent(self) -> str:
+        """The agent's id: as whoever started the client named it, else the client's own session id."""
+        base = os.environ.get("DIBS_AGENT") or self.session
+        return f"{base}/{self.subagent.replace('/', '-')}" if self.subagent else base
+
+    def real(self, path: str) -> str:
+        """Where a path of the client's really leads."""
+        return os.path.realpath(os.path.join(self.cwd or os.getcwd(), path))
+
+
+class Unreadable(Exception):
+    """The payload is not what this client sends, so nothing about it can be trusted."""
+
+
+def read(client: str, name: str, sent: Any) -> Event | None:
+    """A payload as an Event; None for an event that dibs has no business with. Raises Unreadable in doubt."""
+    if client not in EVENTS:
+        raise Unreadable(f"no client {client[:40]!r} is known here, only {', '.join(EVENTS)}")
+    if not isinstance(sent, dict):
+        raise Unreadable("the payload is not an object")
+    name = _text(sent, "hook_event_name") or name
+    moment = EVENTS[client].get(name, "")
+    if not moment:
+        if name in _SILENT:
+            return None
+        raise Unreadable(f"no event {name[:40]!r} of {client} is known here")
+    event = Event(client, name, moment)
+    event.session = _text(sent, "session_id") or _text(sent, "sessionId")
+    if not event.session:
+        raise Unreadable("the payload names no session")
+    event.subagent = _text(sent, "agent_id") or _text(sent, "agentId")
+    event.type = _text(sent, "agent_type") or _text(sent, "agentType")
+    event.cwd = _text(sent, "cwd")
+    event.source = _text(sent, "source")
+    event.call = _text(sent, "tool_use_id") or _text(sent, "toolUseId")
+    if moment in {BEFORE, AFTER}:
+        _read_tool(event, sent)
+    return event
+
+
+def _read_tool(event: Event, sent: dict[str, Any]) -> None:
+    """What the tool would do to which paths."""
+    event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
+    if not event.tool:
+        raise Unreadable("the payload names no tool")
+    event.kind = TOOLS[event.client].get(event.tool, OTHER)
+    if event.kind == OTHER:
+        return
+    given = sent.get("tool_input") if "tool_input" in sent else sent.get("toolArgs")
+    if isinstance(given, str):  # Copilot sends its arguments as a text now and then
+        from dibs import jsontext
+
+        try:
+            given = jsontext.decode(given)
+        except ValueError:
+            given = {"command": given} if event.kind in {PATCH, SHELL} else None
+    if not isinstance(given, dict):
+        raise Unreadable(f"{event.tool} has no input")
+    if event.kind in {SHELL, PATCH}:
+        command = given.get("command", given.get("cmd", given.get("input")))
+        if isinstance(command, list) and all(isinstance(word, str) for word in command):  # a list of words, not shell
+            command = _joined(command)
+        if not isinstance(command, str):
+            raise Unreadable(f"{event.tool} has no command")
+        event.command = command
+        where = given.get("directory") or given.get("workdir")
+        if event.kind == SHELL and isinstance(where, str) and where:
+            event.cwd = where if where.startswith("/") else f"{event.cwd}/{where}"
+        return
+    for field in _PATHS:
+        path = given.get(field)
+        if path is not None:
+            if not isinstance(path, str) or not path or "\0" in path:
+                raise Unreadable(f"{event.tool} has no readable path")
+            event.paths = [path]
+            if event.tool == "str_replace_editor" and given.get("command") == "view":
+                event.kind = READ
+            return
+    raise Unreadable(f"{event.tool} names no path")
+
+
+def _joined(words: list[str]) -> str:
+    """A list of words as a command line."""
+    if len(words) >= 3 and words[0].rpartition("/")[2] in {"bash", "sh", "zsh"} and words[1] in {"-c", "-lc"}:  # noqa: PLR2004
+        return words[2]
+    return " ".join(["'" + word.replace("'", "'\\''") + "'" for word in words])
+
+
+def _text(sent: dict[str, Any], name: str) -> str:
+    value = sent.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Unreadable(f"{name} is not a text")
+    return value
+
+
+# --- answers
+
+
+def deny(client: str, name: str, reason: str) -> dict[str, Any]:
+    """A refusal in the client's own dialect. Only fields that are meant: one too many is an "allow" to Claude Code."""
+    if client == "gemini":
+        return {"decision": "deny", "reason": reason}
+    if client == "copilot" and name[:1].islower():
+        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": name or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
+        }
+    }  # fmt: skip
+
+
+def context(client: str, name: str, text: str) -> dict[str, Any]:
+    """Something that the model should know."""
+    if client == "copilot":
+        return {"additionalContext": text}
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}

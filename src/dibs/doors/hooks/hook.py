@@ -1,0 +1,198 @@
+"""One hook call from the client's JSON to the answer that the client obeys.
+
+What a client does with a hook that fails is mostly to let the write through. So everything that cannot be decided
+ends as a refusal in the client's own dialect with exit code 2: bad JSON, an unknown event, a store that is busy, an
+error in dibs itself. Only the config can say otherwise (`on_doubt = "allow"`), and then it is logged.
+
+A Read is answered from this file alone: the journal is all that it needs. The rest is loaded when it comes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors.hooks import clients, journal
+from dibs.errors import DibsError
+from dibs.facts import workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from dibs.facts.workspace import Place
+
+LARGEST = 16 * 1024 * 1024  # bytes of a payload; a file that long is not written by a model
+HASHED = 256 * 1024  # a bigger file is known by its signature alone when it is read
+ALLOW, DENY = 0, 2
+
+
+def leave(code: int) -> NoReturn:
+    """End at once: closing the database would only fold its log, which others do."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass
+    os._exit(code)
+
+
+def main(arguments: list[str]) -> int:
+    """One call of a hook; returns the exit code."""
+    client = arguments[0] if arguments else ""
+    if client == "git":
+        from dibs.doors import git
+
+        return git.main(arguments[1:])
+    name = arguments[1] if len(arguments) > 1 else ""
+    event: clients.Event | None = None
+    try:
+        event = clients.read(client, name, jsontext.decode(_sent()))
+        return ALLOW if event is None else _answer(event)
+    except DibsError as error:
+        if error.exit == 1 and event is not None:  # decided: no
+            return _refuse(event, error.message)
+        return _doubt(event, client, name, error.message)
+    except KeyboardInterrupt:
+        return _doubt(event, client, name, "it was interrupted")
+    except clients.Unreadable as error:
+        return _doubt(event, client, name, str(error))
+    except BaseException as error:  # noqa: BLE001 - a traceback would end with exit 1, and that lets the write through
+        return _doubt(event, client, name, _words(error))
+
+
+def _words(error: BaseException) -> str:
+    if os.environ.get("DIBS_TRACEBACK"):  # for those who work on dibs
+        import traceback
+
+        traceback.print_exception(error)
+    return f"{type(error).__name__}: {str(error)[:200]}"
+
+
+def _sent() -> str:
+    """What the client sends."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        part = os.read(0, 1 << 16)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST:
+            raise clients.Unreadable(f"the payload is longer than {LARGEST} bytes")
+    text = b"".join(parts).decode("utf-8").strip()
+    if not text:
+        raise clients.Unreadable("the client sent nothing")
+    return text
+
+
+# --- answers
+
+
+def _answer(event: clients.Event) -> int:
+    place = _place(event)
+    if place is None or not place.exists:
+        return ALLOW  # hooks of a user's own settings fire everywhere; here nobody coordinates
+    if event.kind == clients.READ:
+        return _read(event, place) if event.moment == clients.BEFORE else ALLOW
+    from dibs.doors.hooks import moments
+
+    told = moments.MOMENTS[event.moment](event, place)
+    if told:
+        _print(clients.context(event.client, event.name, told))
+    return ALLOW
+
+
+def _place(event: clients.Event) -> Place | None:
+    """The workspace: the launcher's own working tree, wherever the agent has gone meanwhile; else the agent's."""
+    start = os.environ.get("DIBS_TREE") or event.cwd or os.getcwd()
+    try:
+        return workspace.find(start, os.environ.get("DIBS_WORKSPACE"))
+    except DibsError:
+        if _claimed_above(start) or os.environ.get("DIBS_WORKSPACE"):
+            raise
+        return None
+
+
+def _claimed_above(directory: str) -> bool:
+    """Is there a `.dibs/` upward? Then what went wrong concerns us."""
+    while True:
+        if os.path.isdir(f"{directory}/.dibs"):
+            return True
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return False
+        directory = parent
+
+
+def _read(event: clients.Event, place: Place) -> int:
+    """The agent looks at a file: note what it sees. Journalled before the look, so that it never knows too much."""
+    real = event.real(event.paths[0])
+    if not journal.inside(place, real):
+        return ALLOW
+    agent = event.agent
+    signature = journal.signature(real)
+    blob = ""
+    if signature != journal.MISSING and int(signature.partition(":")[0]) <= HASHED:
+        blob = journal.blob_of(real)
+    journal.append(place.local, agent, [journal.line("R", real, signature, blob)])
+    if journal.Journal(place.local, agent).renewal_due():
+        from dibs.doors.hooks import moments
+
+        told = moments.sign_of_life(event, place)
+        if told:
+            _print(clients.context(event.client, event.name, told))
+    return ALLOW
+
+
+def _refuse(event: clients.Event, reason: str) -> int:
+    """A decision against it. Only before a call can it be enforced; otherwise the agent is told."""
+    if event.moment == clients.BEFORE:
+        return _deny(event.client, event.name, reason)
+    if event.moment in {clients.BOOT, clients.PROMPT}:
+        _print(clients.context(event.client, event.name, f"dibs: {reason}"))
+    sys.stderr.write(f"dibs: {reason}\n")
+    return ALLOW
+
+
+def _deny(client: str, name: str, reason: str) -> int:
+    text = f"dibs: {reason}"
+    try:
+        _print(clients.deny(client, name, text))
+    except Exception:  # noqa: BLE001, S110 - the exit code alone still refuses
+        pass
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+    return DENY
+
+
+def _doubt(event: clients.Event | None, client: str, name: str, why: str) -> int:
+    """It could not be decided. Then it is refused, with the way past it, unless the config says otherwise."""
+    if event is not None and event.moment != clients.BEFORE:
+        if event.moment == clients.BOOT:
+            text = f"dibs could not check what you hold ({why}). Do not assume that you hold anything: run `dibs boot`."
+            _print(clients.context(client, event.name, text))
+        sys.stderr.write(f"dibs: {why}\n")
+        return ALLOW
+    if event is not None and _allowed_in_doubt(event, why):
+        return ALLOW
+    reason = (
+        f"could not decide whether this is safe: {why} Refused for that reason. Try again; `dibs doctor` says what is "
+        'wrong; a person can let doubtful calls pass with `on_doubt = "allow"` under [guards] in .dibs/config.toml.'
+    )
+    return _deny(client, event.name if event is not None else name, reason)
+
+
+def _allowed_in_doubt(event: clients.Event, why: str) -> bool:
+    try:
+        from dibs.doors.hooks import moments
+
+        place = _place(event)
+        return place is not None and moments.allowed_in_doubt(event, place, why)
+    except BaseException:  # noqa: BLE001 - then that cannot be known either
+        return False
+
+
+def _print(answer: dict[str, Any]) -> None:
+    sys.stdout.write(jsontext.encode(answer) + "\n")

@@ -1,0 +1,221 @@
+"""Which files `dibs init` writes and `dibs init --uninstall` takes back: planned as a whole, then done.
+
+Putting in: the workspace's own files, the launcher, the settings of each client, the pages that models read, git's
+hooks. Taking out: where a file is still what was written, its earlier bytes come back; where it was changed since, or
+in a clone that has no record, only our lines go.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.install import githooks, launcher, pointers, rules, settings
+from dibs.doors.install.files import Change, Record, State, look, put, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.facts.workspace import Place
+
+IGNORE = "# made by dibs: what belongs to this machine only\n/local/\n"
+LEGACY = ".legacy"  # where the pre-commit framework puts a hook it found, and calls it from its own
+
+
+class Plan:
+    """What will be done, and what is to be said about what will not."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.base = base(place)
+        self.record = Record(place.root, place.local)
+        self.own: list[Change] = []  # below .dibs/
+        self.others: list[Change] = []  # files that others have a say in
+        self.notes: list[str] = []
+
+    def add(self, path: str, after: State | None) -> None:
+        """Plan a file to be so; nothing if it is already."""
+        before = look(path)
+        if before != after:
+            inside = path.startswith(os.path.join(self.base, ".dibs") + "/")
+            (self.own if inside else self.others).append(Change(path, before, after))
+
+    def name(self, path: str) -> str:
+        """A path as people are told it."""
+        top = self.base.rstrip("/") + "/"
+        return path.removeprefix(top) if path.startswith(top) else self.record.name(path)
+
+    def check(self) -> None:
+        """Look at all of it before anything is done."""
+        tops = (self.place.root, self.place.top, *([self.place.common] if self.place.common else []))
+        for change in [*self.own, *self.others]:
+            change.check(tops)
+
+
+def base(place: Place) -> str:
+    """The working tree whose files are written: the main one; of a bare repository, the one in use."""
+    return place.top if place.root == place.common else place.root
+
+
+# --- putting in
+
+
+def install(place: Place, clients: list[str], config: str) -> Plan:
+    """Everything that is not there yet; `config` is the text of a new config."""
+    plan = Plan(place)
+    home = os.path.join(plan.base, ".dibs")
+    for name, text in (("config.toml", config), (".gitignore", IGNORE), ("rules.md", rules.TEXT)):
+        path = os.path.join(home, name)
+        if not os.path.lexists(path):  # from then on it is the team's
+            plan.add(path, State(text.encode()))
+    plan.add(os.path.join(home, "hook"), State(launcher.TEXT.encode(), 0o755))
+    for client in clients:
+        _settings(plan, client)
+    _pointers(plan, clients)
+    _hooks(plan)
+    plan.check()
+    return plan
+
+
+def _settings(plan: Plan, client: str) -> None:
+    path = os.path.realpath(os.path.join(plan.base, settings.FILES[client]))
+    before = look(path)
+    text = settings.merged(text_of(before, path), client, path)
+    plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _pointers(plan: Plan, clients: list[str]) -> None:
+    done = set()
+    for name in pointers.targets(clients, lambda name: _page(plan, name)):
+        path = pointers.real_name(plan.base, name)
+        if path in done:
+            continue
+        done.add(path)
+        before = look(path)
+        text = pointers.merged(text_of(before, path))
+        plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _page(plan: Plan, name: str) -> str | None:
+    path = pointers.real_name(plan.base, name)
+    return text_of(look(path), path)
+
+
+def _hooks(plan: Plan) -> None:
+    hooks = githooks.folder(plan.place)
+    if not hooks:
+        if plan.place.common:
+            plan.notes.append("git could not be asked for its hooks, so commits and pushes are not guarded")
+        return
+    if not githooks.is_ours_to_write(hooks, plan.place):
+        plan.notes.append(
+            f"git takes its hooks from {hooks} (core.hooksPath), which is not this repository's: left as it is, so "
+            'commits and pushes are not guarded. To guard them, let those hooks call: .dibs/hook git NAME "$@"'
+        )
+        return
+    root = os.path.relpath(plan.place.root, hooks)
+    for name in githooks.NAMES:
+        _hook(plan, hooks, name, root)
+
+
+def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
+    path = os.path.join(hooks, name)
+    before = look(path)
+    legacy = look(path + LEGACY)
+    if before is None:
+        plan.add(path, State(githooks.whole(name, root).encode(), 0o755))
+    elif legacy is not None and githooks.has_block(legacy.data) and not githooks.has_block(before.data):
+        return  # the framework that moved ours there calls it
+    elif not before.link and githooks.is_sh(before.data) and (before.mode & 0o111 or githooks.is_husky(hooks)):
+        plan.add(path, State(githooks.merged(before.data, name, root), before.mode))
+    else:  # another language, a link, or one that is switched off (not executable)
+        kept = before
+        if before.link:
+            kept = State(link=os.path.relpath(os.path.join(hooks, before.link), os.path.join(hooks, githooks.KEPT)))
+        plan.add(os.path.join(hooks, githooks.KEPT, name), kept)
+        plan.add(path, State(githooks.whole(name, root, kept=True).encode(), 0o755))
+
+
+def apply(plan: Plan) -> None:
+    """Do what was planned: first what others will call, then the record, then the files that call it."""
+    for change in plan.own:
+        put(change.path, change.after)
+    for change in plan.others:
+        plan.record.note(change)
+    if plan.others:
+        plan.record.save()
+    for change in plan.others:
+        put(change.path, change.after)
+
+
+# --- taking out
+
+
+def uninstall(place: Place) -> Plan:
+    """Everything that is ours, out of the files of others. `.dibs/` itself goes afterwards."""
+    plan = Plan(place)
+    for relative in settings.FILES.values():
+        path = os.path.realpath(os.path.join(plan.base, relative))
+        _take_out(plan, path, settings.cleaned)
+    for path in sorted({pointers.real_name(plan.base, name) for name in pointers.NAMES}):
+        _take_out(plan, path, lambda text, _: pointers.cleaned(text))
+    hooks = githooks.folder(place)
+    if hooks and githooks.is_ours_to_write(hooks, place):
+        for name in githooks.NAMES:
+            _take_hook_out(plan, hooks, name)
+    plan.check()
+    return plan
+
+
+def _take_out(plan: Plan, path: str, clean: Callable[[str, str], str | None]) -> None:
+    now = look(path)
+    exact, before = plan.record.original(path, now)
+    if exact:
+        plan.add(path, before)
+        return
+    text = text_of(now, path)
+    if text is not None and now is not None:
+        left = clean(text, path)
+        if left != text:
+            plan.add(path, None if left is None else State(left.encode(), now.mode))
+
+
+def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
+    path, aside = os.path.join(hooks, name), os.path.join(hooks, githooks.KEPT, name)
+    now, kept = look(path), look(aside)
+    exact, before = plan.record.original(path, now)
+    if exact:
+        plan.add(path, before)
+        if kept is not None:
+            plan.add(aside, None)
+    elif now is not None and githooks.has_block(now.data):
+        left = githooks.cleaned(now.data)
+        if left is not None:
+            plan.add(path, State(left, now.mode))
+        elif kept is not None:
+            if kept.link:
+                kept = State(link=os.path.relpath(os.path.join(hooks, githooks.KEPT, kept.link), hooks), mode=0)
+            plan.add(path, kept)
+            plan.add(aside, None)
+        else:
+            plan.add(path, None)
+    legacy = look(path + LEGACY)
+    if legacy is not None and githooks.has_block(legacy.data):
+        left = githooks.cleaned(legacy.data)
+        plan.add(path + LEGACY, None if left is None else State(left, legacy.mode))
+
+
+def take_back(plan: Plan) -> None:
+    """Do it: the files that call us first, then the folders that are empty now."""
+    for change in plan.others:
+        put(change.path, change.after)
+    emptied = {os.path.dirname(change.path) for change in plan.others if change.after is None}
+    made = {os.path.join(plan.place.root, name) for name in plan.record.folders}
+    if not plan.record.files:  # no record: git keeps no empty folders, so these can go
+        made = {os.path.join(plan.base, name) for name in (".claude", ".codex", ".gemini", ".github/hooks", ".github")}
+        made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT}
+    for folder in sorted(made, key=len, reverse=True):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass  # somebody has put something there, or it is gone already

@@ -1,0 +1,82 @@
+"""The end of a workspace: `.dibs/` goes, with the database, the record and what was kept for `dibs restore`.
+
+Refused while agents hold claims, unless somebody says so: they would go on working without knowing that nobody guards
+them any more.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from dibs.doors.install import githooks
+from dibs.errors import DibsError, Held, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.facts.workspace import Place
+
+REFS = "refs/dibs/"  # contents that were kept for `dibs restore`
+
+
+def names(place: Place) -> list[str]:
+    """What goes, for people."""
+    found = [".dibs/"] if _homes(place) else []
+    if _refs(place):
+        found.append(REFS)
+    return found
+
+
+def allow(place: Place, caller: str | None, *, yes: bool) -> None:
+    """Raise unless nobody else holds anything, or it is wanted all the same."""
+    if yes or not os.path.isdir(place.local):
+        return
+    blockers = _held(place, caller)
+    if not blockers:
+        return
+    said = "; ".join(f"{one['agent']} holds {', '.join(one['resources'])}" for one in blockers[:5])
+    message = f"{said}. They would lose their claims, and the log goes too. Nothing was changed; --yes does it anyway."
+    if not os.isatty(0):
+        raise Held(message, blockers=blockers)
+    import sys
+
+    sys.stderr.write(f"{said}. They would lose their claims, and the log goes too. Go on? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise Held(message, blockers=blockers)
+
+
+def _held(place: Place, caller: str | None) -> list[dict[str, Any]]:
+    from dibs.doors.session import Session
+
+    try:
+        session = Session(place.top, place.root, timeout=3.0, short_lived=True)
+        call = session.identify(caller)
+        status = session.run(session.operation("status"), call, {})
+        session.close()
+    except DibsError as error:
+        message = f"whether anybody holds claims cannot be told ({error.message}) Nothing was changed; --yes goes on."
+        raise Unavailable(message, path=place.local) from None
+    own = caller or call.agent
+    return [claim for claim in status["claims"] if claim["agent"] != own]
+
+
+def everything(place: Place) -> None:
+    """Take it away."""
+    for ref in _refs(place):
+        githooks.ask(place, "update-ref", "-d", ref)
+    for home in _homes(place):
+        shutil.rmtree(home)
+
+
+def _homes(place: Place) -> list[str]:
+    homes = {os.path.join(place.root, ".dibs")}
+    if place.root == place.common:  # a bare repository: its worktree has the files to commit
+        homes.add(os.path.join(place.top, ".dibs"))
+    return sorted(home for home in homes if os.path.isdir(home))
+
+
+def _refs(place: Place) -> list[str]:
+    return githooks.ask(place, "for-each-ref", "--format=%(refname)", REFS).split() if place.common else []

@@ -1,0 +1,166 @@
+"""Starts a program, feeds it, and collects what it says, within a time limit.
+
+`subprocess` costs more than 10 ms to import, which is more than a hook call has in all; this is the little of it that
+the guards need: one program found on PATH, plain pipes, no shell. The program gets a process group of its own, so that
+at the time limit, or when the caller is interrupted, whatever it started ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CHUNK = 65_536
+GLANCE = 50  # ms between looks at whether it ended: something it left behind may keep its pipes open
+_SIGKILL, _SIGPIPE = 9, 13  # without importing signal, which imports enum
+
+
+class Done:
+    """What a program said and how it ended; `code` is negative for a signal."""
+
+    __slots__ = ("code", "err", "out")
+
+    def __init__(self, code: int, out: bytes, err: bytes) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def ok(self) -> bool:
+        """Did it end well?"""
+        return self.code == 0
+
+    @property
+    def said(self) -> str:
+        """What it complained of, as one line."""
+        return " ".join(self.err.decode(errors="replace").split())[:500]
+
+
+def run(words: Sequence[str], *, env: Mapping[str, str], given: bytes = b"", timeout: float = 10.0) -> Done:
+    """Run one program to its end. Raises Unavailable where it cannot be started or takes too long."""
+    ours, theirs = _pipes()
+    try:
+        actions = [(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(theirs)]
+        try:
+            pid = os.posix_spawnp(words[0], list(words), env, file_actions=actions, setpgroup=0, setsigdef=[_SIGPIPE])
+        except OSError as error:
+            raise Unavailable(f"{words[0]} cannot be started: {error.strerror}", program=words[0]) from None
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        ended = False
+        try:
+            code, out, err = _talk(pid, ours, given, time.monotonic() + timeout)
+            ended = True
+        except TimeoutError:
+            shown = " ".join(words[:6])
+            raise Unavailable(f"`{shown}` took longer than {timeout:g} s", program=words[0]) from None
+        finally:
+            if not ended:
+                _end(pid)
+        return Done(code, out, err)
+    finally:
+        for fd in ours:
+            if fd >= 0:
+                os.close(fd)
+
+
+def _pipes() -> tuple[list[int], list[int]]:
+    """Our ends and the program's ends of its stdin, stdout and stderr; ours do not block."""
+    theirs_in, ours_in = os.pipe()
+    ours_out, theirs_out = os.pipe()
+    ours_err, theirs_err = os.pipe()
+    ours = [ours_in, ours_out, ours_err]
+    for fd in ours:
+        os.set_blocking(fd, False)
+    return ours, [theirs_in, theirs_out, theirs_err]
+
+
+def _talk(pid: int, ours: list[int], given: bytes, deadline: float) -> tuple[int, bytes, bytes]:
+    """Write what is given, read what comes, until the program has ended. A pipe that is done is closed, and -1."""
+    said: dict[int, list[bytes]] = {1: [], 2: []}
+    watch = select.poll()
+    for place, fd in enumerate(ours):
+        watch.register(fd, select.POLLIN if place else select.POLLOUT)
+    todo = memoryview(given)
+    status = None
+    while status is None:
+        if ours[0] >= 0 and not todo:
+            _close(watch, ours, 0)
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if ours[1] < 0 and ours[2] < 0:
+            status = _ended(pid, left)
+            continue
+        ready = watch.poll(min(GLANCE, left * 1000))
+        for fd, _ in ready:
+            place = ours.index(fd)
+            if place == 0:
+                todo = _write(watch, ours, todo)
+            elif not _read(fd, said[place]):
+                _close(watch, ours, place)
+        if not ready:
+            status = _ended(pid, 0)
+    for place in (1, 2):  # what it said right before it ended
+        if ours[place] >= 0:
+            _read(ours[place], said[place])
+    return os.waitstatus_to_exitcode(status), b"".join(said[1]), b"".join(said[2])
+
+
+def _write(watch: select.poll, ours: list[int], todo: memoryview) -> memoryview:
+    try:
+        return todo[os.write(ours[0], todo[:CHUNK]) :]
+    except BlockingIOError:
+        return todo
+    except BrokenPipeError:  # it does not want to know more
+        _close(watch, ours, 0)
+        return todo[:0]
+
+
+def _read(fd: int, said: list[bytes]) -> bool:
+    """Take all that is there; False at the end of the pipe."""
+    while True:
+        try:
+            got = os.read(fd, CHUNK)
+        except BlockingIOError:
+            return True
+        if not got:
+            return False
+        said.append(got)
+
+
+def _close(watch: select.poll, ours: list[int], place: int) -> None:
+    watch.unregister(ours[place])
+    os.close(ours[place])
+    ours[place] = -1
+
+
+def _ended(pid: int, patience: float) -> int | None:
+    """How the program ended, or None if it has not; waits in small steps, since it is about to end or hangs."""
+    step, until = 0.0002, time.monotonic() + patience
+    while True:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return status
+        if time.monotonic() >= until:
+            return None
+        time.sleep(step)
+        step = min(step * 2, 0.02)
+
+
+def _end(pid: int) -> None:
+    """Stop the program and what it started."""
+    try:
+        os.killpg(pid, _SIGKILL)
+    except OSError:
+        pass
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:  # it ended in the same moment, and was seen to
+        pass

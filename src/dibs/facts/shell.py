@@ -1,0 +1,63 @@
+"""Reads a shell command as an agent typed it: which files it would write, which git commands it would run.
+
+Nothing is run. The words are read with a grammar of bash (tree-sitter-bash), and followed as the shell would: into
+subshells, branches, loops, functions, `bash -c`, through `cd` and variables with a known value. Where a command writes
+something that cannot be known from its words, that is said, and the caller decides.
+
+What is not seen: what a program does that is not in the table of writers (`make`, `python x.py`), aliases, and whatever
+depends on the state of a shell that was there before.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts.shell_globs import Look
+from dibs.facts.shell_reading import Env, Reader, Reading, Simple, Target, TooMuch, unreadable
+from dibs.facts.shell_words import SAFE
+
+__all__ = ["Reading", "Simple", "Target", "read"]
+
+# Words that begin something the parser has to look at; all else in a line of harmless characters is one command.
+_KEYWORDS = frozenset((
+    "case", "coproc", "do", "done", "elif", "else", "esac", "export", "fi", "for", "function", "if", "in", "select",
+    "then", "until", "while",
+))  # fmt: skip
+
+
+def read(command: str, cwd: str, *, home: str = "") -> Reading:
+    """What a command would write if it were run in this directory (an absolute path). Never raises."""
+    reading = Reading()
+    home = home or os.environ.get("HOME", "")
+    env = Env([cwd], {"HOME": home} if home else {})
+    reader = Reader(reading, home, Look())
+    try:
+        if not command.strip(SAFE + " \t") and _plain(reader, command, env):
+            return reading
+        reader.level = -1
+        if unreadable(command):
+            raise TooMuch  # noqa: TRY301 - one place for what is not read
+        reader.script(command, env)
+    except (TooMuch, RecursionError):
+        reading.broken = True
+    if reading.broken:
+        from dibs.facts.shell_commands import signs  # noqa: PLC0415 - only here
+
+        if signs(command):
+            reading.doubt(command if len(command) <= SHOWN else command[:SHOWN] + "…")
+    return reading
+
+
+SHOWN = 500  # characters of a command that could not be read, to say which
+
+
+def _plain(reader: Reader, command: str, env: Env) -> bool:
+    """A line of words that mean themselves needs no parser."""
+    from dibs.facts.shell_commands import Call  # noqa: PLC0415 - so that an empty command costs nothing
+
+    words = command.split()
+    if words and words[0] in _KEYWORDS:
+        return False
+    if words:
+        Call(reader, [*words], env, command.strip(), {}).run()
+    return True

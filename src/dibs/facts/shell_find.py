@@ -1,0 +1,217 @@
+"""`find`: which of the existing files its actions (-delete, -exec) would reach.
+
+The expression is worked out for each entry below the starting points. A test that is not known here may be true or
+false; an action counts as reached unless it is certainly not.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts import shell_globs
+from dibs.facts.shell_reading import Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.facts.shell_commands import Call, Words
+
+# Tests and actions by the number of words they take.
+_ONE = frozenset(
+    "-name -iname -path -ipath -wholename -iwholename -type -xtype -size -mtime -mmin -atime -amin -ctime -cmin -newer "
+    "-perm -user -group -uid -gid -regex -iregex -regextype -links -inum -samefile -maxdepth -mindepth -fstype -lname "
+    "-ilname -used -context -printf -fprint -fprint0 -fls -anewer -cnewer -newermt".split()
+)
+_EXEC = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+_WRITES = frozenset(("-fprint", "-fprint0", "-fls", "-fprintf"))
+
+
+def find(call: Call) -> None:
+    """What one `find` would write."""
+    words = call.words[1:]
+    start = 0
+    while start < len(words) and (words[start] in {"-H", "-L", "-P"} or (words[start] or "").startswith(("-O", "-D"))):
+        start += 1
+    begin = start
+    while start < len(words) and not (words[start] or "x").startswith(("-", "(", "!", ",")):
+        start += 1
+    roots: Words = words[begin:start] or ["."]
+    expression = words[start:]
+    actions = [index for index, word in enumerate(expression) if word == "-delete" or word in _EXEC]
+    for index, word in enumerate(expression[:-1]):
+        if word in _WRITES:
+            call.write(expression[index + 1])
+    if any(_does_something(call, expression, index) for index in actions):
+        for root in roots:
+            _reach(call, root, expression)
+
+
+def _does_something(call: Call, expression: Words, index: int) -> bool:
+    """Would this action write? A command of -exec is tried with an unknown file, apart from the reading."""
+    if expression[index] == "-delete":
+        return True
+    from dibs.facts.shell_commands import Call as Inner  # noqa: PLC0415 - they know each other
+    from dibs.facts.shell_reading import Reader  # noqa: PLC0415
+
+    reader = Reader(Reading(), call.reader.home, call.reader.look, call.reader.level)
+    words = [None if word is not None and "{}" in word else word for word in _command(expression, index)]
+    Inner(reader, words, call.env.copy(), call.text, {}).run()
+    found = reader.reading
+    for simple in found.commands:
+        call.reading.note(simple)
+    return bool(found.writes or found.unresolved or found.git)
+
+
+def _command(expression: Words, index: int) -> Words:
+    """The words of an -exec, up to `;` or `+`."""
+    end = index + 1
+    while end < len(expression) and expression[end] != ";" and not (expression[end] == "+" and expression[end - 1] == "{}"):
+        end += 1
+    return expression[index + 1 : end]
+
+
+def _reach(call: Call, root: str | None, expression: Words) -> None:
+    """Work the expression out for all that is below a starting point."""
+    if root is None or (call.cwd is None and not root.startswith("/")):
+        call.doubt()
+        return
+    tree = _Expression(call, expression)
+    before = len(call.reading.writes)
+    try:
+        for path, depth in _walk(call, root, tree):
+            tree.work_out(path, depth)
+    except shell_globs.Unknowable:
+        # Too many to look at: then all of it.
+        del call.reading.writes[before:]
+        call.write(root, "delete" if "-delete" in expression else "write")
+
+
+def _walk(call: Call, root: str, tree: _Expression) -> Iterator[tuple[str, int]]:
+    waiting = [(root, 0)]
+    while waiting:
+        path, depth = waiting.pop()
+        yield path, depth
+        folder = call.full(path)
+        if path in tree.pruned or not os.path.isdir(folder) or os.path.islink(folder):
+            continue
+        slash = "" if path.endswith("/") else "/"
+        waiting += [(f"{path}{slash}{name}", depth + 1) for name in reversed(call.reader.look.entries(folder))]
+
+
+class _Expression:
+    """The tests and actions, worked out for one entry after the other; None stands for `maybe`."""
+
+    __slots__ = ("_at", "_call", "_depth", "_path", "_words", "deepest", "pruned", "shallowest")
+
+    def __init__(self, call: Call, words: Words) -> None:
+        self._call = call
+        self._words = words
+        self._at, self._path, self._depth = 0, "", 0
+        self.pruned: set[str] = set()
+        self.deepest = self._number("-maxdepth", 1 << 30)
+        self.shallowest = self._number("-mindepth", 0)
+
+    def _number(self, name: str, default: int) -> int:
+        for word, value in zip(self._words, self._words[1:], strict=False):
+            if word == name and value is not None and value.isascii() and value.isdigit() and len(value) < 10:  # noqa: PLR2004
+                return int(value)
+        return default
+
+    def work_out(self, path: str, depth: int) -> None:
+        """Do for one entry what the expression says."""
+        if depth >= self.deepest:
+            self.pruned.add(path)
+        if self.shallowest <= depth <= self.deepest:
+            self._at, self._path, self._depth = 0, path, depth
+            while self._at < len(self._words):
+                self._either(live=True)
+                self._at += 1  # a comma, or a bracket too many
+
+    def _either(self, *, live: bool | None) -> bool | None:
+        found = self._both(live=live)
+        while self._peek() in {"-o", "-or"}:
+            self._at += 1
+            other = self._both(live=False if found is True else live if found is False else None)
+            found = True if found or other else None if found is None or other is None else False
+        return found
+
+    def _both(self, *, live: bool | None) -> bool | None:
+        found: bool | None = True
+        while self._at < len(self._words) and self._peek() not in {"-o", "-or", ")", ","}:
+            if self._peek() in {"-a", "-and"}:
+                self._at += 1
+                continue
+            one = self._one(live=False if found is False else live if found else None)
+            found = False if found is False or one is False else None if found is None or one is None else True
+        return found
+
+    def _peek(self) -> str | None:
+        return self._words[self._at] if self._at < len(self._words) else ")"
+
+    def _one(self, *, live: bool | None) -> bool | None:
+        word = self._peek()
+        self._at += 1
+        if word in {"!", "-not"}:
+            found = self._one(live=live)
+            return None if found is None else not found
+        if word == "(":
+            found = self._either(live=live)
+            self._at += 1
+            return found
+        if word == "-delete":
+            if live is not False:
+                self._call.write(self._path, "delete")
+            return True
+        if word in _EXEC:
+            return self._execute(live=live)
+        if word == "-prune":
+            if live is True:
+                self.pruned.add(self._path)
+            return True
+        value = self._peek() if word in _ONE else None
+        self._at += word in _ONE
+        if word == "-fprintf":
+            self._at += 2
+        return self._test(word or "", value)
+
+    def _execute(self, *, live: bool | None) -> None:
+        from dibs.facts.shell_commands import Call  # noqa: PLC0415 - they know each other
+
+        command = _command(self._words, self._at - 1)
+        self._at += len(command) + 1
+        if live is not False:
+            words = [None if word is None else word.replace("{}", self._path) for word in command]
+            env = self._call.env.copy()
+            Call(self._call.reader, words, env, self._call.text, {}).run()
+
+    def _test(self, word: str, value: str | None) -> bool | None:
+        if word in {"-print", "-print0", "-ls", "-true", "-depth", "-d", "-mount", "-xdev", "-maxdepth", "-mindepth"}:
+            return True
+        if word == "-false":
+            return False
+        if value is None:
+            return None
+        name = os.path.basename(self._path.rstrip("/")) or self._path
+        if word in {"-name", "-path", "-wholename"}:
+            return shell_globs.matches(_atoms(value), name if word == "-name" else self._path)
+        if word in {"-iname", "-ipath", "-iwholename"}:
+            text = name if word == "-iname" else self._path
+            return shell_globs.matches(_atoms(value.lower()), text.lower())
+        if word == "-type":
+            full = self._call.full(self._path)
+            kind = "l" if os.path.islink(full) else "d" if os.path.isdir(full) else "f" if os.path.isfile(full) else ""
+            return None if not kind else kind in value.split(",")
+        return None
+
+
+def _atoms(pattern: str) -> list[shell_globs.Atom]:
+    found: list[shell_globs.Atom] = []
+    escaped = False
+    for character in pattern:
+        if character == "\\" and not escaped:
+            escaped = True
+            continue
+        found.append((character, not escaped))
+        escaped = False
+    return found

@@ -1,0 +1,179 @@
+"""Patterns of the shell: which texts they match, and which files they name now.
+
+A pattern is a list of atoms, (text of one character, is it active): an active `*`, `?` or `[` is a wildcard, an inactive
+one is itself. That is how quoting survives until here. `fnmatch` would cost `re`, and knows no quoting.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Atom = tuple[str, bool]
+
+ENTRIES = 10_000  # entries of directories that are looked at for one command; beyond, a pattern is not knowable
+
+
+class Unknowable(Exception):  # noqa: N818 - an answer, not an error
+    """The files cannot be told within the limit."""
+
+
+class Look:
+    """The directory entries that may still be looked at."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = ENTRIES) -> None:
+        self.left = left
+
+    def entries(self, folder: str) -> list[str]:
+        """The names in a directory, sorted; none where there is no such directory."""
+        try:
+            names = os.listdir(folder or ".")
+        except (OSError, ValueError):
+            return []
+        self.left -= len(names) + 1
+        if self.left < 0:
+            raise Unknowable
+        return sorted(names)
+
+
+def is_pattern(atoms: list[Atom]) -> bool:
+    """Would the shell look for files?"""
+    return any(active and text in "*?[" for text, active in atoms)
+
+
+def plain(atoms: list[Atom]) -> str:
+    """The text without the difference between quoted and not."""
+    return "".join(text for text, _ in atoms)
+
+
+def files(atoms: list[Atom], cwd: str | None, look: Look) -> list[str]:
+    """The existing paths that a pattern names, as the shell would put them into its words; [] if none."""
+    parts: list[list[Atom]] = [[]]
+    for atom in atoms:
+        if atom[0] == "/":
+            parts.append([])
+        else:
+            parts[-1].append(atom)
+    absolute = bool(atoms) and atoms[0][0] == "/"
+    if cwd is None and not absolute:
+        raise Unknowable
+    return list(_below("/" if absolute else "", parts[1:] if absolute else parts, cwd or "/", look))
+
+
+def _below(prefix: str, parts: list[list[Atom]], cwd: str, look: Look) -> Iterator[str]:
+    """Match the components one by one; `**` crosses directories, as it does in zsh and in bash with globstar."""
+    while parts and not is_pattern(parts[0]):
+        prefix += plain(parts[0]) + ("/" if len(parts) > 1 else "")
+        parts = parts[1:]
+    if not parts:
+        if prefix and os.path.lexists(os.path.join(cwd, prefix)):
+            yield prefix
+        return
+    first, rest = parts[0], parts[1:]
+    deep = plain(first) == "**" and all(active for _, active in first)
+    if deep and rest:
+        yield from _below(prefix, rest, cwd, look)
+    for name in look.entries(os.path.join(cwd, prefix)):
+        if name.startswith(".") and first[0][0] != ".":
+            continue
+        here = prefix + name
+        if deep:
+            folder = os.path.join(cwd, here)
+            if os.path.isdir(folder) and not os.path.islink(folder):
+                yield from _below(here + "/", parts, cwd, look)
+            if not rest:
+                yield here
+        elif matches(first, name):
+            if rest:
+                yield from _below(here + "/", rest, cwd, look)
+            else:
+                yield here
+
+
+def matches(pattern: list[Atom], text: str) -> bool:
+    """Does the whole text match? A slash is a character like others here."""
+    tokens = _tokens(pattern)
+    at, star, resume = 0, -1, 0
+    i = 0
+    while i < len(text):
+        if at < len(tokens) and tokens[at] == "*":
+            star, resume = at, i
+            at += 1
+        elif at < len(tokens) and _one(tokens[at], text[i]):
+            at += 1
+            i += 1
+        elif star >= 0:
+            resume += 1
+            at, i = star + 1, resume
+        else:
+            return False
+    return all(token == "*" for token in tokens[at:])
+
+
+def _tokens(pattern: list[Atom]) -> list[str | tuple[str, str]]:
+    """`*`, `?`, ("is", character) and ("in" or "not in", the inside of the brackets)."""
+    tokens: list[str | tuple[str, str]] = []
+    i = 0
+    while i < len(pattern):
+        text, active = pattern[i]
+        close = _closing(pattern, i) if active and text == "[" else 0
+        if close:
+            inside = plain(pattern[i + 1 : close])
+            negated = inside[0] in "!^"
+            tokens.append(("not in" if negated else "in", inside[1:] if negated else inside))
+            i = close
+        elif active and text in "*?":
+            if not (text == "*" and tokens and tokens[-1] == "*"):
+                tokens.append(text)
+        else:
+            tokens.append(("is", text))
+        i += 1
+    return tokens
+
+
+def _closing(pattern: list[Atom], start: int) -> int:
+    """Where the brackets that open here close; 0 if they do not."""
+    i = start + 1
+    if i < len(pattern) and pattern[i][0] in "!^":
+        i += 1
+    i += 1  # a bracket right after the opening one is a member
+    while i < len(pattern):
+        if pattern[i][0] == "[" and i + 1 < len(pattern) and pattern[i + 1][0] in ":.=":
+            end = i + 2
+            while end < len(pattern) and pattern[end][0] != "]":
+                end += 1
+            i = end
+        elif pattern[i][0] == "]":
+            return i
+        i += 1
+    return 0
+
+
+def _one(token: str | tuple[str, str], character: str) -> bool:
+    if isinstance(token, str):
+        return token == "?"
+    how, what = token
+    if how == "is":
+        return what == character
+    if "[:" in what or "[." in what or "[=" in what:
+        return True  # classes depend on the locale: taken as a match, so that nothing is missed
+    return _member(what, character) == (how == "in")
+
+
+def _member(inside: str, character: str) -> bool:
+    i = 0
+    while i < len(inside):
+        if i + 2 < len(inside) and inside[i + 1] == "-":
+            if inside[i] <= character <= inside[i + 2]:
+                return True
+            i += 3
+        else:
+            if inside[i] == character:
+                return True
+            i += 1
+    return False

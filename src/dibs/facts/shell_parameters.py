@@ -1,0 +1,186 @@
+"""The value of `$A`, `${A%.py}`, `$(basename a/b)`, where it can be known without running anything.
+
+The commands in a substitution are walked through on the way: they run, whatever becomes of their output.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts import shell_globs, shell_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from dibs.facts.shell_reading import Env, Value
+    from dibs.facts.shell_walk import Script
+
+COUNTED = 1_000  # numbers that `seq` may give
+_NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+
+def value(script: Script, node: Node, env: Env, cwd: str | None) -> Value:
+    """What an expansion gives; None where that cannot be known."""
+    if node.type == "simple_expansion":
+        return lookup(script.text(node)[1:], env, cwd)
+    if node.type == "expansion":
+        for child in node.children:
+            script.substitutions(child, env)
+        return _braced(script.text(node)[2:-1], env, cwd)
+    if node.type == "arithmetic_expansion":
+        for child in node.children:
+            script.arithmetic(child, env)
+        return None
+    found = _substitution(script, node, env, cwd)
+    return "/dev/fd/63" if node.type == "process_substitution" else found
+
+
+def lookup(name: str, env: Env, cwd: str | None) -> Value:
+    """A variable or parameter by its name."""
+    if name == "PWD":
+        return cwd
+    if name == "OLDPWD":
+        return env.old
+    if name in {"@", "*"}:
+        return env.variables.get("@")
+    found = env.variables.get(name)
+    return (found[0] if found else "") if isinstance(found, list) else found
+
+
+def _substitution(script: Script, node: Node, env: Env, cwd: str | None) -> str | None:
+    inside = env.copy()
+    inside.cwds = [cwd]
+    text = script.text(node)
+    if text.startswith("`") and "\\" in text:
+        for escaped in "\\`$":
+            text = text.replace("\\" + escaped, escaped)
+        script.script(text[1:-1], inside)
+        return None
+    before = len(script.reading.commands)
+    script.sequence(node.children, inside)
+    named = [child for child in node.children if child.is_named]
+    commands = script.reading.commands
+    if len(named) != 1 or named[0].type != "command" or len(commands) == before:
+        return None
+    return _output(commands[-1].words, cwd)
+
+
+def _output(words: list[str | None], cwd: str | None) -> str | None:
+    """What some commands print, that only work on their words."""
+    known = [word for word in words if word is not None]
+    if len(known) != len(words) or any(word.startswith("-") for word in known[1:] if known[0] != "git"):
+        return None
+    name, rest = known[0], known[1:]
+    if name == "pwd":
+        return cwd
+    if name == "echo":
+        return None if "\\" in "".join(rest) else " ".join(rest).rstrip("\n")
+    if name == "dirname" and len(rest) == 1:
+        return os.path.dirname(rest[0].rstrip("/")) or ("/" if rest[0].startswith("/") else ".")
+    if name == "basename" and len(rest) in {1, 2}:
+        base = os.path.basename(rest[0].rstrip("/"))
+        return base.removesuffix(rest[1]) or base if len(rest) > 1 else base
+    if name == "seq":
+        return _counted(rest)
+    if known == ["git", "rev-parse", "--show-toplevel"]:
+        return _top(cwd)
+    return None
+
+
+def _counted(words: list[str]) -> str | None:
+    if not 1 <= len(words) <= 3 or not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):  # noqa: PLR2004
+        return None
+    numbers = [int(word) for word in words]
+    first, last = (1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[-1])
+    counted = range(first, last + 1, numbers[1] or 1 if len(numbers) > 2 else 1)  # noqa: PLR2004 - from, step, to
+    return "\n".join(str(number) for number in counted) if len(counted) <= COUNTED else None
+
+
+def _top(cwd: str | None) -> str | None:
+    """The top of the working tree."""
+    if cwd is None:
+        return None
+    here = os.path.realpath(cwd)
+    while not os.path.exists(os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return None
+        here = above
+    return here
+
+
+# ------------------------------------------------------------------------------------------------------------------
+# ${…}
+
+
+def _braced(inner: str, env: Env, cwd: str | None) -> Value:
+    if inner.startswith("#") and inner[1:] and not inner[1:].strip(_NAME):
+        found = lookup(inner[1:], env, cwd)
+        return str(len(found)) if isinstance(found, str) else None
+    end = 1 if inner[:1] in {"@", "*"} else 0
+    while end < len(inner) and inner[end] in _NAME:
+        end += 1
+    name, rest = inner[:end], inner[end:]
+    if not name:
+        return None
+    found = lookup(name, env, cwd)
+    if rest.startswith("["):
+        index, _, rest = rest[1:].partition("]")
+        found = _element(env.variables.get(name), index)
+    if isinstance(found, list):
+        return found if not rest else None
+    return _changed(found, rest)
+
+
+def _element(array: Value, index: str) -> Value:
+    if index in {"@", "*"} or not isinstance(array, list):
+        return array if isinstance(array, list) else None
+    return array[int(index)] if index.isdigit() and len(index) < 6 and int(index) < len(array) else None  # noqa: PLR2004
+
+
+def _changed(found: str | None, rest: str) -> str | None:
+    if not rest or found is None:
+        return found
+    for operator in (":-", ":=", ":?", ":+", "-", "=", "?", "+"):
+        if rest.startswith(operator):
+            kept = bool(found) or not operator.startswith(":")
+            other = rest[len(operator) :]
+            if operator.endswith("+"):
+                return _literal(other) if kept else ""
+            return found if kept else _literal(other)
+    if rest[0] in "#%":
+        return _cut(found, rest)
+    if rest[0] == "/":
+        return _replaced(found, rest)
+    return {"^^": found.upper(), ",,": found.lower()}.get(rest)
+
+
+def _literal(text: str) -> str | None:
+    return shell_words.value(text, {}, None, "")
+
+
+def _cut(found: str, rest: str) -> str | None:
+    """`${A%.py}`, `${A%%.*}`, `${A#src/}`, `${A##*/}`."""
+    longest = rest[1:2] == rest[0]
+    pattern = shell_words.pattern(rest[2 if longest else 1 :], {})
+    if pattern is None:
+        return None
+    front = rest[0] == "#"
+    cuts = list(range(len(found) + 1))
+    if front == longest:
+        cuts.reverse()
+    for cut in cuts:
+        part, kept = (found[:cut], found[cut:]) if front else (found[cut:], found[:cut])
+        if shell_globs.matches(pattern, part):
+            return kept
+    return found
+
+
+def _replaced(found: str, rest: str) -> str | None:
+    every = rest.startswith("//")
+    what, slash, by = rest[2 if every else 1 :].partition("/")
+    old, new = shell_words.pattern(what, {}), _literal(by)
+    if not old or new is None or shell_globs.is_pattern(old) or "\\" in what or old[0][0] in "#%" or not (slash or by == ""):
+        return None
+    return found.replace(shell_globs.plain(old), new, -1 if every else 1)

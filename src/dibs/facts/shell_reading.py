@@ -1,0 +1,181 @@
+"""What reading a shell command finds, and what is known of the shell at one point of it.
+
+Plain records, shared by the parts of the reader: `shell_words` (words), `shell_walk` (statements), `shell_commands`
+(single commands), `shell_writers` (the table of commands that write). Nothing is looked at and nothing decided here.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.facts.shell_globs import Look
+
+    Value = str | list[str | None] | None  # a variable: its text, an array's elements, or not knowable
+
+STEPS = 20_000  # words and commands that are read before it is too much; a long script of a person has some hundreds
+SCRIPTS = 8  # scripts in scripts (`bash -c`, `eval`)
+LONG = 200_000  # characters of a command; what is longer is data, and nobody can say where it goes
+HERE = 500  # here-documents in a command: the grammar takes the square of their number
+PLACES = 8  # directories a command may run in (each `cd` that may fail adds one) before that counts as not knowable
+
+
+def unreadable(source: str) -> bool:
+    """Is this no command that the grammar could be asked about?"""
+    return len(source) > LONG or "\0" in source or source.count("<<") > HERE
+
+
+class TooMuch(Exception):  # noqa: N818 - it is no error of anybody's; it ends the reading
+    """The command asks for more work than reading it is worth."""
+
+
+class Target:
+    """One file or directory that a command would create, change or delete."""
+
+    __slots__ = ("how", "path", "words")
+
+    def __init__(self, path: str, how: str, words: str) -> None:
+        self.path = path  # absolute, joined with the directory; links, `.` and `..` stay as they are
+        self.how = how  # write, append, delete, move, link, touch
+        self.words = words  # the command as typed
+
+    def __repr__(self) -> str:
+        return f"Target({self.path!r}, {self.how!r}, {self.words!r})"
+
+
+class Simple:
+    """One simple command, without the wrappers (sudo, env, …) it was called through."""
+
+    __slots__ = ("assignments", "cwd", "text", "words")
+
+    def __init__(self, words: list[str | None], cwd: str | None, text: str, assignments: dict[str, str | None]) -> None:
+        self.words = words  # None: cannot be known from the words
+        self.cwd = cwd  # None: cannot be known
+        self.text = text  # as typed
+        self.assignments = assignments  # `A=b` before the command, or through env
+
+    def __repr__(self) -> str:
+        return f"Simple({self.words!r}, {self.cwd!r})"
+
+
+class Reading:
+    """What is known about a command after reading it."""
+
+    __slots__ = ("_seen", "_steps", "broken", "commands", "git", "unresolved", "writes")
+
+    def __init__(self) -> None:
+        self.writes: list[Target] = []
+        self.git: list[Simple] = []
+        self.commands: list[Simple] = []
+        self.unresolved: list[str] = []
+        self.broken = False
+        self._seen: set[tuple[str, str]] = set()
+        self._steps = 0
+
+    def step(self, steps: int = 1) -> None:
+        """Some work was done; too much of it ends the reading."""
+        self._steps += steps
+        if self._steps > STEPS:
+            raise TooMuch
+
+    def write(self, cwd: str | None, path: str | None, how: str, words: str) -> None:
+        """A path that is written, as it is named from a directory; what cannot be told is unresolved."""
+        if path is None or (cwd is None and not path.startswith("/")):
+            self.doubt(words)
+            return
+        if not path or path == "-":
+            return  # the empty name opens nothing; a lone dash is a stream wherever it may stand
+        full = path if path.startswith("/") else os.path.join(cwd or "", path)
+        if full.startswith(("/dev/", "/proc/self/fd/")) or full == "/dev":
+            return
+        if (full, how) not in self._seen:
+            self._seen.add((full, how))
+            self.step()
+            self.writes.append(Target(full, how, words))
+
+    def doubt(self, words: str) -> None:
+        """Something is written, and nobody can tell what."""
+        if words not in self.unresolved:
+            self.unresolved.append(words)
+
+    def note(self, command: Simple) -> None:
+        """A simple command was found."""
+        self.step()
+        key = (command.text, f"{command.cwd} {command.words}")
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        self.commands.append(command)
+        if command.words and command.words[0] == "git":
+            self.git.append(command)
+
+
+class Reader:
+    """What every part of the reading has at hand."""
+
+    __slots__ = ("home", "level", "look", "reading")
+
+    def __init__(self, reading: Reading, home: str, look: Look, level: int = 0) -> None:
+        self.reading = reading
+        self.home = home
+        self.look = look
+        self.level = level
+
+    def script(self, source: str, env: Env) -> None:
+        """Read a text as a script of its own (`bash -c`, `eval`)."""
+        from dibs.facts import shell_walk  # noqa: PLC0415 - with the parser; many commands do without it
+
+        if self.level >= SCRIPTS:
+            raise TooMuch
+        if unreadable(source):
+            self.reading.broken = True
+        else:
+            shell_walk.Script(source, self.reading, self.home, self.look, self.level + 1).read(env)
+
+    def function(self, name: str, env: Env) -> bool:  # noqa: ARG002, PLR6301 - a script knows some
+        """Walk through the function of this name, if there is one."""
+        return False
+
+
+class Env:
+    """The shell at one point: where it may be, and which variables have a known value."""
+
+    __slots__ = ("cwds", "made", "old", "variables")
+
+    def __init__(self, cwds: Iterable[str | None], variables: dict[str, Value]) -> None:
+        self.cwds: list[str | None] = list(cwds)
+        self.variables = variables
+        self.old: str | None = None  # where `cd -` leads
+        self.made: set[str] = set()  # directories that the command itself makes
+
+    def copy(self) -> Env:
+        """The same, to be changed apart."""
+        other = Env(self.cwds, dict(self.variables))
+        other.old, other.made = self.old, set(self.made)
+        return other
+
+    def become(self, other: Env) -> None:
+        """From now on, what the other is."""
+        self.cwds, self.variables = list(other.cwds), dict(other.variables)
+        self.old, self.made = other.old, set(other.made)
+
+    def join(self, other: Env) -> None:
+        """One or the other, nobody knows which: keep what holds in both."""
+        self.cwds += [cwd for cwd in other.cwds if cwd not in self.cwds]
+        if None in self.cwds or len(self.cwds) > PLACES:
+            self.cwds = [None]
+        theirs = other.variables
+        self.variables = {name: value for name, value in self.variables.items() if theirs.get(name) == value}
+        self.old = self.old if self.old == other.old else None
+        self.made |= other.made  # taken to be there: then both the file and what is below the directory are found
+
+    def same(self, other: Env) -> bool:
+        """Does the other know exactly this?"""
+        return self.cwds == other.cwds and self.variables == other.variables
+
+    def is_directory(self, path: str) -> bool:
+        """Is this absolute path a directory, or will it be one by what the command did before?"""
+        return os.path.normpath(path) in self.made or os.path.isdir(path)

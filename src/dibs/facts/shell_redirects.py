@@ -1,0 +1,177 @@
+"""Redirections, and a simple command with all that stands around it: assignments, words, redirections, here-documents."""
+
+from __future__ import annotations
+
+from dibs.facts import shell_commands
+from dibs.facts.shell_reading import Env
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from dibs.facts.shell_reading import Value
+    from dibs.facts.shell_walk import Script
+
+_READS = frozenset(("<", "<&", "<&-", ">&-"))
+_HOW = {">>": "append", "&>>": "append"}
+_REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+
+
+class Tail:
+    """The redirections of one command: their targets are told to the reading, the rest is kept for the command."""
+
+    __slots__ = ("_cwd", "_env", "_script", "extras", "stdin")
+
+    def __init__(self, script: Script, nodes: list[Node], env: Env, cwd: str | None) -> None:
+        self._script, self._env, self._cwd = script, env, cwd
+        self.extras: list[Node] = []  # words of the command that stand behind a redirection
+        self.stdin: tuple[str, str | None] | None = None  # ("text", what) or ("file", where), if it can be known
+        for node in nodes:
+            self._one(node)
+
+    def _one(self, node: Node) -> None:
+        if node.type == "file_redirect":
+            self._file(node)
+        elif node.type == "herestring_redirect":
+            self._script.substitutions(node, self._env)
+            words = [child for child in node.children if child.is_named]
+            found = self._script.fields(words, self._env, self._cwd)
+            self.stdin = ("text", found[0] if len(found) == 1 else None)
+        else:
+            self._here(node)
+
+    def _file(self, node: Node) -> None:
+        script = self._script
+        both = any(child.is_error and script.text(child).strip() == ">" for child in node.children)  # `<>`
+        operator = next((c.type for c in node.children if not c.is_named and c.type != "file_descriptor"), ">")
+        words = [child for i, child in enumerate(node.children) if node.field_name_for_child(i) == "destination"]
+        spans = script.spans(words)
+        if both:
+            script.repaired(node)
+        if not spans:
+            return
+        self.extras += [part for span in spans[1:] for part in span[2]]
+        found = script.fields(spans[0][2], self._env, self._cwd)
+        text = script.source[script.start(node) : spans[0][1]]
+        if operator == "<" and not both:
+            self.stdin = ("file", found[0] if len(found) == 1 else None)
+        if operator in _READS and not both:
+            return
+        for path in found or [None]:
+            if operator == ">&" and path is not None and not path.rstrip("-").strip("0123456789"):
+                continue  # another descriptor, or the end of one
+            script.reading.write(self._cwd, path, _HOW.get(operator, "write"), text)
+
+    def _here(self, node: Node) -> None:
+        self.stdin = ("text", body(self._script, node))
+        wrong = node.has_error
+        for index, child in enumerate(node.children):
+            if child.type == "heredoc_body":
+                self._script.substitutions(child, self._env)
+            elif wrong:
+                continue  # the line is read again as a line of its own
+            elif child.type in {"file_redirect", "herestring_redirect"}:
+                self._one(child)
+            elif node.field_name_for_child(index) == "argument":
+                self.extras.append(child)
+
+
+def body(script: Script, node: Node) -> str:
+    """The text of a here-document."""
+    last, end, start = script.start(node), script.end(node), None
+    for child in node.children:
+        if child.type == "heredoc_end":
+            end = script.start(child)
+        elif child.type == "heredoc_body":
+            start = script.source.find("\n", last) + 1
+        elif start is None:
+            last = script.end(child)
+    text = script.source[start or end : end]
+    if any(child.type == "<<-" for child in node.children):
+        text = "".join(line.lstrip("\t") for line in text.splitlines(keepends=True))
+    return text
+
+
+def go_on(script: Script, tail: list[Node], alternative: Env | None, env: Env) -> Env | None:
+    """What stands in the line of a here-document behind it: `cat <<X && rm y`, `cat <<X | tee y`, `cat <<X; rm y`."""
+    for node in tail:
+        if node.type != "heredoc_redirect":
+            continue
+        if node.has_error:
+            script.repaired(node)
+            _again(script, node, env)
+            continue
+        operator = ""
+        for index, child in enumerate(node.children):
+            if child.type in {"&&", "||"}:
+                operator = child.type
+            elif node.field_name_for_child(index) == "right":
+                alternative = script.either(alternative, operator, child, env, None)
+            elif child.type == "pipeline":
+                before = env.copy()
+                for part in child.children:
+                    if part.is_named:
+                        script.run(part, env)
+                env.join(before)
+    return alternative
+
+
+def _again(script: Script, node: Node, env: Env) -> None:
+    """The grammar lost itself in the line of a here-document: read the rest of the line as a line of its own."""
+    start = next((script.end(child) for child in node.children if child.type == "heredoc_start"), None)
+    if start is None:
+        script.reading.broken = True
+        return
+    end = script.source.find("\n", start)
+    line = script.source[start : end if end >= 0 else len(script.source)]
+    if "<<" in line or line.endswith("\\"):
+        script.reading.broken = True  # a second document: its lines would be taken for commands
+    script.script(": " + line, env)
+
+
+def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | None:
+    """One simple command, in the one directory that `env` knows."""
+    cwd = env.cwds[0]
+    own = [child for child in node.children if child.type in _REDIRECTS]
+    assigned = [script.assigned(child, env) for child in node.children if child.type == "variable_assignment"]
+    words = [child for child in node.children if _is_word(child)]
+    for child in node.children:
+        if child.is_missing or (child.type == "command_name" and not script.text(child)):
+            script.repaired(child)  # `A=b > f`: the grammar misses a command
+        elif child.type == "subshell" or child.is_error:
+            script.run(child, env.copy())
+    behind = Tail(script, own + tail, env, cwd)
+    _glued(script, node)
+    fields = script.fields(words + behind.extras, env, cwd)
+    text = script.text(node)
+    if not any(child.type == "heredoc_redirect" for child in tail) and tail:
+        text = script.source[script.start(node) : script.end(tail[-1])]
+    if not fields:
+        for name, value in assigned:
+            script.set(env, name, value)
+        return go_on(script, tail, None, env)
+    script.reading.step()
+    prefix = {name: _text(value) for name, value in assigned}
+    call = shell_commands.Call(script, fields, env, text.strip(), prefix, behind.stdin)
+    return go_on(script, own + tail, call.run(), env)
+
+
+def _text(value: Value) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _is_word(node: Node) -> bool:
+    if not node.is_named:
+        return node.type in {"$", "==", "=~"}  # a lone dollar; operators that the grammar takes out of the words
+    if node.type in _REDIRECTS or node.type in {"variable_assignment", "comment", "subshell"} or node.is_error:
+        return False
+    return not node.is_missing and node.end_byte > node.start_byte
+
+
+def _glued(script: Script, node: Node) -> None:
+    """An assignment or redirection with more behind it than the grammar saw: what it says is not what was typed."""
+    for child in node.children[:-1]:
+        following = child.next_sibling
+        if child.type in {"variable_assignment", "file_redirect"} and following and following.end_byte > following.start_byte:
+            if not script.apart(script.end(child), script.start(following)):
+                script.reading.broken = True

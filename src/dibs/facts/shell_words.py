@@ -1,0 +1,307 @@
+"""Words of the shell: from the text of a word to the fields that a command would get, without running anything.
+
+In the shell's order: braces, tilde, parameters, splitting, files that a pattern names, quotes taken off. Where a word
+ends, and what stands in `$(…)`, is known from the tree; this module reads the inside of one word. A field that cannot be
+known is None.
+
+A word is taken apart into items (character, kind). The kind says what the later steps may still do with it.
+"""
+
+from __future__ import annotations
+
+from dibs.facts import shell_globs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.facts.shell_reading import Value
+
+    Item = tuple[str | None, int]  # None: a text that cannot be known
+    Holes = dict[int, tuple[int, Callable[[], Value]]]  # where an expansion starts → where it ends, and its value
+
+SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=@%+-"  # means itself wherever it stands
+QUOTED, LITERAL, EXPANDED, BREAK = range(4)  # from quotes · as typed · from a variable, unquoted · between two fields
+NESTED = 50  # pairs of braces in one word; looking for their ends takes the square of it
+BRACES = 1_000  # fields that braces may make of a word; beyond, they are not knowable
+_NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+_ANSI = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+_CODES = {"x": (16, 2), "u": (16, 4), "U": (16, 8)}
+
+
+def fields(text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look) -> list[str | None]:
+    """The fields that one word becomes; holes are counted from the start of the text."""
+    if not holes and not text.strip(SAFE):
+        return [text]
+    found: list[str | None] = []
+    for word in _braces(_items(text, holes)):
+        for field in _split(_tilde(word, cwd, home)):
+            found += _files(field, cwd, look)
+    return found
+
+
+def value(text: str, holes: Holes, cwd: str | None, home: str) -> str | None:
+    """The text that a word has in an assignment: no braces, no splitting, no files."""
+    items = _tilde(_items(text, holes), cwd, home)
+    if any(item is None for item, _ in items):
+        return None
+    return "".join(" " if kind == BREAK else item or "" for item, kind in items)
+
+
+def pattern(text: str, holes: Holes) -> list[shell_globs.Atom] | None:
+    """A word as a pattern, or None where a part of it cannot be known."""
+    items = _items(text, holes)
+    if any(item is None for item, _ in items):
+        return None
+    return [(item or "", kind != QUOTED) for item, kind in items if item]
+
+
+def _items(text: str, holes: Holes) -> list[Item]:
+    items: list[Item] = []
+    i = 0
+    while i < len(text):
+        character = text[i]
+        if i in holes:
+            i = _hole(items, holes[i], EXPANDED)
+        elif character == "\\":
+            if text[i + 1 : i + 2] not in {"\n", ""}:
+                items.append((text[i + 1], QUOTED))
+            i += 2
+        elif character == "'":
+            end = text.find("'", i + 1)
+            end = len(text) if end < 0 else end
+            items.append(("", QUOTED))
+            items += [(inner, QUOTED) for inner in text[i + 1 : end]]
+            i = end + 1
+        elif character == '"':
+            i = _double(items, text, i + 1, holes)
+        elif character == "$":
+            i = _dollar(items, text, i, holes)
+        else:
+            unclear = character in "`()"  # a substitution nobody recognised, or a pattern of ksh
+            items.append((None if unclear else character, LITERAL))
+            i += 1
+    return items
+
+
+def _hole(items: list[Item], hole: tuple[int, Callable[[], Value]], kind: int) -> int:
+    end, evaluate = hole
+    found = evaluate()
+    if isinstance(found, list):
+        for index, element in enumerate(found):
+            if index:
+                items.append(("", BREAK))
+            items.append(("", kind))
+            items += [(element, kind)] if element is None else [(character, kind) for character in element]
+    elif found is None:
+        items.append((None, kind))
+    else:
+        items += [(character, kind) for character in found]
+    return end
+
+
+def _dollar(items: list[Item], text: str, i: int, holes: Holes) -> int:
+    after = text[i + 1 : i + 2]
+    if after == "'":
+        return _ansi(items, text, i + 2)
+    if after == '"':
+        return _double(items, text, i + 2, holes)
+    # A dollar that starts nothing is itself; one that should start something which the tree does not show is a doubt.
+    items.append((None if after and (after in _NAME or after in "{(@*#?!-[") else "$", LITERAL))
+    return i + 1
+
+
+def _double(items: list[Item], text: str, i: int, holes: Holes) -> int:
+    """What stands in double quotes; where they end."""
+    items.append(("", QUOTED))
+    while i < len(text) and text[i] != '"':
+        if i in holes:
+            i = _hole(items, holes[i], QUOTED)
+        elif text[i] == "\\" and text[i + 1 : i + 2] in {"$", "`", '"', "\\", "\n"}:
+            if text[i + 1] != "\n":
+                items.append((text[i + 1], QUOTED))
+            i += 2
+        else:
+            after = text[i + 1 : i + 2]
+            unclear = text[i] == "`" or (text[i] == "$" and after and (after in _NAME or after in "{(@*#?!-["))
+            items.append((None if unclear else text[i], QUOTED))
+            i += 1
+    return i + 1
+
+
+def _ansi(items: list[Item], text: str, i: int) -> int:
+    """What stands in `$'…'`; where it ends."""
+    items.append(("", QUOTED))
+    while i < len(text) and text[i] != "'":
+        if text[i] != "\\" or i + 1 >= len(text):
+            items.append((text[i], QUOTED))
+            i += 1
+            continue
+        kind = text[i + 1]
+        if kind in _CODES:
+            base, most = _CODES[kind]
+            i = _code(items, text, i + 2, base, most)
+        elif kind in "01234567":
+            i = _code(items, text, i + 1, 8, 3)
+        elif kind == "c":
+            items.append((chr(ord(text[i + 2 : i + 3] or "@") & 0x1F), QUOTED))
+            i += 3
+        else:
+            items.append((_ANSI.get(kind, "\\" + kind), QUOTED))
+            i += 2
+    return i + 1
+
+
+def _code(items: list[Item], text: str, i: int, base: int, most: int) -> int:
+    digits = ""
+    while len(digits) < most and text[i : i + 1] and text[i] in "0123456789abcdefABCDEF"[: base if base == 8 else 22]:  # noqa: PLR2004 - octal
+        digits += text[i]
+        i += 1
+    number = int(digits or "0", base)
+    # Bytes above ASCII may join into one character with their neighbours; nobody names files that way.
+    clear = bool(digits) and number < (0x80 if most < 4 else 0x110000) and number != 0  # noqa: PLR2004
+    items.append((chr(number) if clear else None, QUOTED))
+    return i
+
+
+def _tilde(items: list[Item], cwd: str | None, home: str) -> list[Item]:
+    if not items or items[0] != ("~", LITERAL):
+        return items
+    end = 1
+    while end < len(items) and items[end] != ("/", LITERAL):
+        end += 1
+    if any(kind != LITERAL for _, kind in items[1:end]):
+        return items
+    name = "".join(character or "?" for character, _ in items[1:end])
+    known = {"": home or None, "+": cwd}.get(name)
+    return [(known, QUOTED), *items[end:]]
+
+
+def _split(items: list[Item]) -> list[list[Item]]:
+    """Fields: values of unquoted variables are cut at blanks."""
+    found: list[list[Item]] = []
+    current: list[Item] = []
+    for item in items:
+        character, kind = item
+        if kind == BREAK or (kind == EXPANDED and character and character in " \t\n"):
+            if current:
+                found.append(current)
+            current = []
+        elif kind != EXPANDED or character != "":
+            current.append(item)
+    return [*found, current] if current else found
+
+
+def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[str | None]:
+    if any(character is None for character, _ in field):
+        return [None]
+    atoms = [(character or "", kind != QUOTED) for character, kind in field if character]
+    if shell_globs.is_pattern(atoms):
+        try:
+            found = shell_globs.files(atoms, cwd, look)
+        except shell_globs.Unknowable:
+            return [None]
+        if found:
+            return list(found)
+    return [shell_globs.plain(atoms)]
+
+
+# ------------------------------------------------------------------------------------------------------------------
+# Braces
+
+
+def _braces(items: list[Item]) -> list[list[Item]]:
+    opened = items.count(("{", LITERAL))
+    if not opened:
+        return [items]
+    if opened > NESTED:
+        return [[(None, LITERAL)]]
+    found = _expand(items, BRACES)
+    return found if found is not None else [[(None, LITERAL)]]
+
+
+def _expand(items: list[Item], room: int) -> list[list[Item]] | None:
+    """The words that the first braces make, with those of the rest; None where there are too many."""
+    for start, item in enumerate(items):
+        if item != ("{", LITERAL):
+            continue
+        close, commas = _group(items, start)
+        if not close:
+            continue
+        inside = items[start + 1 : close]
+        choices = _choices(items, start, close, commas) if commas else _sequence(inside)
+        if choices is None:
+            continue
+        found: list[list[Item]] = []
+        rests = _expand(items[close + 1 :], room)
+        if rests is None:
+            return None
+        for choice in choices:
+            firsts = _expand(choice, room)
+            if firsts is None or len(found) + len(firsts) * len(rests) > room:
+                return None
+            found += [[*items[:start], *first, *rest] for first in firsts for rest in rests]
+        return found
+    return [items]
+
+
+def _group(items: list[Item], start: int) -> tuple[int, list[int]]:
+    """Where the braces close, and where the commas are in between; 0 if they do not close."""
+    depth, commas = 0, []
+    for i in range(start, len(items)):
+        character, kind = items[i]
+        if kind != LITERAL:
+            continue
+        if character == "{":
+            depth += 1
+        elif character == "}":
+            depth -= 1
+            if not depth:
+                return i, commas
+        elif character == "," and depth == 1:
+            commas.append(i)
+    return 0, []
+
+
+def _choices(items: list[Item], start: int, close: int, commas: list[int]) -> list[list[Item]]:
+    cuts = [start, *commas, close]
+    return [items[a + 1 : b] for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+def _sequence(inside: list[Item]) -> list[list[Item]] | None:
+    """`{1..5}`, `{01..10..2}`, `{a..e}`; None if it is none of these."""
+    if any(kind != LITERAL or character is None for character, kind in inside):
+        return None
+    parts = "".join(character or "" for character, _ in inside).split("..")
+    if len(parts) not in {2, 3} or not all(parts):
+        return None
+    numbers = [_number(part) for part in parts]
+    step = abs(numbers[2] or 1) if len(parts) == 3 and numbers[2] is not None else 1  # noqa: PLR2004 - from, to, step
+    first, last = numbers[0], numbers[1]
+    if first is not None and last is not None:
+        wide = max(len(part) for part in parts[:2]) if any(_padded(part) for part in parts[:2]) else 0
+        texts = [str(number).zfill(wide) for number in _count(first, last, step)]
+    elif len(parts[0]) == len(parts[1]) == 1 and parts[0].isalpha() and parts[1].isalpha():
+        texts = [chr(code) for code in _count(ord(parts[0]), ord(parts[1]), step)]
+    else:
+        return None
+    return [[(character, QUOTED) for character in text] for text in texts]
+
+
+def _number(part: str) -> int | None:
+    digits = part[1:] if part[0] in "+-" else part
+    return int(part) if digits.isascii() and digits.isdigit() and len(digits) < 18 else None  # noqa: PLR2004 - 64 bits
+
+
+def _padded(part: str) -> bool:
+    digits = part.lstrip("+-")
+    return len(digits) > 1 and digits.startswith("0")
+
+
+def _count(first: int, last: int, step: int) -> range:
+    if first <= last:
+        return range(first, min(last, first + (BRACES + 1) * step) + 1, step)
+    return range(first, max(last, first - (BRACES + 1) * step) - 1, -step)

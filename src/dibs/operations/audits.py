@@ -1,0 +1,204 @@
+"""After a call: what became of other agents' files, what an agent is to be told, and what it need not hold any more.
+
+Internal: only the doors that stand around the agents' tool calls run these. They bring facts (which file differs from
+what its holder left there); here it is decided what that means, and both sides are told.
+
+- A file under another agent's live claim was changed during this agent's call: a violation. The content that was there
+  is kept, and `dibs restore` brings it back.
+- The same while the holder, or a third agent, had a call open too: unattributed. Reported as that, to both as well.
+- The same change seen again: nothing, it was told.
+"""
+
+from __future__ import annotations
+
+from dibs.operations import ending, holds, messages, resources
+from dibs.operations.call import check_text, iso, put_agent, related
+from dibs.operations.declare import Operation
+from dibs.operations.edits import BY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+LIMIT = 2_000  # claims of others that one audit looks at
+SHELL = "shell"  # what a claim says in `by` that lasts only as long as one command
+KEEP = 30 * 86_400_000  # how long a violation can be restored
+
+
+# --- who holds what here
+
+
+def _others(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
+    """The live write claims of agents outside the caller's family that count in this working tree."""
+    claims = [
+        {
+            "claim": record["claim"], "agent": record["agent"], "resources": record["resources"], "by": record["by"],
+            "since": iso(tx, record["since"]), "until": iso(tx, record["until"]), "reason": record["reason"],
+            "tree": record["tree"],
+        } for record in others(tx, call, tree)
+    ]  # fmt: skip
+    return {"claims": claims}
+
+
+def others(tx: Transaction, call: Call, tree: str) -> list[Record]:
+    """Their records. A holder whose process is dead holds nothing."""
+    found, _ = holds.every(tx, holds.CLAIM, LIMIT)
+    live = [
+        record
+        for record in found
+        if record["until"] > tx.now
+        and record["mode"] == resources.WRITE
+        and (not tree or record["tree"] in {"", tree})
+        and not related(record["agent"], call.agent)
+    ]
+    gone = {claim["claim"] for claim in ending.gone(tx, call, live)}
+    return [record for record in live if record["claim"] not in gone]
+
+
+# --- after a call
+
+
+def _audit(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    found: Sequence[dict[str, Any]] = (),
+    release: Sequence[str] = (),
+    tool: str = "",
+) -> dict[str, Any]:
+    """Decide what changed files mean, end the claims that lasted for the call, and say what the agent should know."""
+    violations = []
+    for fact in found:
+        violation = _violation(tx, call, fact, tool)
+        if violation is not None:
+            violations.append(violation)
+    freed: list[Any] = []
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
+        if claim["claim"] in release and claim["by"] == SHELL:
+            ending.give_back(tx, claim, claim["resources"], "released")
+            freed += claim["resources"]
+    ending.serve(tx, freed)
+    return {"violations": violations, **_news(tx, call, got)}
+
+
+def _violation(tx: Transaction, call: Call, fact: dict[str, Any], tool: str) -> dict[str, Any] | None:
+    """One file that is not what its holder left there."""
+    wanted = resources.normal([fact["resource"]])
+    holder = None
+    for record in holds.meeting(tx, wanted, fact["tree"]):
+        if holds.CLAIM in record and record["claim"] == fact["claim"] and record["until"] > tx.now:
+            holder = record
+    if holder is None:
+        return None  # given back meanwhile: then it is nobody's
+    name = resources.show(fact["resource"])
+    seen = f"V\t{fact['claim']}\t{name}"
+    told = tx.fetch([seen]).values[seen]
+    if told is not None and told["now"] == fact["now"]:
+        return None
+    tx.put(seen, {"now": fact["now"], "until": tx.now + KEEP}, i2=f"due\t{tx.now + KEEP:015d}")
+    identifier = f"v{tx.id()}"
+    by = call.agent if fact["sure"] else ""
+    violation: Record = {
+        "violation": identifier, "path": name, "tree": fact["tree"], "holder": holder["agent"], "by": by, "at": tx.now,
+        "blob": fact["was"], "overwritten": fact["now"], "until": tx.now + KEEP,
+    }  # fmt: skip
+    tx.put(f"v\t{identifier}", violation, i2=f"due\t{tx.now + KEEP:015d}")
+    kind = "edit.violated" if by else "edit.unattributed"
+    tx.append(
+        kind, call.agent, name,
+        {"id": identifier, "holder": holder["agent"], "tree": fact["tree"], "was": fact["was"], "now": fact["now"],
+         "tool": check_text(tool, "tool")},
+    )  # fmt: skip
+    back = f"`dibs restore {identifier}` brings back what you had." if fact["was"] else ""
+    if by:
+        text = f"{call.agent} changed {name}, which you hold, by a command. {back}"
+    else:
+        text = f"{name}, which you hold, was changed while several agents were at work; who did it is not known. {back}"
+    messages.post(tx, holder["agent"], "dibs", "violation", text.strip(), resource=name, violation=identifier)
+    return {"violation": identifier, "path": name, "holder": holder["agent"], "sure": bool(by), "blob": fact["was"]}
+
+
+# --- news
+
+
+def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """Messages that the agent was not shown yet, and whether the rules changed since it was told them.
+
+    Showing the rules is the acknowledgement: it is recorded here and not asked of the model.
+    """
+    agent = got.values[f"a\t{call.agent}"]
+    news: list[dict[str, Any]] = []
+    for key, message in messages.unread(tx, call.agent)[0]:
+        if messages.mark_shown(tx, key, message):
+            news.append(messages.shown(tx, message))
+    changed = bool(call.rules) and agent.get("rules", "") != call.rules
+    if changed:
+        agent["rules"] = call.rules
+        put_agent(tx, agent)
+        tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    return {"messages": news, "rules_changed": changed}
+
+
+def _activity(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """The agent is there: its claims are renewed on the way in (see call.py), and it hears what is new."""
+    return _news(tx, call, got)
+
+
+# --- when an agent stops
+
+
+def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None = None) -> dict[str, Any]:
+    """The agent's turn is over: edit claims whose file is what it was when it was claimed are given back.
+
+    `now` has the content (blob) of each file of the agent's edit claims, by claim and path.
+    """
+    freed: list[Any] = []
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if claim["by"] != BY or claim["until"] <= tx.now:
+            continue
+        base = claim.get("base") or {}
+        same = [
+            resource
+            for resource in claim["resources"]
+            if resource[1] in base and (now or {}).get(f"{claim['claim']}\t{resource[1]}") == base[resource[1]]
+        ]
+        if same:
+            ending.give_back(tx, claim, same, "unchanged")
+            freed += same
+    ending.serve(tx, freed)
+    return {"released": resources.shown(freed)}
+
+
+def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
+    """The caller's own live edit claims, so that the door can look at their files."""
+    return {
+        "claims": [
+            [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL]]
+            for record in holds.of_agent(tx, holds.CLAIM, call.agent)
+            if record["by"] == BY and record["until"] > tx.now
+        ]
+    }
+
+
+def _known(tx: Transaction, call: Call) -> dict[str, Any]:
+    """Is the caller registered? A client may tell of the end of what never began."""
+    return {"known": tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"] is not None}
+
+
+def _doubt(tx: Transaction, call: Call, got: Fetched, why: str = "", tool: str = "") -> dict[str, Any]:
+    """A guard could not decide and the config says to let it pass: at least the log has it."""
+    tx.append("guard.doubted", call.agent, check_text(tool, "tool") or "?", {"why": why[:200]})
+    return {}
+
+
+OTHERS = Operation("others", _others, "Who else holds what in this working tree?", writes=False)
+MINE = Operation("mine", _mine, "Which files does the edit guard hold for me?", writes=False)
+KNOWN = Operation("known", _known, "Am I registered?", writes=False)
+AUDIT = Operation("audit", _audit, "What did this call change that others hold?")
+ACTIVITY = Operation("activity", _activity, "I am here; what is new?")
+IDLE = Operation("idle", _idle, "My turn is over.")
+DOUBT = Operation("doubt", _doubt, "A guard let something pass without knowing.")

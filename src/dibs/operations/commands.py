@@ -1,0 +1,143 @@
+"""The shell guard's decision: may this command run while others hold files here? Internal, run before a shell call.
+
+Doors read the command's words and git's state and bring plain facts; the files that a command names one by one go to
+the edit guard (edits.py) like any other edit. Here it is about what a command does beyond that:
+- sweeps: `git add -A`, `commit -a`, `stash`, `checkout .`, `reset --hard`, `merge` … take in or overwrite whatever they
+  find. If that is somebody else's, the command is refused with the list and what to run instead.
+- targets that cannot be read from the words (`> $F`): refused while others hold claims in this working tree.
+- git's index is one for a working tree: a command that touches it holds `git:index` as long as it runs.
+- deploys go through `dibs deploy`, which alone can hold the target, look whether the copy is stale, and verify.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import DibsError, Forbidden, Held
+from dibs.operations import audits, claims, holds, resources, roles
+from dibs.operations.declare import Operation
+from dibs.operations.policy import MINUTE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+INDEX_TTL = 10 * MINUTE  # longer than a client lets a command run; it ends with the call, or with the process
+SHOWN = 10  # files named in a refusal
+
+
+def _command(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    tree: str,
+    sweeps: Sequence[dict[str, Any]] = (),
+    unresolved: Sequence[str] = (),
+    index: Sequence[str] | None = None,
+    acts: Sequence[str] = (),
+    deploys: Sequence[Sequence[str]] = (),
+    client: str = "",
+) -> Any:
+    agent = got.values[f"a\t{call.agent}"]
+    for act in acts:
+        refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
+        if refusal is not None:
+            return _refuse(tx, call, act, refusal)
+    for command, target in deploys:
+        refusal = roles.refusal_to(call, agent, "deploy", client) or Forbidden(
+            f"`{command}` deploys to {target}. Run it as `dibs deploy {target} -- {command}`: that holds "
+            f"deploy:{target}, fetches, refuses a stale copy, and verifies what came of it.",
+            command=command,
+            target=target,
+        )
+        return _refuse(tx, call, command, refusal)
+    if sweeps or unresolved:
+        others = audits.others(tx, call, tree)
+        for sweep in sweeps:
+            refusal = _swept(tx, sweep, others)
+            if refusal is not None:
+                return _refuse(tx, call, sweep["what"], refusal)
+        if unresolved and others:
+            return _refuse(tx, call, unresolved[0], _unreadable(tx, unresolved, others))
+    if index is not None:
+        held = claims.take(tx, call, got, [index], by=audits.SHELL, ttl=INDEX_TTL, reason="a git command runs")
+        return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
+    return {"claims": []}
+
+
+def _swept(tx: Transaction, sweep: dict[str, Any], others: list[Record]) -> Held | None:
+    """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
+    found: list[tuple[str, Record]] = []
+    paths: list[str] | None = sweep["paths"]
+    known = set(paths or ())
+    for record in others:
+        for resource in record["resources"]:
+            if resource[0] not in resources.LITERAL and resource[0] != "glob":
+                continue
+            if paths is None:
+                hit: str | None = resources.show(resource)
+            elif resource[0] == "file":
+                hit = resource[1] if resource[1] in known else None
+            else:
+                hit = next((path for path in paths if resources.overlap(["file", path], resource)), None)
+            if hit is not None:
+                found.append((hit, record))
+    if not found:
+        return None
+    named = "; ".join(
+        [f"{path} ({record['agent']} until {_until(tx, record)})" for path, record in found[:SHOWN]]
+        + ([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])
+    )
+    blockers = [holds.blocker(tx, record, [["file", path]]) for path, record in found[:SHOWN]]
+    free = [path for path in paths or () if path not in {hit for hit, _ in found}]
+    instead = _instead(sweep, free)
+    return Held(
+        f"`{sweep['what']}` would {sweep['does']} files that others hold: {named}. {instead}",
+        blockers=blockers,
+        more=max(0, len(found) - SHOWN),
+        files=[path for path, _ in found[:SHOWN]],
+        instead=instead,
+    )
+
+
+def _instead(sweep: dict[str, Any], free: list[str]) -> str:
+    """The safe command: the same for the files that nobody else holds, or another way altogether."""
+    if sweep.get("safe") and free:
+        listed = " ".join([_quoted(path) for path in free[:SHOWN]]) + (" …" if len(free) > SHOWN else "")
+        return f"Run `{sweep['safe']} {listed}` instead."
+    return str(
+        sweep.get("else")
+        or "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
+    )
+
+
+def _quoted(path: str) -> str:
+    plain = all(letter.isalnum() or letter in "/._-+@%," for letter in path)
+    return path if plain else "'" + path.replace("'", "'\\''") + "'"
+
+
+def _unreadable(tx: Transaction, unresolved: Sequence[str], others: list[Record]) -> Held:
+    names = [name for record in others for name in resources.shown(record["resources"])]
+    targets = ", ".join(list(unresolved)[:3])
+    return Held(
+        f"which file this command would write cannot be read from its words ({targets}), and others hold files here: "
+        f"{', '.join(names[:5])}. Write the file's name out.",
+        blockers=[holds.blocker(tx, record, record["resources"]) for record in others[:SHOWN]],
+        more=max(0, len(others) - SHOWN),
+    )
+
+
+def _until(tx: Transaction, record: Record) -> str:
+    from dibs.operations.call import iso
+
+    return iso(tx, record["until"])
+
+
+def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsError:
+    tx.append("command.refused", call.agent, what[:200], {"code": error.code})
+    return error
+
+
+COMMAND = Operation("command", _command, "May this command run now?", takes=True)

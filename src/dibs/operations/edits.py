@@ -1,0 +1,199 @@
+"""The edit guard: may this agent write these files now? Internal: only doors that stand before a write run it.
+
+One transaction decides, in this order, and the first "no" is the answer:
+- role: the config lets this agent write there.
+- strict: an explicit claim (by hand or for a task) covers the path already.
+- held: nobody else holds it; then it is claimed, all paths or none. A refusal leaves an interest.
+- stale: nobody else changed the content since this agent last read or wrote it; the claim is kept for the next try.
+Paths that are free (git ignores them, or the config says so) need no claim and pass after the role.
+
+Again: an edit of what one holds changes nothing and writes nothing until half of the claim's life is over. Crash: the
+claim is there or it is not; if its process is dead, it ends when anybody looks. Race: the second one sees the first.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, DibsError, Forbidden, Held
+from dibs.operations import claims, holds, resources, roles
+from dibs.operations.call import related
+from dibs.operations.declare import Operation
+from dibs.operations.policy import matches
+from dibs.operations.resources import ranges_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+    # resource [kind, text, alias] · ignored by git · blob at hand · whether somebody else changed it since, and who
+    Item = tuple[Sequence[str], bool, str, str | None]
+
+BY = "edit"  # what a claim of this guard says in `by`; the commit releases these and no others
+SHOWN = 16
+FREE, GUARDED, STRICT = "free", "guarded", "strict"
+
+
+def _edit(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    items: Sequence[Item],
+    tree: str,
+    local: bool = True,
+    client: str = "",
+    tool: str = "",
+) -> Any:
+    agent = got.values[f"a\t{call.agent}"]
+    wanted: list[Item] = []
+    strict: list[Item] = []
+    refusal: DibsError | None
+    for item in items:
+        refusal = roles.refusal_of_write(call, agent, item[0], local=local, client=client, tool=tool)
+        if refusal is not None:
+            return _refuse(tx, call, item, tree, refusal)
+        sort = sort_of(call.policy.guards, item[0], ignored=item[1])
+        if sort != FREE:
+            wanted.append(item)
+        if sort == STRICT:
+            strict.append(item)
+    if not wanted:
+        return {"claims": []}
+    normal = resources.normal([item[0] for item in wanted])
+    met = list(holds.meeting(tx, normal, tree, got))
+    for item in strict:
+        refusal = _not_explicit(tx, call, item, met)
+        if refusal is not None:
+            return _refuse(tx, call, item, tree, refusal)
+    held = _still_good(tx, call, normal, tree, met)
+    across: list[Record] = []
+    if held is None:
+        across = _elsewhere(tx, call, normal, tree, got)
+        if across and call.policy.guards["across_worktrees"] == "block":
+            blockers = [holds.blocker(tx, record, normal) for record in across[:SHOWN]]
+            return _refuse(tx, call, wanted[0], tree, Held(blockers=blockers, more=0))
+        held = claims.take(
+            tx, call, got, [item[0] for item in wanted], tree=tree, by=BY, interest=True,
+            base={item[0][1]: item[2] for item in wanted},
+        )  # fmt: skip
+        if isinstance(held, DibsError):
+            return held
+    for item in wanted:
+        if item[3] is not None:
+            return _stale(tx, call, item, tree)
+    if across and not held.get("renewed"):
+        return {"claims": [held], "across": _warn(tx, call, across, normal, tree)}
+    return {"claims": [held]}
+
+
+def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
+    """Free, guarded or strict; strict wins over free, because somebody wrote it down on purpose."""
+    if any(matches(pattern, resource) for pattern in guards["strict"]):
+        return STRICT
+    if any(matches(path, resource) for path in guards["files"].values()):
+        return STRICT
+    if ignored or any(matches(pattern, resource) for pattern in guards["free"]):
+        return FREE
+    return GUARDED
+
+
+def _still_good(
+    tx: Transaction, call: Call, normal: list[list[str]], tree: str, met: list[Record]
+) -> dict[str, Any] | None:
+    """A live claim of the agent's own on all of it, in the first half of its life: nothing needs to be written."""
+    for record in met:
+        if (
+            holds.CLAIM in record
+            and record["agent"] == call.agent
+            and record["mode"] == resources.WRITE
+            and not record["pending"]
+            and record["until"] - tx.now > record["ttl"] // 2
+            and record["tree"] in {"", tree}
+            and record["tied"] == call.tied
+            and resources.all_covered(normal, record["resources"])
+        ):
+            return holds.granted(tx, record, renewed=True)
+    return None
+
+
+def _not_explicit(tx: Transaction, call: Call, item: Item, met: list[Record]) -> DibsError | None:
+    """A strict path without a claim that was asked for by name: by this agent, or by one above it."""
+    wanted = resources.normal([item[0]])
+    blockers = []
+    for record in met:
+        if holds.CLAIM not in record or record["until"] <= tx.now or record["mode"] != resources.WRITE:
+            continue
+        if not related(record["agent"], call.agent):
+            if resources.any_overlap(record["resources"], wanted) is not None:
+                blockers.append(holds.blocker(tx, record, wanted))
+        elif record["by"] != BY and resources.all_covered(wanted, record["resources"]):
+            return None
+    if blockers:
+        return Held(blockers=blockers[:SHOWN], more=max(0, len(blockers) - SHOWN))
+    name = resources.show(item[0])
+    return Forbidden(
+        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
+        "again, then edit.",
+        path=name,
+        strict=True,
+    )
+
+
+def _stale(tx: Transaction, call: Call, item: Item, tree: str) -> DibsError:
+    """Content that somebody else changed since this agent last saw it must be read before it is written over.
+
+    The agent holds the path by now, so that nobody changes it again before it has looked.
+    """
+    name = resources.show(item[0])
+    who = f"{item[3]} changed {name}" if item[3] else f"{name} was changed"
+    message = f"{who} since you last read or wrote it. You hold it now: read it again, then change what is there."
+    return _refuse(tx, call, item, tree, Conflict(message, path=name, changed_by=item[3] or None))
+
+
+def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, got: Fetched) -> list[Record]:
+    """Claims of other agents on the same paths in other working trees: a merge conflict to come."""
+    if call.policy.guards["across_worktrees"] == "ignore":
+        return []
+    return [
+        record
+        for record in holds.meeting(tx, normal, "", got)
+        if holds.CLAIM in record
+        and record["tree"] not in {"", tree}
+        and record["until"] > tx.now
+        and record["mode"] == resources.WRITE
+        and not related(record["agent"], call.agent)
+    ]
+
+
+def _warn(
+    tx: Transaction, call: Call, across: list[Record], normal: list[list[str]], tree: str
+) -> list[dict[str, Any]]:
+    """Tell both sides, once: this side in the answer, the other by a message."""
+    from dibs.operations import messages
+
+    told = []
+    for record in across[:SHOWN]:
+        shown = {**holds.blocker(tx, record, normal), "tree": record["tree"]}
+        told.append(shown)
+        name = shown["resource"]
+        coming = "a merge conflict is coming; agree on who goes first."
+        text = f"{call.agent} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
+        messages.post(tx, record["agent"], "dibs", "across", text, resource=name)
+        text = f"{record['agent']} changes {name} in {record['tree']}, and you in {tree}: {coming}"
+        messages.post(tx, call.agent, "dibs", "across", text, resource=name)
+    return told
+
+
+def _refuse(tx: Transaction, call: Call, item: Item, tree: str, error: DibsError) -> DibsError:
+    name = resources.show(item[0])
+    tx.append("edit.refused", call.agent, name, {"code": error.code, "tree": tree})
+    return error
+
+
+def _ahead(call: Call, items: Sequence[Item], **_: Any) -> list[Range]:
+    return ranges_for([item[0] for item in items])
+
+
+EDIT = Operation("edit", _edit, "May these files be written now?", takes=True, ahead=_ahead)

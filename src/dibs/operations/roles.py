@@ -1,0 +1,101 @@
+"""Roles: who may write where, commit and deploy. They come from the config alone; nobody gives one to itself.
+
+A worker reads everything and writes only to its own scratch folder; it hands its results over with a message or as a
+task's result. An orchestrator integrates, commits and deploys. An agent without a role may write whatever is guarded.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Forbidden
+from dibs.operations.policy import matches
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+
+LOCAL = ".dibs/local"  # dibs' own record: nobody writes there but dibs, and agents into their scratch folders
+WORKER = "worker"
+NOTHING: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
+EVERYTHING: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
+
+
+def scratch_of(agent: str) -> str:
+    """The agent's own folder, relative to the workspace's root. A subagent's lies in its parent's."""
+    return f"{LOCAL}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
+
+
+def safe(name: str) -> str:
+    """A part of an agent's id as the name of a file: other characters are written out, so that no two ids meet."""
+    plain = "".join([letter if letter.isalnum() or letter in "-_@" else f"%{ord(letter):x}." for letter in name])
+    return plain if len(plain) <= 120 else f"{plain[:100]}%{len(plain)}.{sum(map(ord, plain))}"  # noqa: PLR2004 - a file name has 255 bytes
+
+
+def of(call: Call, agent: Record | None, client: str = "") -> tuple[str, dict[str, Any] | None]:
+    """The caller's role and what it allows; ("", None) for an agent that has none."""
+    roles = call.policy.guards["roles"]
+    name = roles["default"]
+    kind = agent["type"] if agent is not None else ""
+    for pattern, given in roles["assign"]:
+        if _speaks_of(pattern, call.agent, kind, client):
+            name = given
+            break
+    if not name:
+        return "", None
+    preset = NOTHING if name == WORKER else EVERYTHING
+    return name, {**preset, **roles["named"].get(name, {})}
+
+
+def _speaks_of(pattern: str, agent: str, kind: str, client: str) -> bool:
+    if pattern == "subagents":
+        return "/" in agent
+    what, colon, rest = pattern.partition(":")
+    if colon and what == "type":
+        return kind == rest
+    if colon and what == "client":
+        return client == rest
+    if "*" in pattern:
+        first, _, last = pattern.partition("*")
+        return agent.startswith(first) and agent.endswith(last) and len(agent) >= len(first) + len(last)
+    return pattern in {agent, agent.partition("/")[0]}
+
+
+def refusal_of_write(
+    call: Call, agent: Record | None, resource: Sequence[str], *, local: bool, client: str = "", tool: str = ""
+) -> Forbidden | None:
+    """Why the caller may not write this path, if so. `local`: it is in the working tree that has `.dibs/local/`."""
+    text = resource[1]
+    if local and (text == LOCAL or text.startswith(LOCAL + "/")):
+        scratch = scratch_of(call.agent.partition("/")[0])
+        if text.startswith(scratch + "/") or text == scratch:
+            return None
+        return Forbidden(
+            f"{text} is dibs' own record; write to your scratch folder, {scratch_of(call.agent)}/, instead.", path=text
+        )
+    name, role = of(call, agent, client)
+    if role is None:
+        return None
+    if tool and tool in role["tools"]:
+        return Forbidden(f"the role {name} may not use {tool}.", role=name, tool=tool)
+    if any(pattern == "**" or matches(pattern, resource) for pattern in role["write"]):
+        return None
+    return Forbidden(
+        f"{call.agent} is a {name} and may not write {text or '.'}: write to {scratch_of(call.agent)}/ and hand the "
+        "result over (`dibs send`, or the result of your task); an orchestrator integrates it.",
+        role=name,
+        path=text,
+    )
+
+
+def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> Forbidden | None:
+    """Why the caller may not `commit` or `deploy`, if so."""
+    name, role = of(call, agent, client)
+    if role is None or role[act]:
+        return None
+    return Forbidden(
+        f"{call.agent} is a {name} and may not {act}; hand your result over, an orchestrator does it.",
+        role=name,
+        act=act,
+    )

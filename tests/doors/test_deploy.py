@@ -1,0 +1,276 @@
+"""`dibs deploy` and `dibs sync-check` in real repositories with a real remote."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.conftest import DIBS
+from tests.doors.test_git_hooks import Repository, commit, pushed, repo
+
+__all__ = ["pushed", "repo"]  # fixtures
+
+DONE = ("--", "sh", "-c", "echo deployed > ../shipped")
+
+
+def deploy(repo: Repository, *words: str, exit: int = 0) -> dict[str, Any]:
+    """With `--json` before the command; what stands behind `--` is the command's own."""
+    place = words.index("--")
+    done = repo.run("deploy", "prod", "--as", "ann", "--json", *words[:place], *words[place:])
+    assert done.returncode == exit, (done.stdout, done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["ok"] is (exit == 0)
+    assert "Traceback" not in done.stderr
+    return found
+
+
+def shipped(repo: Repository) -> bool:
+    return (repo.folder.parent / "shipped").exists()
+
+
+def ahead(repo: Repository, count: int) -> None:
+    """Somebody else pushes."""
+    other = repo.folder.parent / "other"
+    repo.git("clone", "-q", str(repo.folder.parent / "remote.git"), str(other))
+    for number in range(count):
+        commit(repo, f"theirs-{number}.py", "1\n", cwd=other)
+    repo.git("push", "-q", "origin", "main", cwd=other)
+
+
+def configure(repo: Repository, text: str) -> None:
+    path = repo.folder / ".dibs" / "config.toml"
+    path.write_text(path.read_text() + text)
+    repo.git("commit", "-q", "-a", "-m", "settings")
+
+
+def test_a_deploy_that_is_verified_is_recorded_with_its_commit(pushed: Repository) -> None:
+    found = deploy(pushed, "--verify", "test -f ../shipped", *DONE)
+    assert {"target", "commit", "behind", "token", "verified"} <= set(found)
+    assert (found["target"], found["behind"], found["verified"]) == ("prod", 0, True)
+    assert found["commit"] == pushed.log("--format=%H")
+    assert shipped(pushed)
+    assert pushed.held() == []
+    (event,) = pushed.events("deploy.finished")
+    assert (event["data"]["result"], event["data"]["commit"]) == ("ok", found["commit"])
+    pushed.json("verify", exit=0)
+
+
+def test_the_command_finds_target_token_and_commit_and_its_output_is_not_in_the_json(pushed: Repository) -> None:
+    line = 'echo to-stdout; echo "$DIBS_DEPLOY $DIBS_TOKEN $DIBS_COMMIT" > ../told'
+    found = deploy(pushed, "--unverified", "--", "sh", "-c", line)
+    told = (pushed.folder.parent / "told").read_text().split()
+    assert told == ["prod", str(found["token"]), found["commit"]]
+    assert found["verified"] is False
+    assert pushed.events("deploy.finished")[0]["data"]["result"] == "unchecked"
+
+
+def test_without_a_verification_it_does_not_start(pushed: Repository) -> None:
+    assert deploy(pushed, *DONE, exit=1)["error"]["code"] == "unverified"
+    assert not shipped(pushed)
+    assert pushed.run("deploy", "prod", "--as", "ann").returncode == 64
+    assert pushed.run("deploy", "prod", "--as", "ann", "--verify", "true", "--unverified", *DONE).returncode == 64
+
+
+def test_a_verification_that_fails_is_said_and_recorded(pushed: Repository) -> None:
+    words = ("--verify", "echo no such page >&2; exit 3", "--verify-timeout", "1ms", *DONE)
+    error = deploy(pushed, *words, exit=1)["error"]
+    assert (error["code"], error["started"], error["verified"]) == ("unverified", True, False)
+    assert "no such page" in error["message"]
+    assert pushed.events("deploy.finished")[0]["data"]["result"] == "unverified"
+    assert pushed.held() == []
+
+
+def test_a_verification_is_tried_again_while_its_time_lasts(pushed: Repository) -> None:
+    line = "echo x >> ../tries; test $(wc -l < ../tries) -ge 2"
+    assert deploy(pushed, "--verify", line, "--verify-timeout", "30s", *DONE)["verified"] is True
+
+
+def test_a_command_that_fails_has_its_exit_code_in_the_answer(pushed: Repository) -> None:
+    error = deploy(pushed, "--verify", "true", "--", "sh", "-c", "exit 7", exit=1)["error"]
+    assert (error["code"], error["exit"]) == ("failed", 7)
+    assert pushed.events("deploy.finished")[0]["data"]["result"] == "failed"
+    assert pushed.held() == []
+    assert deploy(pushed, "--verify", "true", "--", "no-such-command-here", exit=1)["error"]["exit"] == 127
+
+
+def test_somebody_elses_claim_refuses_it(pushed: Repository) -> None:
+    pushed.json("claim", "deploy:prod", "--as", "bob", "--reason", "mine", exit=0)
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    assert (error["code"], error["blockers"][0]["agent"]) == ("held", "bob")
+    assert not shipped(pushed)
+
+
+def test_a_claim_made_before_stays_afterwards(pushed: Repository) -> None:
+    token = pushed.json("claim", "deploy:prod", "--as", "ann", exit=0)["token"]
+    assert deploy(pushed, "--verify", "true", *DONE)["token"] == token
+    assert pushed.held() == [("ann", "deploy:prod")]
+
+
+def test_a_second_deploy_of_the_same_agent_waits_for_nobody_and_is_refused(pushed: Repository) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    words = [
+        DIBS,
+        "deploy",
+        "prod",
+        "--as",
+        "ann",
+        "--unverified",
+        "--",
+        "sh",
+        "-c",
+        f"echo up > {fifo}; read x < {fifo}",
+    ]
+    with subprocess.Popen(words, cwd=pushed.folder, env=pushed.environment) as first:
+        assert fifo.read_text() == "up\n"  # it runs
+        error = deploy(pushed, "--unverified", *DONE, exit=1)["error"]
+        assert (error["code"], error["blockers"][0]["agent"]) == ("held", "ann")
+        fifo.write_text("go\n")
+        assert first.wait(timeout=60) == 0
+    assert not shipped(pushed)
+    assert pushed.held() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_deploy_ends_its_command_and_is_recorded(pushed: Repository, number: signal.Signals) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    line = f"trap 'echo got it > ../told; exit 9' INT TERM; echo up > {fifo}; while :; do read x < {fifo}; done"
+    words = [DIBS, "deploy", "prod", "--as", "ann", "--unverified", "--json", "--", "bash", "-c", line]
+    with subprocess.Popen(
+        words, cwd=pushed.folder, env=pushed.environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert fifo.read_text() == "up\n"
+        running.send_signal(number)
+        answer = json.loads(running.communicate(timeout=60)[0])
+    assert running.returncode == 1
+    assert answer["error"]["result"] == "interrupted"
+    assert (pushed.folder.parent / "told").read_text() == "got it\n"
+    assert pushed.events("deploy.finished")[0]["data"]["result"] == "interrupted"
+    assert pushed.held() == []
+
+
+def test_a_token_lost_on_the_way_is_reported(pushed: Repository) -> None:
+    line = f'"{DIBS}" release deploy:prod --as ann && "{DIBS}" claim deploy:prod --as bob'
+    error = deploy(pushed, "--verify", "true", "--", "sh", "-c", line, exit=1)["error"]
+    assert (error["code"], error["holder"]) == ("fenced", "bob")
+    assert pushed.events("deploy.finished")[0]["data"]["fenced"] is True
+    assert pushed.held() == [("bob", "deploy:prod")]
+
+
+def test_a_copy_that_is_behind_is_refused_with_how_many_commits(pushed: Repository) -> None:
+    ahead(pushed, 2)
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    assert (error["code"], error["behind"], error["upstream"]) == ("behind", 2, "origin/main")
+    assert "2 commits behind origin/main" in error["message"]
+    assert not shipped(pushed)
+    assert pushed.held() == []
+    assert pushed.events("deploy.refused")[0]["data"]["code"] == "behind"
+    pushed.git("pull", "-q", "--rebase")
+    deploy(pushed, "--verify", "true", *DONE)
+
+
+def test_uncommitted_changes_are_refused_unless_they_are_meant(pushed: Repository) -> None:
+    pushed.write("untracked.py", "1\n")
+    deploy(pushed, "--verify", "true", *DONE)
+    pushed.write("README.md", "changed\n")
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    assert (error["code"], error["paths"]) == ("conflict", ["README.md"])
+    deploy(pushed, "--verify", "true", "--dirty", *DONE)
+
+
+def test_placeholders_added_since_the_last_good_deploy_are_refused(pushed: Repository) -> None:
+    commit(pushed, "old.py", "# TODO: old\n")
+    deploy(pushed, "--verify", "true", *DONE)  # the first time there is nothing to compare with
+    commit(pushed, "page.html", "TODOS and MASTODON\nfine\nSee you, COMING SOON!\n")
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    assert error["code"] == "forbidden"
+    assert error["placeholders"] == [{"path": "page.html", "line": 3, "text": "See you, COMING SOON!"}]
+    commit(pushed, "page.html", "a todo list\n")
+    deploy(pushed, "--verify", "true", *DONE)
+
+
+def test_where_the_config_says_what_ships_all_of_it_is_searched_and_nothing_else(pushed: Repository) -> None:
+    pushed.write("notes.txt", "TODO\n")
+    pushed.write("site/deep/page.html", "fine\nTBD\n")
+    (pushed.folder / "site" / "image.bin").write_bytes(b"\0TODO\n")
+    pushed.git("add", "-A")
+    pushed.git("commit", "-q", "-m", "site")
+    configure(pushed, '\n[deploy.targets.prod]\nverify = "true"\nships = ["site/**"]\n')
+    error = deploy(pushed, *DONE, exit=1)["error"]
+    assert [(place["path"], place["line"]) for place in error["placeholders"]] == [("site/deep/page.html", 2)]
+    commit(pushed, "site/deep/page.html", "fine\n")
+    assert deploy(pushed, *DONE)["verified"] is True  # and the config's own verification was run
+
+
+def test_a_targets_branch_is_what_it_is_compared_with(pushed: Repository) -> None:
+    configure(pushed, '\n[deploy.targets.prod]\nverify = "true"\nbranch = "main"\n')
+    pushed.git("push", "-q", "origin", "main")
+    pushed.git("checkout", "-q", "-b", "feature")
+    ahead(pushed, 1)
+    error = deploy(pushed, *DONE, exit=1)["error"]
+    assert (error["code"], error["behind"], error["upstream"]) == ("behind", 1, "origin/main")
+
+
+def test_a_worker_may_neither_deploy_nor_commit_nor_push(pushed: Repository) -> None:
+    configure(pushed, '\n[roles.assign]\n"w*" = "worker"\n')
+    done = pushed.run("deploy", "prod", "--as", "w1", "--json", "--unverified", *DONE)
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (1, "forbidden")
+    assert not shipped(pushed)
+    assert pushed.held() == []
+    assert "may not deploy" in pushed.git("push", "origin", "main", agent="w1", exit=1).stderr
+    pushed.write("a.py", "1\n")
+    pushed.git("add", "a.py")
+    assert "may not commit" in pushed.git("commit", "-m", "a", agent="w1", exit=1).stderr
+    pushed.git("commit", "-q", "-m", "a", agent="boss")
+
+
+def test_a_remote_that_does_not_answer_is_a_doubt(pushed: Repository) -> None:
+    (pushed.folder.parent / "remote.git").rename(pushed.folder.parent / "moved.git")
+    assert deploy(pushed, "--verify", "true", *DONE, exit=2)["error"]["code"] == "unavailable"
+    assert not shipped(pushed)
+    assert pushed.held() == []
+    assert pushed.json("sync-check", exit=2)["error"]["code"] == "unavailable"
+
+
+def test_outside_git_a_deploy_is_claimed_and_verified_all_the_same(tmp_path: Path) -> None:
+    place = Repository(tmp_path / "plain")
+    place.folder.mkdir()
+    place.json("init", exit=0)
+    assert deploy(place, "--verify", "test -f ../shipped", *DONE)["verified"] is True
+    assert "not in a git repository" in place.json("sync-check", exit=0)["note"]
+
+
+# --- sync-check
+
+
+def test_sync_check_tells_behind_ahead_and_what_it_compared(pushed: Repository) -> None:
+    found = pushed.json("sync-check", exit=0)
+    assert (found["branch"], found["behind"], found["ahead"], found["upstream"]) == ("main", 0, 0, "origin/main")
+    commit(pushed, "mine.py", "1\n")
+    assert pushed.json("sync-check", exit=0)["ahead"] == 1
+    ahead(pushed, 3)
+    error = pushed.json("sync-check", exit=1)["error"]
+    assert (error["code"], error["behind"], error["ahead"]) == ("behind", 3, 1)
+    assert "3 commits behind" in pushed.run("sync-check").stderr
+    linked = pushed.folder.parent / "linked"
+    pushed.git("worktree", "add", "-q", "--detach", str(linked), "origin/main")
+    assert "no branch" in pushed.json("sync-check", exit=0, cwd=linked)["note"]
+    assert pushed.json("sync-check", "--branch", "main", exit=0, cwd=linked)["behind"] == 0
+
+
+def test_sync_check_without_anything_to_compare_with_says_so(repo: Repository) -> None:
+    assert "no remote" in repo.json("sync-check", exit=0)["note"]
+    assert "nothing to compare" in repo.run("sync-check").stdout
+    assert repo.json("sync-check", "--remote", "nowhere", exit=64)["error"]["code"] == "invalid"
+
+
+def test_sync_check_on_a_branch_that_the_remote_does_not_have_says_so(pushed: Repository) -> None:
+    pushed.git("checkout", "-q", "-b", "fresh")
+    assert "origin has no branch fresh" in pushed.json("sync-check", exit=0)["note"]

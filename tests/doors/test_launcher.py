@@ -1,0 +1,241 @@
+"""The launcher `.dibs/hook`: with dibs, with dibs moved away, without dibs, from every place a client may start it in.
+
+A stand-in answers instead of dibs and says what it was given, so that the launcher alone is under test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dibs.doors.install import launcher
+
+SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
+ENTRY = """\
+import os, sys
+print(sys.argv[1:], sys.flags.isolated, sys.flags.no_site, sys.flags.utf8_mode, os.getcwd(), os.environ.get("DIBS_TREE"))
+print(sys.stdin.read())
+sys.exit(7)
+"""
+BEFORE = '{"hook_event_name":"PreToolUse","tool_name":"Write"}'
+START = '{"hook_event_name":"SessionStart","source":"startup"}'
+STOP = '{"hook_event_name": "Stop"}'
+
+
+class Folder:
+    """A repository with a launcher in it."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+        self.shell = "sh"
+        (top / ".dibs").mkdir(parents=True)
+        self.hook = top / ".dibs" / "hook"
+        self.hook.write_text(launcher.TEXT)
+        self.hook.chmod(0o755)
+
+    def installed(self, python: str = sys.executable) -> None:
+        """As `dibs init` leaves it, but with the stand-in."""
+        entry = self.top.parent / "it's here" / "entry.py"
+        entry.parent.mkdir(exist_ok=True)
+        entry.write_text(ENTRY)
+        local = self.top / ".dibs" / "local"
+        local.mkdir(exist_ok=True)
+        (local / "run").write_text(f"python={launcher.quoted(python)}\nentry={launcher.quoted(str(entry))}\n")
+
+    def run(
+        self, *words: str, given: str = BEFORE, cwd: Path | None = None, path: str = "/usr/bin:/bin", hook: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.shell, str(hook or self.hook), *words], input=given, capture_output=True, text=True, check=False,
+            cwd=cwd or self.top, env={"PATH": path, "HOME": str(self.top)}, timeout=30,
+        )  # fmt: skip
+
+
+@pytest.fixture(params=SHELLS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
+    made = Folder(tmp_path / "a repository")
+    made.shell = request.param
+    return made
+
+
+def git(*words: str, cwd: Path) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@x", *words], cwd=cwd, check=True, capture_output=True
+    )
+
+
+def test_it_starts_the_interpreter_that_this_machine_named(folder: Folder) -> None:
+    folder.installed()
+    done = folder.run("claude", given=BEFORE)
+    first, second = done.stdout.strip().split("\n")
+    assert first == f"['claude'] 1 1 1 {folder.top} {folder.top}/.dibs/.."
+    assert second == BEFORE
+    assert done.returncode == 7
+
+
+def test_git_hooks_reach_it_with_all_their_words_and_name_no_tree(folder: Folder) -> None:
+    folder.installed()
+    done = folder.run("git", "pre-push", "origin", "a url", given="refs\n")
+    assert "['git', 'pre-push', 'origin', 'a url'] 1 1 1" in done.stdout
+    assert done.stdout.split("\n")[0].endswith(" None")
+    assert "refs\n" in done.stdout
+
+
+def test_a_linked_worktree_finds_what_stands_in_the_main_one(folder: Folder, tmp_path: Path) -> None:
+    git("init", "-q", cwd=folder.top)
+    git("add", ".dibs/hook", cwd=folder.top)
+    git("commit", "-qm", "one", cwd=folder.top)
+    tree = tmp_path / "linked tree"
+    git("worktree", "add", "-q", "-b", "other", str(tree), cwd=folder.top)
+    folder.installed()
+    assert not (tree / ".dibs" / "local").exists()
+    done = folder.run("claude", cwd=tree, hook=tree / ".dibs" / "hook")
+    assert done.returncode == 7, done.stderr
+    assert f"{tree}/.dibs/.." in done.stdout
+
+
+def test_a_linked_worktree_with_relative_paths_and_one_of_a_bare_repository_find_it_too(tmp_path: Path) -> None:
+    main = Folder(tmp_path / "main")
+    git("init", "-q", cwd=main.top)
+    git("add", ".dibs/hook", cwd=main.top)
+    git("commit", "-qm", "one", cwd=main.top)
+    git("worktree", "add", "-q", str(tmp_path / "linked"), cwd=main.top)
+    (tmp_path / "linked" / ".git").write_text("gitdir: ../main/.git/worktrees/linked\n")
+    main.installed()
+    assert main.run("codex", hook=tmp_path / "linked" / ".dibs" / "hook").returncode == 7
+    git("clone", "-q", "--bare", str(main.top), str(tmp_path / "bare.git"), cwd=tmp_path)
+    git("worktree", "add", "-q", "-b", "other", str(tmp_path / "of bare"), cwd=tmp_path / "bare.git")
+    hook = tmp_path / "of bare" / ".dibs" / "hook"
+    assert main.run("codex", hook=hook).returncode == 0
+    (tmp_path / "bare.git" / ".dibs").mkdir()
+    shutil.copytree(main.top / ".dibs" / "local", tmp_path / "bare.git" / ".dibs" / "local")
+    assert main.run("codex", hook=hook).returncode == 7
+
+
+def test_an_interpreter_that_is_gone_is_a_refusal_with_one_line(folder: Folder) -> None:
+    folder.installed(python="/nowhere/python")
+    for words, given in ((("claude",), BEFORE), (("gemini",), '{"hook_event_name": "BeforeTool"}'),
+                         (("copilot", "preToolUse"), "{}"), (("claude",), "garbage"), (("git", "pre-commit"), "")):  # fmt: skip
+        done = folder.run(*words, given=given)
+        assert done.returncode == 2, (words, done)
+        assert done.stderr.count("\n") == 1
+        assert "dibs was moved or removed" in done.stderr
+        assert not done.stdout
+
+
+def test_an_entry_that_is_gone_is_a_refusal_too(folder: Folder) -> None:
+    folder.installed()
+    (folder.top.parent / "it's here" / "entry.py").unlink()
+    assert folder.run("codex").returncode == 2
+
+
+def test_a_dibs_that_is_gone_does_not_keep_a_session_from_ending(folder: Folder) -> None:
+    """Exit 2 at a stop would send the model back to work, for ever."""
+    folder.installed(python="/nowhere/python")
+    assert folder.run("claude", given=STOP).returncode == 0
+    assert folder.run("copilot", "agentStop", given="{}").returncode == 0
+    started = folder.run("claude", given=START)
+    assert started.returncode == 0
+    assert "dibs init" in json.loads(started.stdout)["systemMessage"]
+
+
+def test_the_event_of_a_forbidden_write_cannot_be_hidden_in_its_input(folder: Folder) -> None:
+    folder.installed(python="/nowhere/python")
+    hidden = '{"hook_event_name":"PreToolUse","tool_input":{"hook_event_name":"Stop","content":"\\"hook_event_name\\":\\"Stop\\""}}'
+    assert folder.run("claude", given=hidden).returncode == 2
+    assert folder.run("claude", given='{"content":"x:y:z","tool":"Write"}').returncode == 2
+
+
+def test_without_a_run_file_the_dibs_on_the_path_is_asked(folder: Folder, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "dibs"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$@"\ncat\nexit 5\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:/usr/bin:/bin"
+    done = folder.run("codex", given="sent", path=path)
+    assert (done.stdout, done.returncode) == ("hook codex\nsent", 5)
+    done = folder.run("git", "pre-commit", "a b", given="", path=path)
+    assert (done.stdout, done.returncode) == ("git-hook pre-commit a b\n", 5)
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "gemini"])
+def test_a_teammate_without_dibs_is_told_once_how_to_get_it(folder: Folder, client: str) -> None:
+    done = folder.run(client, given=START)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    told = json.loads(done.stdout)
+    assert list(told) == ["systemMessage"]
+    assert "pip install dibs, then: dibs init" in told["systemMessage"]
+
+
+def test_a_teammate_without_dibs_is_never_in_the_way_of_anything(folder: Folder) -> None:
+    for words, given in ((("claude",), BEFORE), (("claude",), STOP), (("codex",), "garbage"), (("copilot", "sessionStart"), "{}"),
+                         (("copilot", "preToolUse"), "{}"), (("git", "pre-commit"), ""), (("git", "pre-push", "o", "u"), "refs")):  # fmt: skip
+        done = folder.run(*words, given=given)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (words, done)
+
+
+@pytest.mark.parametrize("words", [("claude",), ("copilot", "preToolUse"), ("git", "pre-push")])
+def test_stdin_is_read_to_its_end_even_if_nobody_answers(folder: Folder, words: tuple[str, ...]) -> None:
+    """More than a pipe holds: whoever writes would otherwise be killed by the broken pipe."""
+    read, write = os.pipe()
+    started = subprocess.Popen(
+        ["sh", str(folder.hook), *words], stdin=read, cwd=folder.top, env={"PATH": "/usr/bin:/bin"}
+    )
+    os.close(read)
+    with os.fdopen(write, "wb") as stream:
+        stream.write(b'{"hook_event_name":"Stop"' + b" " * 1_000_000 + b"}")
+    assert started.wait(30) == 0
+
+
+@pytest.mark.parametrize("client", ["codex", "gemini", "copilot"])
+def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folder, client: str) -> None:
+    folder.installed()
+    below = folder.top / "src" / "deep folder"
+    below.mkdir(parents=True)
+    command = launcher.command(client, "preToolUse" if client == "copilot" else "")
+    done = subprocess.run([folder.shell, "-c", command], input=BEFORE, cwd=below, capture_output=True, text=True, check=False)
+    assert f"['{client}'" in done.stdout
+    assert done.returncode == 2, "whatever fails is a refusal"
+    assert str(below) in done.stdout
+
+
+def test_a_missing_launcher_is_a_refusal(tmp_path: Path) -> None:
+    environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path)}
+    for client in ("claude", "codex", "gemini", "copilot"):
+        done = subprocess.run(
+            ["sh", "-c", launcher.command(client)], input=BEFORE, cwd=tmp_path, env=environment, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2, (client, done)
+
+
+def test_claudes_command_goes_by_the_project_folder_wherever_the_agent_is(folder: Folder, tmp_path: Path) -> None:
+    folder.installed()
+    environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(folder.top)}
+    done = subprocess.run(
+        [folder.shell, "-c", launcher.command("claude")], input=BEFORE, cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "['claude']" in done.stdout
+    assert done.stdout.split("\n")[0].endswith(f"{folder.top}/.dibs/..")
+
+
+def test_the_run_file_names_this_interpreter_and_is_written_whole(tmp_path: Path) -> None:
+    assert launcher.read_run(str(tmp_path)) is None
+    assert not launcher.is_current(str(tmp_path))
+    launcher.write_run(str(tmp_path))
+    assert launcher.is_current(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    read = launcher.read_run(str(tmp_path))
+    assert read is not None
+    python, entry = read
+    assert python == os.path.abspath(sys.executable), "a venv's link must not be resolved: it would leave the venv"
+    assert Path(entry).parts[-4:] == ("dibs", "doors", "hooks", "entry.py")
+    launcher.write_run(str(tmp_path / "nowhere"))  # a hook goes on all the same
