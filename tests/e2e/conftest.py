@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.clients.fleet import Fleet
+pytest.register_assert_rewrite("tests.e2e.clients")  # so that an assertion there shows what it saw
+
+from tests.e2e.clients.fleet import Fleet  # noqa: E402 - rewritten only if it comes after
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.clients import checks
-from tests.e2e.clients.kinds import COPILOT
+from tests.e2e.clients.kinds import CLAUDE, COPILOT
 
 if TYPE_CHECKING:
     from tests.e2e.clients.fleet import Fleet
@@ -21,6 +21,10 @@ def test_a_hook_of_the_test_s_own_is_obeyed_and_its_reason_reaches_the_model(fle
 
 def test_of_two_agents_that_want_one_file_one_edits_and_the_other_is_told_who_holds_it(fleet: Fleet) -> None:
     checks.second_is_told(fleet, COPILOT, COPILOT)
+
+
+def test_where_it_runs_the_hooks_of_claude_code_beside_its_own_it_is_told_as_well(fleet: Fleet) -> None:
+    checks.second_is_told(fleet, CLAUDE, COPILOT)
 
 
 def test_a_shell_command_that_would_write_a_held_file_is_refused(fleet: Fleet) -> None:

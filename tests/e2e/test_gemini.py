@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.clients import checks
+from tests.e2e.clients.checks import guard, holder
 from tests.e2e.clients.kinds import GEMINI
 
 if TYPE_CHECKING:
@@ -31,8 +32,20 @@ def test_a_killed_agent_s_claims_are_free_at_once(fleet: Fleet) -> None:
     checks.killed_one_holds_nothing(fleet, GEMINI)
 
 
-def test_a_commit_from_an_agent_s_shell_leaves_out_what_others_hold(fleet: Fleet) -> None:
-    checks.commits_are_guarded(fleet, GEMINI)
+def test_a_commit_that_would_take_in_what_others_hold_is_refused_although_git_runs_no_hooks(fleet: Fleet) -> None:
+    shared = guard(fleet, GEMINI)
+    ada = holder(fleet, GEMINI, shared, until="ben tried")
+    head = fleet.git("rev-parse", "HEAD")
+    script = fleet.script("ben").turn(GEMINI.shell("git config core.hooksPath || echo not set"))
+    script.turn(GEMINI.shell("git commit -q -a -m sweep")).turn(GEMINI.shell("git commit -q -m sweep shared.txt"))
+    ben = fleet.start(GEMINI, script.turn(GEMINI.shell("true"), then="ben tried"))
+    fleet.wait(ben, ada)
+
+    hooks, everything, by_name, _ = ben.results()
+    assert "not set" not in hooks  # Gemini sets it to nothing for its shell: git's own guard is not asked there
+    assert ada.session in everything
+    assert ada.session in by_name
+    assert fleet.git("rev-parse", "HEAD") == head
 
 
 def test_nothing_is_written_past_a_guard_that_is_broken(fleet: Fleet) -> None:

@@ -9,7 +9,8 @@ from dibs.doors import catalogue
 from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
 from dibs.operations.call import Call, Need, perform, process_name
-from dibs.operations.policy import Policy
+from dibs.operations.edits import EDIT
+from dibs.operations.policy import GUARDS, Policy
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dibs.operations.declare import Operation
 
 WALL = 1_700_000_000_000
+TREE, OTHER_TREE = "/repo", "/repo-linked"  # two working trees of one repository
 
 
 def resource(text: str) -> list[str]:
@@ -26,6 +28,16 @@ def resource(text: str) -> list[str]:
     if any(letter in text for letter in "*?["):
         return ["glob", text]
     return ["tree", text.rstrip("/")] if text.endswith("/") or text == "" else ["file", text]
+
+
+def guards(**settings: Any) -> dict[str, Any]:
+    """What a config says to the guards: the defaults, and what is set here."""
+    return {**GUARDS, **settings}
+
+
+def item(name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "") -> Any:
+    """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
+    return [[*resource(name), alias], ignored, blob, changed]
 
 
 class Fleet:
@@ -54,14 +66,14 @@ class Fleet:
             if key in fields and fields[key] and isinstance(fields[key][0], str):
                 text = fields[key]
                 fields[key] = resource(text) if isinstance(text, str) else [resource(one) for one in text]
-        return self.internal(agent, catalogue.operation(name), client=client, request=request, **fields)
+        return self.internal(agent, catalogue.operation(name), process=client, request=request, **fields)
 
     def internal(
-        self, agent: str, operation: Operation, /, *, client: int | None = None, request: str = "", **fields: Any
+        self, agent: str, operation: Operation, /, *, process: int | None = None, request: str = "", **fields: Any
     ) -> Any:
         """Run an operation that is in no catalogue, as a guard's door does; a refusal is raised."""
-        process = self.process(client) if client is not None else None
-        call = Call(self.policy, agent=agent, client=process, request=request, fallback="me@here")
+        client = self.process(process) if process is not None else None
+        call = Call(self.policy, agent=agent, client=client, request=request, fallback="me@here")
         call.rules = self.rules
         verb = self.store.run if operation.writes else self.store.look
         while True:
@@ -70,8 +82,8 @@ class Fleet:
                 break
             except Need as need:
                 self.needs += 1
-                for process in need.processes:
-                    call.facts[process_name(process)] = process_name(process) not in self.dead
+                for name in map(process_name, need.processes):
+                    call.facts[name] = name not in self.dead
         if isinstance(answer, DibsError):
             raise answer
         return answer
@@ -83,6 +95,19 @@ class Fleet:
     def release(self, agent: str, /, *names: str, **fields: Any) -> Any:
         """Release by name, or all."""
         return self.call(agent, "release", **({"resources": list(names)} if names else {"all": True}), **fields)
+
+    def edit(self, agent: str, /, *files: Any, tree: str = TREE, **fields: Any) -> Any:
+        """Ask the edit guard, by name or by item."""
+        items = [item(file) if isinstance(file, str) else file for file in files]
+        return self.internal(agent, EDIT, items=items, tree=tree, **fields)
+
+    def record(self, key: str) -> Any:
+        """One record of the store, or None."""
+        return self.store.look(lambda tx: tx.fetch([key]).values[key])
+
+    def told(self, agent: str) -> list[tuple[str, str]]:
+        """What is in an agent's inbox: kind and text."""
+        return [(message["type"], message["text"]) for message in self.call(agent, "inbox")["messages"]]
 
     def holders(self) -> list[tuple[str, str]]:
         """Who holds what."""

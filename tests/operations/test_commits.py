@@ -135,6 +135,23 @@ def test_a_lost_claim_that_somebody_holds_in_another_tree_is_named_with_who_hold
     assert refused.value.holder == "bob"
 
 
+def test_a_claim_lost_in_another_working_tree_does_not_refuse_a_commit_in_this_one() -> None:
+    fleet = Fleet()
+    edit(fleet, "ann", "a.py", tree=OTHER_TREE)
+    fleet.now += policy.TTL + 1
+    fleet.call("ann", "sweep")
+
+    def name_the_tree(tx: Any) -> None:
+        """As the record of a loss has it."""
+        for key, loss in tx.fetch((), [("l\t", "l\n")], 10).rows:
+            tx.put(key, {**loss, "tree": OTHER_TREE})
+
+    fleet.store.run(name_the_tree)
+    check(fleet, "ann", "a.py", tree=TREE)
+    with pytest.raises(Fenced):
+        check(fleet, "ann", "a.py", tree=OTHER_TREE)
+
+
 def test_a_commit_settles_what_was_lost_before() -> None:
     fleet = Fleet()
     edit(fleet, "ann", "a.py")
@@ -171,6 +188,7 @@ def test_a_commit_of_many_paths_meets_files_trees_globs_and_inodes() -> None:
         assert refused.value.blockers[0]["agent"] == "ann"
         fleet.release("ann")
     fleet.claim("ann", "src/7/b.py", "lib/", "src/9/*.js")
+    edit(fleet, "ann", "src/7/a.py", tree=OTHER_TREE)
     fleet.call("cid", "claim", resources=[["file", "x.py", "1:2"]])
     check(fleet, "bob", *paths)
     linked: list[Any] = [*map(resource, paths), ["file", "y.py", "1:2"]]

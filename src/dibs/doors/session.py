@@ -220,7 +220,7 @@ def open_store(local: str, configured: str, timeout: float, *, short_lived: bool
     scheme, _, rest = url.partition(":")
     if scheme != "sqlite":
         raise Unavailable(f"store {url}: this version of dibs opens `sqlite:` only", store=url)
-    _make_light()
+    _load_apsw()
     from dibs.stores import sqlite
 
     path = rest or f"{local}/dibs.db"
@@ -235,12 +235,25 @@ def open_store(local: str, configured: str, timeout: float, *, short_lived: bool
     return sqlite.SqliteStore(path, timeout=timeout, short_lived=short_lived)
 
 
-def _make_light() -> None:
-    """Save apsw from loading all of `collections` (2 ms) for its `abc`, which the interpreter has loaded already."""
-    import _collections_abc
+def _load_apsw() -> None:
+    """Save apsw from loading all of `collections` (2 ms) for its `abc`, which the interpreter has loaded already.
+
+    A stand-in is there while apsw is loaded; whoever wants `collections` afterwards gets the real one.
+    """
     import sys
 
-    sys.modules.setdefault("collections.abc", _collections_abc)
+    if "collections" in sys.modules or "apsw" in sys.modules:
+        return
+    import _collections_abc
+
+    standing_in = type(sys)("collections")
+    standing_in.__dict__["abc"] = _collections_abc
+    sys.modules["collections"] = standing_in
+    sys.modules["collections.abc"] = _collections_abc
+    try:
+        import apsw  # noqa: F401 - for its being loaded
+    finally:
+        del sys.modules["collections"], sys.modules["collections.abc"]
 
 
 def database_path(local: str, configured: str) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 10.0  # seconds for a look at the repository; a hook has more, and less than twice as much
 NETWORK = 30.0  # seconds for a fetch
+USAGE = 129  # git's exit code for a word that it does not know
 
 # What a git hook inherits and what would lead another git astray: each of these names one repository or one index.
 ASTRAY = (
@@ -235,14 +236,18 @@ def fetch(cwd: str, remote: str, timeout: float = NETWORK) -> None:
     """Bring the remote's branches up to date here. Raises Unavailable where the remote does not answer."""
     # Only what is known of the remote changes: no tags, no submodules, no FETCH_HEAD that a `git pull` might meet.
     words = (
+        "-c",
+        "gc.auto=0",
+        "-c",
+        "maintenance.auto=false",
         "fetch",
         "--quiet",
         "--no-tags",
         "--no-recurse-submodules",
-        "--no-write-fetch-head",
-        "--no-auto-maintenance",
     )
-    ask(cwd, *words, "--", remote, timeout=timeout)
+    done = ask(cwd, *words, "--no-write-fetch-head", "--", remote, timeout=timeout, fine=(0, USAGE))
+    if not done.ok:  # a git from before 2.29 does not know that option
+        ask(cwd, *words, "--", remote, timeout=timeout)
 
 
 def behind_ahead(cwd: str, ref: str, here: str = "HEAD") -> tuple[int, int] | None:

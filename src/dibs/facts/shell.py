@@ -27,10 +27,11 @@ _KEYWORDS = frozenset((
 
 def read(command: str, cwd: str, *, home: str = "") -> Reading:
     """What a command would write if it were run in this directory (an absolute path). Never raises."""
-    reading = Reading()
+    look = Look()
+    reading = Reading(look)
     home = home or os.environ.get("HOME", "")
     env = Env([cwd], {"HOME": home} if home else {})
-    reader = Reader(reading, home, Look())
+    reader = Reader(reading, home, look)
     try:
         if not command.strip(SAFE + " \t") and _plain(reader, command, env):
             return reading

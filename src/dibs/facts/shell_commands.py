@@ -137,6 +137,8 @@ class Call:
     def _unwrap(self) -> bool:
         """Take off what the command is called through; False if nothing is run."""
         for _ in range(WRAPPED):
+            while self.words and self.words[0] in {"{", "!"}:  # `coproc { rm x; }`, which the grammar does not know
+                self.words.pop(0)
             while self.words and _assignment(self.words[0]):
                 name, _, value = (self.words.pop(0) or "").partition("=")
                 self.assignments[name] = value
@@ -174,7 +176,7 @@ class Call:
         while i < len(operands):
             word = operands[i]
             if word is None:
-                return
+                break
             if word == "--" or word[:1] not in {"-", "+"} or word == "-":
                 i += word in {"--", "-"}
                 break

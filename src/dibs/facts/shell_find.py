@@ -54,7 +54,7 @@ def _does_something(call: Call, expression: Words, index: int) -> bool:
     from dibs.facts.shell_commands import Call as Inner  # noqa: PLC0415 - they know each other
     from dibs.facts.shell_reading import Reader  # noqa: PLC0415
 
-    reader = Reader(Reading(), call.reader.home, call.reader.look, call.reader.level)
+    reader = Reader(Reading(shell_globs.Look()), call.reader.home, call.reader.look, call.reader.level)
     words = [None if word is not None and "{}" in word else word for word in _command(expression, index)]
     Inner(reader, words, call.env.copy(), call.text, {}).run()
     found = reader.reading
@@ -93,7 +93,7 @@ def _walk(call: Call, root: str, tree: _Expression) -> Iterator[tuple[str, int]]
         path, depth = waiting.pop()
         yield path, depth
         folder = call.full(path)
-        if path in tree.pruned or not os.path.isdir(folder) or os.path.islink(folder):
+        if path in tree.pruned or not call.reader.look.is_folder(folder):
             continue
         slash = "" if path.endswith("/") else "/"
         waiting += [(f"{path}{slash}{name}", depth + 1) for name in reversed(call.reader.look.entries(folder))]
@@ -200,6 +200,8 @@ class _Expression:
             return shell_globs.matches(_atoms(value.lower()), text.lower())
         if word == "-type":
             full = self._call.full(self._path)
+            if not os.path.lexists(full):
+                return None  # the command itself will have made it
             kind = "l" if os.path.islink(full) else "d" if os.path.isdir(full) else "f" if os.path.isfile(full) else ""
             return None if not kind else kind in value.split(",")
         return None

@@ -22,23 +22,65 @@ class Unknowable(Exception):  # noqa: N818 - an answer, not an error
 
 
 class Look:
-    """The directory entries that may still be looked at."""
+    """What directories hold: what is there now, and what the command itself will have put there."""
 
-    __slots__ = ("left",)
+    __slots__ = ("_left", "_made", "_whole")
 
     def __init__(self, left: int = ENTRIES) -> None:
-        self.left = left
+        self._left = left  # entries that may still be looked at
+        self._made: dict[str, set[str]] = {}  # directory → names in it that the command writes
+        self._whole: set[str] = set()  # directories that come from elsewhere, with whatever is in them
+
+    def made(self, path: str) -> None:
+        """The command writes this absolute path: from then on its name may match a pattern."""
+        path = os.path.normpath(path)
+        while path not in self._made:
+            above, name = os.path.split(path)
+            known = self._made.setdefault(above, set())
+            if name in known or above == path:
+                return
+            known.add(name)
+            if os.path.isdir(above):
+                return
+            path = above
 
     def entries(self, folder: str) -> list[str]:
-        """The names in a directory, sorted; none where there is no such directory."""
+        """The names in an absolute directory, sorted; none where there is no such directory."""
+        folder = os.path.normpath(folder) if ".." not in folder else folder
+        own = self._made.get(folder, set())
         try:
-            names = os.listdir(folder or ".")
+            names = os.listdir(folder)
         except (OSError, ValueError):
-            return []
-        self.left -= len(names) + 1
-        if self.left < 0:
+            names = []
+        if self._whole and self.is_whole(folder):
             raise Unknowable
-        return sorted(names)
+        self._left -= len(names) + len(own) + 1
+        if self._left < 0:
+            raise Unknowable
+        return sorted({*names, *own})
+
+    def whole(self, path: str) -> None:
+        """The command moves or copies a directory to this absolute path."""
+        self._whole.add(os.path.normpath(path))
+
+    def is_whole(self, path: str) -> bool:
+        """Is this, or a directory above it, moved or copied to here by the command?"""
+        path = os.path.normpath(path)
+        while path not in self._whole:
+            above = os.path.dirname(path)
+            if above == path:
+                return False
+            path = above
+        return True
+
+    def is_there(self, path: str) -> bool:
+        """Is this path there, or will it be?"""
+        above, name = os.path.split(os.path.normpath(path))
+        return os.path.lexists(path) or name in self._made.get(above, ()) or self.is_whole(path)
+
+    def is_folder(self, path: str) -> bool:
+        """Is this a directory that can be gone through, now or then?"""
+        return (os.path.isdir(path) and not os.path.islink(path)) or os.path.normpath(path) in self._made or self.is_whole(path)
 
 
 def is_pattern(atoms: list[Atom]) -> bool:
@@ -71,7 +113,7 @@ def _below(prefix: str, parts: list[list[Atom]], cwd: str, look: Look) -> Iterat
         prefix += plain(parts[0]) + ("/" if len(parts) > 1 else "")
         parts = parts[1:]
     if not parts:
-        if prefix and os.path.lexists(os.path.join(cwd, prefix)):
+        if prefix and look.is_there(os.path.join(cwd, prefix)):
             yield prefix
         return
     first, rest = parts[0], parts[1:]
@@ -83,8 +125,7 @@ def _below(prefix: str, parts: list[list[Atom]], cwd: str, look: Look) -> Iterat
             continue
         here = prefix + name
         if deep:
-            folder = os.path.join(cwd, here)
-            if os.path.isdir(folder) and not os.path.islink(folder):
+            if look.is_folder(os.path.join(cwd, here)):
                 yield from _below(here + "/", parts, cwd, look)
             if not rest:
                 yield here

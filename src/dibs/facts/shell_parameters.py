@@ -27,6 +27,7 @@ def value(script: Script, node: Node, env: Env, cwd: str | None) -> Value:
     if node.type == "expansion":
         for child in node.children:
             script.substitutions(child, env)
+        script.hidden(node, env)
         return _braced(script.text(node)[2:-1], env, cwd)
     if node.type == "arithmetic_expansion":
         for child in node.children:
@@ -64,6 +65,48 @@ def _substitution(script: Script, node: Node, env: Env, cwd: str | None) -> str 
     if len(named) != 1 or named[0].type != "command" or len(commands) == before:
         return None
     return _output(commands[-1].words, cwd)
+
+
+def substituted(text: str, seen: list[tuple[int, int]]) -> list[str]:
+    """The commands in backticks and `$(…)` of a text that the shell expands, but for the places already seen."""
+    found: list[str] = []
+    i = 0
+    while i < len(text):
+        skip = next((end for start, end in seen if start <= i < end), 0)
+        if skip:
+            i = skip
+        elif text[i] == "\\":
+            i += 2
+        elif text[i] == "`":
+            end = i + 1
+            while end < len(text) and text[end] != "`":
+                end += 2 if text[end] == "\\" else 1
+            found.append(text[i + 1 : end].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"))
+            i = end + 1
+        elif text.startswith("$(", i) and not text.startswith("$((", i):
+            end = _closing(text, i + 2)
+            found.append(text[i + 2 : end])
+            i = end + 1
+        else:
+            i += 1
+    return found
+
+
+def _closing(text: str, i: int) -> int:
+    """Where a bracket closes that is open here."""
+    depth = 1
+    while i < len(text):
+        if text[i] == "\\":
+            i += 1
+        elif text[i] in "'\"":
+            end = text.find(text[i], i + 1)
+            i = end if end > 0 else len(text)
+        elif text[i] in "()":
+            depth += 1 if text[i] == "(" else -1
+            if not depth:
+                return i
+        i += 1
+    return len(text)
 
 
 def _output(words: list[str | None], cwd: str | None) -> str | None:

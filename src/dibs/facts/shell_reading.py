@@ -64,9 +64,10 @@ class Simple:
 class Reading:
     """What is known about a command after reading it."""
 
-    __slots__ = ("_seen", "_steps", "broken", "commands", "git", "unresolved", "writes")
+    __slots__ = ("_look", "_seen", "_steps", "broken", "commands", "git", "unresolved", "writes")
 
-    def __init__(self) -> None:
+    def __init__(self, look: Look) -> None:
+        self._look = look
         self.writes: list[Target] = []
         self.git: list[Simple] = []
         self.commands: list[Simple] = []
@@ -94,6 +95,7 @@ class Reading:
         if (full, how) not in self._seen:
             self._seen.add((full, how))
             self.step()
+            self._look.made(full)
             self.writes.append(Target(full, how, words))
 
     def doubt(self, words: str) -> None:

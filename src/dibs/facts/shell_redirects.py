@@ -65,9 +65,12 @@ class Tail:
     def _here(self, node: Node) -> None:
         self.stdin = ("text", body(self._script, node))
         wrong = node.has_error
+        delimiter = "".join(self._script.text(child) for child in node.children if child.type == "heredoc_start")
         for index, child in enumerate(node.children):
             if child.type == "heredoc_body":
                 self._script.substitutions(child, self._env)
+                if not any(mark in delimiter for mark in "'\"\\"):
+                    self._script.hidden(child, self._env)
             elif wrong:
                 continue  # the line is read again as a line of its own
             elif child.type in {"file_redirect", "herestring_redirect"}:

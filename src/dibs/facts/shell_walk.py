@@ -246,8 +246,8 @@ class Script(Reader):
         taken = rest.copy()
         alternative = self.sequence(node.children[:then], taken)
         rest.become(alternative or taken)
-        body = [child for child in node.children[then:] if child.type not in {"elif_clause", "else_clause"}]
-        alternative = self.sequence(body, taken)
+        ends_at = next((i for i, kind in enumerate(kinds) if kind in {"elif_clause", "else_clause"}), len(kinds))
+        alternative = self.sequence(node.children[then:ends_at], taken)
         if alternative:
             taken.join(alternative)
         ends.append(taken)
@@ -406,6 +406,8 @@ class Script(Reader):
         found: list[Span] = []
         for node in nodes:
             start, end = self.start(node), self.end(node)
+            while self.source[max(start - 2, 0) : start] in {"\\ ", "\\\t"}:
+                start -= 2  # an escaped blank at the beginning of a word falls out of it
             if found and not self.apart(found[-1][1], start):
                 first, _, parts = found.pop()
                 found.append((first, end, [*parts, node]))
@@ -446,6 +448,18 @@ class Script(Reader):
             for cwd in env.cwds:
                 shell_parameters.value(self, inner, env, cwd)
 
+    def hidden(self, node: Node, env: Env) -> None:
+        """Commands in a text that is expanded, where the grammar does not show them: in here-documents and `${…}`."""
+        text, start = self.text(node), self.start(node)
+        if "`" not in text and "$(" not in text:
+            return
+        seen = [(self.start(inner) - start, self.end(inner) - start) for inner in _commands(node)]
+        for inside in shell_parameters.substituted(text, seen):
+            for cwd in env.cwds:
+                here = env.copy()
+                here.cwds = [cwd]
+                self.script(inside, here)
+
     def arithmetic(self, node: Node, env: Env) -> None:
         """Variables that stand in an arithmetic expression may have any value afterwards."""
         text = self.text(node)
@@ -462,6 +476,17 @@ class Script(Reader):
             inner = waiting.pop()
             if inner.is_error or inner.is_missing:
                 self._repaired.add(inner.start_byte)
+            waiting += inner.children
+
+
+def _commands(node: Node) -> Iterator[Node]:
+    """The substitutions below a node that the grammar shows."""
+    waiting = list(node.children)
+    while waiting:
+        inner = waiting.pop()
+        if inner.type in {"command_substitution", "arithmetic_expansion"}:
+            yield inner
+        else:
             waiting += inner.children
 
 

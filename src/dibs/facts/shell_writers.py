@@ -61,7 +61,14 @@ def _into(call: Call, folder: str | None, source: str | None, how: str = "write"
     if name in {"", ".", ".."}:
         _contents(call, folder, source, how)
     else:
-        call.write(os.path.join(folder, name), how)
+        _arrives(call, source, os.path.join(folder, name), how)
+
+
+def _arrives(call: Call, source: str, to: str, how: str) -> None:
+    """A source gets this path; if it is a directory, all that is in it comes along."""
+    call.write(to, how)
+    if how == "write" and (call.cwd is not None or to.startswith("/")) and not os.path.isfile(call.full(source)):
+        call.reader.look.whole(call.full(to))
 
 
 def _contents(call: Call, folder: str, source: str, how: str) -> None:
@@ -84,7 +91,7 @@ def _copy(call: Call, sources: Words, to: str | None, given: Options, how: str =
         if inside:
             _into(call, to, source, how)
         else:
-            call.write(to.rstrip("/") or to, how)
+            _arrives(call, source or ".", to.rstrip("/") or to, how)
 
 
 _COPY_SHORT, _COPY_LONG = "tSgmo", ("target-directory", "suffix", "group", "mode", "owner")

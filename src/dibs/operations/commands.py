@@ -45,9 +45,9 @@ def _command(
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
             return _refuse(tx, call, act, refusal)
-    for command, target in deploys:
+    for command, target, against in deploys:
         refusal = roles.refusal_to(call, agent, "deploy", client) or Forbidden(
-            f"`{command}` deploys to {target}. Run it as `dibs deploy {target} -- {command}`: that holds "
+            f"`{command}` deploys to {target}{f', and not now: {against}' if against else '.'} Run it as `dibs deploy {target} -- {command}`: that holds "
             f"deploy:{target}, fetches, refuses a stale copy, and verifies what came of it.",
             command=command,
             target=target,

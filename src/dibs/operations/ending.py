@@ -28,7 +28,8 @@ def end(tx: Transaction, claim: Record, why: str) -> None:
     tx.append("claim.ended", claim["agent"], claim["claim"], {"why": why, "until": claim["until"]})
     lost = {
         "claim": claim["claim"], "agent": claim["agent"], "resources": claim["resources"], "mode": claim["mode"],
-        "token": claim["token"], "task": claim["task"], "why": why, "at": tx.now, "until": tx.now + LOST_LIFE,
+        "token": claim["token"], "tree": claim["tree"], "task": claim["task"], "why": why, "at": tx.now,
+        "until": tx.now + LOST_LIFE,
     }  # fmt: skip
     tx.put(f"l\t{claim['agent']}\t{claim['claim']}", lost, i2=due(lost["until"]))
 

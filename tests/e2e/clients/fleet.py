@@ -151,6 +151,8 @@ class Fleet:
         self.stub = Stub(folder / "requests.jsonl")
         self.agents: list[Agent] = []
         self.git("init", "-q", "-b", "main")
+        for name, value in (("name", "scratch"), ("email", "scratch@example.org")):  # Gemini hides the home's from git
+            self.git("config", f"user.{name}", value)
 
     def close(self) -> None:
         """End everything; a fault inside the scripted model fails the test that met it."""
@@ -185,7 +187,8 @@ class Fleet:
         return self._start(agent.client, name, Start("", agent.session, resume=True), agent.cwd)
 
     def _start(self, client: Client, name: str, start: Start, cwd: Path | None) -> Agent:
-        client.settle(self.home, self.repo, self.stub.url)
+        if not any(agent.client is client for agent in self.agents):
+            client.settle(self.home, self.repo, self.stub.url)
         agent = Agent(self, client, name, start, cwd or self.repo)
         self.agents.append(agent)
         return agent

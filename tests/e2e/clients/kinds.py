@@ -164,20 +164,20 @@ class Codex(Client):
         return {"STUB_KEY": "scripted"}
 
     def settle(self, home: Path, repo: Path, url: str) -> None:
-        del repo
         folder = home / ".codex"
         folder.mkdir(exist_ok=True)
-        # a model it knows, else it is not offered apply_patch
+        # a model it knows, else it is not offered apply_patch; and a project it trusts, else it reads no hooks there
         lines = ['model = "gpt-5.5"', 'model_provider = "stub"', "check_for_update_on_startup = false"]
         lines += ["[model_providers.stub]", 'name = "stub"', f'base_url = "{url}/v1"', 'wire_api = "responses"']
-        (folder / "config.toml").write_text("\n".join([*lines, 'env_key = "STUB_KEY"']) + "\n")
+        lines += ['env_key = "STUB_KEY"', f'[projects."{repo}"]', 'trust_level = "trusted"']
+        (folder / "config.toml").write_text("\n".join(lines) + "\n")
 
     def command(self, start: Start) -> list[str]:
-        words = [str(program(self.name)), "exec"]
+        words = [str(program(self.name)), "exec", "--json"]
+        words += ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
         if start.resume:
-            words += ["fork" if start.fork else "resume"]
-        words += ["--json", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
-        return [*words, *([start.session] if start.resume else []), start.prompt]
+            words += ["fork" if start.fork else "resume", start.session]
+        return [*words, start.prompt]
 
     def session(self, output: str) -> str:
         return next(str(line["thread_id"]) for line in _lines(output) if line["type"] == "thread.started")
@@ -210,8 +210,10 @@ class GeminiCli(Client):
     variable = "GEMINI_CLI"  # it says that this is Gemini, not which session
 
     def environment(self, url: str) -> dict[str, str]:
+        # one process: it would start itself a second time with more memory
+        settled = {"GEMINI_TELEMETRY_ENABLED": "false", "GEMINI_CLI_NO_RELAUNCH": "true"}
         trusted = {"GEMINI_API_KEY": "scripted", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-        return {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_TELEMETRY_ENABLED": "false", **trusted}
+        return {"GOOGLE_GEMINI_BASE_URL": url, **trusted, **settled}
 
     def settle(self, home: Path, repo: Path, url: str) -> None:
         del repo, url

@@ -29,7 +29,8 @@ def entry() -> NoReturn:
 
 def main(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Never a traceback."""
-    json = "--json" in arguments
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments  # behind it are somebody else's words
+    json = "--json" in own
     try:
         from dibs.doors.cli import run
 

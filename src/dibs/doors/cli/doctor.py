@@ -90,8 +90,8 @@ def _guards(session: Session, told: Callable[[dict[str, Any]], None] | None) -> 
 
 def _workspace(session: Session) -> tuple[bool, str]:
     place = session.place
-    if not os.path.exists(f"{place.root}/.dibs/config.toml"):
-        return False, f"{place.root}/.dibs/config.toml is missing; `dibs init` makes it"
+    if not os.path.exists(place.config):
+        return False, f"{place.config} is missing; `dibs init` makes it"
     if not session.config.id:
         return False, f"{place.config} has no id; clones on several hosts would not meet"
     return True, f"{place.root}" + (f" (working tree {place.top})" if place.top != place.root else "")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 GROUPS = (
     ("Start", ("init", "import", "demo", "boot", "leave")),
     ("Claims", ("claim", "renew", "release", "confirm", "ask", "status")),
-    ("Agents", ("agents", "kill", "revive", "inbox", "ack")),
-    ("Commits and deploys", ("deploy", "sync-check", "restore", "git-hook")),
-    ("The record", ("log", "verify", "doctor", "sweep", "seal", "prune")),
+    ("Agents", ("agents", "kill", "revive", "inbox", "ack", "rules", "scratch")),
+    ("Guards", ("hook", "git-hook", "deploy", "sync-check", "restore", "check", "doctor")),
+    ("The record", ("log", "verify", "sweep", "seal", "prune")),
     ("About", ("bench", "completion", "help", "version")),
 )
 COMMON = (

@@ -18,12 +18,33 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-VERSION = 3
+VERSION = 4
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = ("", "doors", "doors/hooks", "facts", "operations", "stores")
 LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py")  # fmt: skip
 LONGEST = 1 << 20  # bytes of that table, or it is none
+# Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
+TOGETHER = {
+    "dibs.doors.hooks.hook": (
+        "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.jsontext", "dibs.doors.hooks.clients",
+        "dibs.doors.hooks.journal", "dibs.errors", "dibs.facts", "dibs.facts.workspace",
+    ),
+    "dibs.doors.hooks.moments": (
+        "dibs.operations", "dibs.operations.index", "dibs.doors.catalogue", "dibs.facts.paths",
+        "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config", "dibs.facts.clock",
+        "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
+    ),
+    "dibs.operations.edits": (
+        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare", "dibs.operations.sweeps",
+        "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
+    ),
+    "dibs.doors.hooks.shells": (
+        "dibs.facts.git", "dibs.facts.shell_globs", "dibs.facts.shell_reading", "dibs.facts.shell_words",
+        "dibs.facts.shell",
+    ),
+    "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
+}  # fmt: skip
 HEAD = 8  # bytes: the length of the table that stands before the code
 
 
@@ -35,24 +56,61 @@ class Bundle:
         self.stale = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002 - Python's protocol
-        """Python asks: do you have this module? Not if its source changed since."""
-        found = self._table.get(name)
-        if found is None:
+        """Python asks: do you have this module? With it come those that it is known to ask for next."""
+        self.put_together(name)
+        file = self._file_of(name)
+        if not file:
             return None
-        package, file, size, changed, _, _ = found
-        file = f"{self._root}/dibs/{file}"
-        try:
-            status = stat(file)
-        except OSError:
-            status = None
-        if status is None or status.st_size != size or status.st_mtime_ns != changed:
-            self.stale = True
-            return None
+        package = self._table[name][0]
         spec = sys.modules["_frozen_importlib"].ModuleSpec(name, self, origin=file, is_package=package)
         spec.has_location = True
         if package:
             spec.submodule_search_locations.append(file.rpartition("/")[0])
         return spec
+
+    def put_together(self, name: str) -> None:
+        """Load what a module is known to ask for."""
+        for needed in TOGETHER.get(name, ()):
+            self._put(needed)
+
+    def _file_of(self, name: str) -> str:
+        """A module's source, if the module is here and its source did not change since."""
+        found = self._table.get(name)
+        if found is None:
+            return ""
+        file = f"{self._root}/dibs/{found[1]}"
+        try:
+            status = stat(file)
+        except OSError:
+            status = None
+        if status is None or status.st_size != found[2] or status.st_mtime_ns != found[3]:
+            self.stale = True
+            return ""
+        return file
+
+    def _put(self, name: str) -> None:
+        """Load a module without Python's own way of importing, which costs as much again as running its code."""
+        if name in sys.modules:
+            return
+        file = self._file_of(name)
+        if not file:
+            return
+        module = type(sys)(name)
+        above, _, last = name.rpartition(".")
+        module.__file__ = file
+        if self._table[name][0]:
+            module.__path__ = [file.rpartition("/")[0]]
+            module.__package__ = name
+        else:
+            module.__package__ = above
+        sys.modules[name] = module
+        try:
+            self.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        if above:
+            setattr(sys.modules[above], last, module)
 
     def create_module(self, spec: Any) -> None:
         """Python makes the module itself."""
@@ -102,7 +160,7 @@ def make(root: str) -> None:
                 with os.fdopen(os.open(f"{root}/dibs/{file}", O_RDONLY), "rb") as source:
                     status = os.fstat(source.fileno())
                     text = source.read()
-                code = marshal.dumps(compile(text, f"{root}/dibs/{file}", "exec", dont_inherit=True, optimize=0))
+                code = marshal.dumps(_slim(text, f"{root}/dibs/{file}"))
                 package = name == "__init__.py"
                 dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
                 dotted = dotted.rstrip("/").replace("/", ".")
@@ -117,3 +175,34 @@ def make(root: str) -> None:
         os.replace(making, path_of(root))
     except (OSError, ValueError, SyntaxError):
         return
+
+
+def _slim(text: bytes, path: str) -> CodeType:
+    """A module's code without what nobody asks for while a hook runs: words about functions, types, line numbers.
+
+    That halves what has to be read. Assertions stay, and so do the words about classes: an error's text may be those.
+    """
+    import ast
+
+    tree = ast.parse(text, path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                first.value.value = ""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+            given = node.args
+            for argument in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]:
+                if argument is not None:
+                    argument.annotation = None
+    return _unlined(compile(tree, path, "exec", dont_inherit=True, optimize=0))
+
+
+def _unlined(code: CodeType) -> CodeType:
+    inner = tuple([_unlined(part) if isinstance(part, type(code)) else part for part in code.co_consts])
+    return code.replace(co_consts=inner, co_linetable=b"")

@@ -14,6 +14,8 @@ import bundle  # type: ignore[import-not-found] # noqa: E402
 bundled = bundle.use(root)
 sys.path[0] = root
 sys.path.append(f"{own}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages")
+if bundled is not None:
+    bundled.put_together("dibs.doors.hooks.hook")
 from dibs.doors.hooks.hook import leave, main  # noqa: E402
 
 code = main(sys.argv[1:])

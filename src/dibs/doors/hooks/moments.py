@@ -129,7 +129,11 @@ def who_changed(local: str, agent: str, real: str, blob: str) -> str:
 def keep(local: str, real: str, blob: str) -> None:
     """Keep a content, so that it can be brought back. In dibs' own folder: it becomes git's when it is needed."""
     folder = f"{local}/objects"
-    if os.path.exists(f"{folder}/{blob[:2]}/{blob[2:]}"):
+    try:
+        os.utime(f"{folder}/{blob[:2]}/{blob[2:]}")  # it is there: needed from now on, see tidying.py
+    except OSError:
+        pass
+    else:
         return
     from dibs.facts import objects
 
@@ -183,8 +187,9 @@ def left_behind(local: str, real: str) -> str:
 
 def boot(event: clients.Event, place: Place) -> str:
     """The agent begins, or begins again: register it and tell it what is true."""
-    from dibs.doors.hooks import briefing
+    from dibs.doors.hooks import briefing, tidying
 
+    tidying.tidy(place.local)
     session = open_session(place)
     call = identify(session, event)
     journal.compact(place.local, call.agent)

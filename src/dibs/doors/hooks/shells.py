@@ -46,6 +46,7 @@ def before(event: Event, place: Place) -> str:
         session = session or open_session(place)
         call = identify(session, event)
         paths = [target.path for target in reading.writes]
+        deploys = [[*deploy, _against(session, call, deploy[1])] for deploy in deploys]
         sweeps, more, index = _swept(session, effects)
         fields = {
             "tree": place.top, "sweeps": sweeps, "unresolved": reading.unresolved, "deploys": deploys,
@@ -135,10 +136,18 @@ def _deploys(session: Session, reading: Any) -> list[list[str]]:
     return found
 
 
+def _against(session: Session, call: Call, target: str) -> str:
+    """What speaks against a deploy right now; "" if nothing does."""
+    from dibs.doors import deploying
+
+    error = deploying.check(session, call, target, session.place.top, timeout=PATIENCE)
+    return "" if error is None else error.message
+
+
 def _speaks_of(pattern: str, words: list[str]) -> bool:
     """Do the words begin as the pattern does? Options between them do not matter (`kubectl -n prod apply`)."""
     wanted = pattern.replace("*", "").split()
-    if not wanted or not words or words[0] != wanted[0]:
+    if not wanted or not words or words[0] != wanted[0].rpartition("/")[2]:
         return False
     place = 1
     for word in words[1:]:

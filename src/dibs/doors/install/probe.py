@@ -40,12 +40,14 @@ class Claimed:
     def __enter__(self) -> Self:
         self.path = self._free_path()
         resource = list(self._session.paths.resource(self.path, self._session.place.top))
+        self._as(HOLDER, "boot", {})  # its last process was another doctor's
         self._as(HOLDER, "claim", {"resources": [resource], "reason": "dibs doctor tries the guards", "ttl": 300_000})
         return self
 
     def __exit__(self, *_: object) -> None:
         for agent in (OTHER, HOLDER):
             try:
+                self._as(agent, "boot", {})
                 self._as(agent, "leave", {})
             except DibsError:
                 pass  # it never came, or the claim ends by itself in a few minutes

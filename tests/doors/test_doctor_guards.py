@@ -1,0 +1,194 @@
+"""`dibs doctor` proves the guards: it runs the very command of each client's settings, from every working tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dibs.doors.install import probe, settings
+from tests.doors.conftest import DIBS, Shell
+from tests.doors.installing import StandIn, git, rich, shell_in, write
+
+Checks = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Shell:
+    shell = shell_in(rich(tmp_path / "a repo"))
+    shell.json("init", "--clients", "all", exit=0)
+    return shell
+
+
+def commit(shell: Shell) -> None:
+    git("add", "-A", cwd=shell.folder)
+    git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "two", cwd=shell.folder)
+
+
+def doctor(shell: Shell, **more: Any) -> Checks:
+    """Its checks by name."""
+    found: Checks = {}
+    for check in shell.json("doctor", **more)["checks"]:
+        assert set(check) == {"check", "ok", "message", "severity"}
+        found.setdefault(check["check"], []).append(check)
+    return found
+
+
+def test_every_client_refuses_the_forbidden_write_and_doctor_says_so(repository: Shell) -> None:
+    commit(repository)
+    checks = doctor(repository, exit=0)
+    for client in settings.FILES:
+        (proof,) = checks[f"{client} guard"]
+        assert proof["ok"], proof
+        assert str(repository.folder) in proof["message"]
+    assert checks["launcher"][0]["ok"]
+    assert checks["committed"][0]["ok"]
+    assert checks["git hooks"][0]["ok"]
+    assert "--bare" in checks["bare"][0]["message"]
+    assert not (repository.folder / "dibs-doctor-probe").exists()
+
+
+def test_the_probe_leaves_no_claim_no_journal_and_nobody_behind(repository: Shell) -> None:
+    doctor(repository, exit=0)
+    status = repository.json("status", exit=0)
+    assert status["claims"] == []
+    assert status["waiting"] == []
+    agents = {agent["agent"]: agent["state"] for agent in repository.json("agents", exit=0)["agents"]}
+    assert set(agents.values()) <= {"left"}
+    journals = repository.folder / ".dibs" / "local" / "journal"
+    assert not journals.exists() or not [path for path in journals.iterdir() if "doctor" in path.name]
+    repository.json("verify", exit=0)
+
+
+def test_doctor_run_by_an_agent_does_not_take_its_identity(repository: Shell, tmp_path: Path) -> None:
+    """The probe must not be registered for the client's process, which stands above doctor too."""
+    client = tmp_path / "claude"  # a shell that looks like a client from below
+    shutil.copy(os.path.realpath("/bin/sh"), client)
+    script = f"'{DIBS}' boot --as real --pid $$ --json >/dev/null && '{DIBS}' doctor >&2; '{DIBS}' claim x.py --json"
+    done = subprocess.run(
+        [str(client), "-c", script], cwd=repository.folder, env=repository.environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert "all is well" in done.stderr
+    assert json.loads(done.stdout)["agent"] == "real", done
+
+
+@pytest.mark.parametrize(("code", "said"), [(0, "let through"), (1, "fails open"), (2, "own form")])
+def test_a_guard_that_does_not_refuse_is_called_open(repository: Shell, tmp_path: Path, code: int, said: str) -> None:
+    stand_in = StandIn(tmp_path / "stand-in", repository.folder / ".dibs" / "local")
+    (tmp_path / "stand-in" / "code").write_text(str(code))
+    if code == 1:  # behind `|| exit 2` of the settings no failure is open; so somebody took that out
+        path = repository.folder / ".claude" / "settings.json"
+        path.write_bytes(path.read_bytes().replace(b" || exit 2", b""))
+    checks = doctor(repository, exit=1)
+    assert said in checks["claude guard"][0]["message"]
+    assert checks["claude guard"][0]["severity"] == "error"
+    words, given, folder = stand_in.calls()[0]
+    assert words == ["claude"]
+    assert json.loads(given)["tool_name"] == "Write"
+    assert folder == str(repository.folder)
+
+
+def test_a_dibs_that_was_moved_is_said(repository: Shell) -> None:
+    (repository.folder / ".dibs" / "local" / "run").write_text("python='/nowhere/python'\nentry='/nowhere/entry.py'\n")
+    checks = doctor(repository, exit=1)
+    assert "/nowhere/python" in checks["launcher"][0]["message"]
+    assert not checks["launcher"][0]["ok"]
+    assert "moved or removed" in checks["codex guard"][0]["message"]
+    repository.json("init", "--clients", "all", exit=0)
+    assert doctor(repository, exit=0)["launcher"][0]["ok"]
+
+
+def test_every_linked_worktree_is_tried_and_one_without_settings_is_found(repository: Shell, tmp_path: Path) -> None:
+    git("worktree", "add", "-q", "-b", "old", str(tmp_path / "old"), cwd=repository.folder)
+    commit(repository)
+    git("worktree", "add", "-q", "-b", "new", str(tmp_path / "new tree"), cwd=repository.folder)
+    proofs = {check["message"]: check["ok"] for check in doctor(repository, exit=1)["claude guard"]}
+    assert [ok for message, ok in proofs.items() if message.endswith(str(repository.folder))] == [True]
+    assert [ok for message, ok in proofs.items() if message.endswith(str(tmp_path / "new tree"))] == [True]
+    (old,) = [message for message, ok in proofs.items() if not ok]
+    assert str(tmp_path / "old") in old
+    assert "Commit it" in old
+    git("worktree", "remove", "--force", str(tmp_path / "old"), cwd=repository.folder)
+    doctor(repository, exit=0)
+    doctor(repository, exit=0, cwd=tmp_path / "new tree")
+
+
+def test_settings_that_are_not_committed_are_a_warning(repository: Shell) -> None:
+    (repository.folder / ".gitignore").write_text(".claude/\n")
+    (check,) = doctor(repository, exit=0)["committed"]
+    assert not check["ok"]
+    assert check["severity"] == "warning"
+    assert ".dibs/hook" in check["message"]
+    commit(repository)
+    git("rm", "-q", "--cached", ".claude/settings.json", cwd=repository.folder)
+    (check,) = doctor(repository, exit=0)["committed"]
+    assert ".claude/settings.json: git ignores it" in check["message"]
+
+
+def test_hooks_that_are_switched_off_are_an_error(repository: Shell) -> None:
+    write(repository.folder / ".claude" / "settings.local.json", '{"disableAllHooks": true}')
+    home = Path(repository.environment["HOME"])
+    write(home / ".gemini" / "settings.json", '{"hooksConfig": {"disabled": ["dibs"]}}')
+    checks = doctor(repository, exit=1)
+    assert [c for c in checks["claude trust"] if c["severity"] == "error" and "disableAllHooks" in c["message"]]
+    assert [c for c in checks["gemini trust"] if c["severity"] == "error" and "hooksConfig.disabled" in c["message"]]
+
+
+def test_what_each_client_trusts_is_read_from_its_own_files(repository: Shell) -> None:
+    untrusted = doctor(repository, exit=0)
+    for client in settings.FILES:
+        assert not untrusted[f"{client} trust"][0]["ok"]
+        assert untrusted[f"{client} trust"][0]["severity"] == "warning"
+    assert "/hooks" in untrusted["codex trust"][0]["message"]
+    home, folder = Path(repository.environment["HOME"]), repository.folder
+    write(home / ".claude.json", json.dumps({"projects": {str(folder.parent): {"hasTrustDialogAccepted": True}}}))
+    key = f"{folder}/.codex/hooks.json:pre_tool_use:0:0"
+    write(home / ".codex" / "config.toml", f'[hooks.state."{key}"]\ntrusted_hash = "sha256:0"\n')
+    write(home / ".gemini" / "trustedFolders.json", json.dumps({str(folder): "TRUST_FOLDER"}))
+    write(home / ".copilot" / "config.json", f'// made by copilot\n{{"trustedFolders": ["{folder}"]}}')
+    trusted = doctor(repository, exit=0)
+    for client in settings.FILES:
+        assert trusted[f"{client} trust"][0]["ok"], trusted[f"{client} trust"]
+
+
+def test_a_workspace_without_guards_is_told_how_to_get_them(repository: Shell) -> None:
+    repository.json("init", "--uninstall", "--yes", exit=0)
+    repository.json("init", "--clients", "none", exit=0)
+    checks = doctor(repository, exit=0)
+    assert not checks["clients"][0]["ok"]
+    assert "dibs init --clients" in checks["clients"][0]["message"]
+    (repository.folder / ".dibs" / "hook").unlink()
+    assert "dibs init" in doctor(repository, exit=0)["launcher"][0]["message"]
+
+
+def test_a_hook_of_git_that_another_tool_wrote_over_is_noticed(repository: Shell) -> None:
+    write(repository.folder / ".git" / "hooks" / "pre-push", "#!/bin/sh\nother tool\n", 0o755)
+    (check,) = doctor(repository, exit=0)["git hooks"]
+    assert not check["ok"]
+    assert "pre-push" in check["message"]
+    assert "pre-commit" not in check["message"].replace("pre-merge-commit", "")
+
+
+def test_the_path_of_the_probe_is_one_that_git_does_not_ignore(repository: Shell) -> None:
+    (repository.folder / ".gitignore").write_text("dibs-doctor*\n")
+    assert doctor(repository, exit=0)["claude guard"][0]["ok"]
+
+
+def test_people_see_errors_warnings_and_advice_apart(repository: Shell) -> None:
+    shown = repository.run("doctor").stdout
+    assert "\nok     claude guard: " in shown
+    assert "\nCARE   codex trust: " in shown
+    assert "\nnote   bare: " in shown
+    assert shown.endswith("all is well\n")
+
+
+def test_the_payloads_are_those_of_the_clients() -> None:
+    assert probe.payload("copilot", "/t", "p")["toolArgs"]["path"] == "/t/p"
+    assert "*** Add File: p\n" in probe.payload("codex", "/t", "p")["tool_input"]["command"]
+    assert probe.payload("gemini", "/t", "p")["hook_event_name"] == "BeforeTool"

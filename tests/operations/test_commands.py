@@ -1,0 +1,259 @@
+"""The shell guard's decision: sweeps, targets nobody can read, git's index, deploys, and what a role forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dibs.errors import Fenced, Forbidden, Held, Killed
+from dibs.operations.audits import AUDIT
+from dibs.operations.commands import COMMAND
+from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards
+
+MINUTE = 60_000
+INDEX = ["name", "git:index", ""]
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    made = Fleet()
+    yield made
+    made.clean()
+
+
+def run(fleet: Fleet, agent: str, *, tree: str = TREE, **facts: Any) -> Any:
+    return fleet.internal(agent, COMMAND, tree=tree, **facts)
+
+
+def sweep(*paths: str, safe: str = "git add --", **more: str) -> list[dict[str, Any]]:
+    """`git add -A` where these files differ."""
+    return [{"what": "git add -A", "paths": list(paths), "does": "take in", "safe": safe, **more}]
+
+
+EVERYTHING = [{"what": "git pull", "paths": None, "does": "change", "else": "Work elsewhere."}]  # nobody knows what
+
+
+# --- sweeps
+
+
+def test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command(fleet: Fleet) -> None:
+    fleet.edit("a", "a.py")
+    fleet.claim("c", "c.py", reason="hot fix")
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", sweeps=sweep("a.py", "b.py", "c.py", "d/e.py"))
+    error = refusal.value
+    until = "2023-11-14T23:00:00.000Z"
+    assert error.message == (
+        f"`git add -A` would take in files that others hold: a.py (a until {until}); c.py (c until {until}). "
+        "Run `git add -- b.py d/e.py` instead."
+    )
+    assert (error.files, error.instead) == (["a.py", "c.py"], "Run `git add -- b.py d/e.py` instead.")
+    assert [(one["agent"], one["resource"], one["reason"]) for one in error.blockers] == [
+        ("a", "a.py", ""),
+        ("c", "c.py", "hot fix"),
+    ]
+    event = fleet.events("command.refused")[-1]
+    assert (event["agent"], event["subject"], event["data"]["code"]) == ("b", "git add -A", "held")
+
+
+def test_a_sweep_that_meets_nobodys_files_passes(fleet: Fleet) -> None:
+    fleet.edit("a", "a.py")
+    fleet.edit("b", "b.py")
+    assert run(fleet, "b", sweeps=sweep("b.py", "c.py")) == {"claims": []}
+    assert fleet.events("command.refused") == []
+
+
+def test_names_that_a_shell_would_break_are_quoted_in_the_safe_command(fleet: Fleet) -> None:
+    fleet.edit("a", "a.py")
+    with pytest.raises(Held) as refusal:
+        run(
+            fleet, "b", sweeps=sweep("a.py", "two words.py", "it's.py", "$HOME.py", "app/[id]/page.tsx", "plain-1_2.py")
+        )
+    listed = r"'two words.py' 'it'\''s.py' '$HOME.py' 'app/[id]/page.tsx' plain-1_2.py"
+    assert refusal.value.instead == f"Run `git add -- {listed}` instead."
+
+
+def test_where_no_file_is_free_the_advice_is_another_way(fleet: Fleet) -> None:
+    fleet.edit("a", "a.py")
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", sweeps=sweep("a.py", **{"else": "Work in a tree of your own."}))
+    assert refusal.value.instead == "Work in a tree of your own."
+    with pytest.raises(Held, match="git worktree add"):
+        run(fleet, "b", sweeps=sweep("a.py", "b.py", safe=""))
+
+
+def test_a_long_list_is_cut_and_counted(fleet: Fleet) -> None:
+    for number in range(12):
+        fleet.edit("a", f"a{number:02}.py")
+    swept = [f"{letter}{number:02}.py" for letter in "ab" for number in range(12)]
+    with pytest.raises(Held, match="and 2 more") as refusal:
+        run(fleet, "b", sweeps=sweep(*swept))
+    assert (len(refusal.value.files), len(refusal.value.blockers), refusal.value.more) == (10, 10, 2)
+    assert refusal.value.instead.endswith("b09.py …` instead.")
+
+
+@pytest.mark.parametrize("wide", ["src/", "src/*.py", "**/x.py"])
+def test_a_directory_and_a_glob_that_others_hold_are_swept_up_too(fleet: Fleet, wide: str) -> None:
+    fleet.claim("a", wide)
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", sweeps=sweep("mine.py", "src/x.py"))
+    assert (refusal.value.files, refusal.value.instead) == (["src/x.py"], "Run `git add -- mine.py` instead.")
+
+
+def test_what_changes_nobody_knows_which_files_is_refused_while_others_hold_any(fleet: Fleet) -> None:
+    fleet.claim("a", "db:main")  # a name is no file
+    run(fleet, "b", sweeps=EVERYTHING)
+    fleet.edit("a", "x.py")
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", sweeps=EVERYTHING)
+    assert (refusal.value.files, refusal.value.instead) == (["x.py"], "Work elsewhere.")
+
+
+def test_the_first_of_several_sweeps_that_meets_somebody_is_the_answer(fleet: Fleet) -> None:
+    fleet.edit("a", "a.py")
+    with pytest.raises(Held, match="`git pull`"):
+        run(fleet, "b", sweeps=[*sweep("b.py"), *EVERYTHING])
+
+
+# --- whose claims count
+
+
+@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": ["$F"]}])
+def test_ones_own_the_familys_readers_and_other_trees_claims_do_not_count(fleet: Fleet, facts: dict[str, Any]) -> None:
+    fleet.edit("b", "mine.py")
+    fleet.edit("b/child", "childs.py")
+    fleet.claim("a", "read.py", mode="read")
+    fleet.edit("a", "x.py", tree=OTHER_TREE)
+    run(fleet, "b", **facts)
+    run(fleet, "b/child", **facts)
+    with pytest.raises(Held):
+        run(fleet, "b/other", **facts)  # a sibling
+    with pytest.raises(Held):
+        run(fleet, "b", tree=OTHER_TREE, **facts)
+
+
+@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": ["$F"]}])
+def test_a_claim_by_hand_counts_in_every_tree(fleet: Fleet, facts: dict[str, Any]) -> None:
+    fleet.claim("a", "x.py")
+    for tree in (TREE, OTHER_TREE):
+        with pytest.raises(Held):
+            run(fleet, "b", tree=tree, **facts)
+
+
+@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": ["$F"]}])
+def test_the_dead_and_the_ended_hold_nothing(fleet: Fleet, facts: dict[str, Any]) -> None:
+    fleet.edit("a", "x.py", process=10)
+    fleet.claim("c", "y.py", ttl=MINUTE)
+    fleet.now += MINUTE
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", **facts)
+    assert [blocker["agent"] for blocker in refusal.value.blockers] == ["a"]
+    fleet.kill9(10)
+    run(fleet, "b", **facts)
+
+
+# --- targets that cannot be read
+
+
+def test_an_unreadable_target_is_refused_while_others_hold_files_here(fleet: Fleet) -> None:
+    run(fleet, "b", unresolved=["$F"])
+    fleet.edit("a", "x.py")
+    with pytest.raises(Held, match=r"cannot be read from its words \(\$F, \$G\), and others hold files here: x\.py"):
+        run(fleet, "b", unresolved=["$F", "$G"])
+    event = fleet.events("command.refused")[-1]
+    assert (event["subject"], event["data"]["code"]) == ("$F", "held")
+    fleet.release("a")
+    run(fleet, "b", unresolved=["$F"])
+
+
+# --- git's index
+
+
+def test_a_command_that_touches_the_index_holds_it_until_the_audit_of_that_call(fleet: Fleet) -> None:
+    taken = run(fleet, "a", index=INDEX)["claims"]
+    assert fleet.holders() == [("a", "git:index")]
+    with pytest.raises(Held) as refusal:
+        fleet.claim("b", "git:index")
+    assert refusal.value.blockers[0]["reason"] == "a git command runs"
+    fleet.internal("a", AUDIT)  # of another call
+    fleet.internal("b", AUDIT, release=taken)  # of somebody else
+    assert fleet.holders() == [("a", "git:index")]
+    fleet.internal("a", AUDIT, release=taken)
+    assert fleet.holders() == []
+    fleet.claim("b", "git:index")
+
+
+def test_a_held_index_ends_with_its_process_and_at_the_latest_after_ten_minutes(fleet: Fleet) -> None:
+    run(fleet, "a", index=INDEX, process=10)
+    fleet.kill9(10)
+    fleet.claim("b", "git:index")
+    fleet.release("b")
+    run(fleet, "c", index=INDEX)
+    fleet.now += 10 * MINUTE - 1
+    fleet.internal("c", AUDIT)  # activity does not make it longer
+    with pytest.raises(Held):
+        fleet.claim("b", "git:index")
+    fleet.now += 1
+    fleet.claim("b", "git:index")
+
+
+def test_each_working_tree_has_its_own_index(fleet: Fleet) -> None:
+    run(fleet, "a", index=INDEX)
+    run(fleet, "b", tree=OTHER_TREE, index=["name", f"git:index@{OTHER_TREE}", ""])
+    assert fleet.holders() == [("a", "git:index"), ("b", f"git:index@{OTHER_TREE}")]
+
+
+def test_a_refused_command_does_not_hold_the_index(fleet: Fleet) -> None:
+    fleet.edit("a", "a.py")
+    with pytest.raises(Held):
+        run(fleet, "b", sweeps=sweep("a.py"), index=INDEX)
+    assert fleet.holders() == [("a", "a.py")]
+
+
+def test_an_audit_gives_back_only_what_was_claimed_for_a_command(fleet: Fleet) -> None:
+    edit = fleet.edit("a", "x.py")["claims"][0]["claim"]
+    hand = fleet.claim("a", "y.py")["claim"]
+    fleet.internal("a", AUDIT, release=[edit, hand])
+    assert fleet.holders() == [("a", "x.py"), ("a", "y.py")]
+
+
+# --- deploys and roles
+
+
+def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) -> None:
+    with pytest.raises(Forbidden, match=r"Run it as `dibs deploy prod -- wrangler deploy --minify`") as refusal:
+        run(fleet, "a", deploys=[["wrangler deploy --minify", "prod"]], index=INDEX)
+    assert (refusal.value.command, refusal.value.target) == ("wrangler deploy --minify", "prod")
+    assert fleet.holders() == []
+    assert fleet.events("command.refused")[-1]["subject"] == "wrangler deploy --minify"
+
+
+def test_a_worker_may_neither_commit_nor_deploy_and_is_not_told_how() -> None:
+    fleet = Fleet(guards=guards(roles={"default": "worker", "assign": [["lead", "orchestrator"]], "named": {}}))
+    for act in ("commit", "deploy"):
+        with pytest.raises(Forbidden, match=f"a is a worker and may not {act}") as refusal:
+            run(fleet, "a", acts=[act], index=INDEX)
+        assert (refusal.value.role, refusal.value.act) == ("worker", act)
+    with pytest.raises(Forbidden, match="may not deploy"):
+        run(fleet, "a", deploys=[["wrangler deploy", "prod"]])
+    assert fleet.holders() == []
+    assert run(fleet, "lead", acts=["commit", "deploy"], index=INDEX)["claims"]
+    with pytest.raises(Forbidden, match="Run it as `dibs deploy prod"):
+        run(fleet, "lead", deploys=[["wrangler deploy", "prod"]])
+    fleet.clean()
+
+
+# --- who may not act at all
+
+
+def test_a_killed_agent_and_an_earlier_process_run_no_command(fleet: Fleet) -> None:
+    fleet.call("a", "boot", client=10)
+    fleet.call("a", "boot", client=11)
+    with pytest.raises(Fenced):
+        run(fleet, "a", index=INDEX, process=10)
+    fleet.call("boss", "kill", agent="a", why="runs wild")
+    with pytest.raises(Killed):
+        run(fleet, "a", index=INDEX, process=11)
+    assert fleet.holders() == []

@@ -1,0 +1,399 @@
+"""The edit guard: which writes pass, which are refused with what facts, and what each leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Killed
+from dibs.operations.audits import MINE
+from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, item
+
+MINUTE = 60_000
+SQL = "db/migrations/1.sql"  # strict without a word in the config
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    made = Fleet()
+    yield made
+    made.clean()
+
+
+def refused(fleet: Fleet) -> list[str]:
+    """The codes of the refusals that the guard itself logged."""
+    return [event["data"]["code"] for event in fleet.events("edit.refused")]
+
+
+# --- held or not
+
+
+def test_an_edit_claims_the_file_for_the_agent_in_its_own_working_tree(fleet: Fleet) -> None:
+    (claim,) = fleet.edit("a", "src/x.py")["claims"]
+    assert (claim["agent"], claim["mode"], claim["resources"]) == ("a", "write", ["src/x.py"])
+    (shown,) = fleet.call("viewer", "status")["claims"]
+    assert (shown["tree"], shown["token"]) == (TREE, claim["token"])
+    assert fleet.internal("a", MINE)["claims"] == [[claim["claim"], TREE, ["src/x.py"]]]
+
+
+def test_a_file_that_another_holds_is_refused_with_the_holder(fleet: Fleet) -> None:
+    fleet.claim("a", "src/", reason="refactoring")
+    with pytest.raises(Held) as refusal:
+        fleet.edit("b", "src/x.py")
+    (blocker,) = refusal.value.blockers
+    assert (blocker["agent"], blocker["resource"], blocker["reason"]) == ("a", "src", "refactoring")
+    assert (blocker["since"], blocker["until"]) == ("2023-11-14T22:30:00.000Z", "2023-11-14T23:00:00.000Z")
+    assert fleet.holders() == [("a", "src")]
+    assert fleet.events()[-1]["data"]["code"] == "held"
+
+
+def test_of_several_files_all_are_claimed_or_none(fleet: Fleet) -> None:
+    fleet.edit("a", "two.py")
+    with pytest.raises(Held) as refusal:
+        fleet.edit("b", "one.py", "two.py", "three.py")
+    assert [blocker["resource"] for blocker in refusal.value.blockers] == ["two.py"]
+    assert fleet.holders() == [("a", "two.py")]
+    fleet.release("a")
+    (claim,) = fleet.edit("b", "one.py", "two.py", "three.py")["claims"]
+    assert claim["resources"] == ["one.py", "two.py", "three.py"]
+
+
+def test_siblings_block_each_other_while_parent_and_child_do_not(fleet: Fleet) -> None:
+    fleet.edit("p/one", "x.py")
+    with pytest.raises(Held) as refusal:
+        fleet.edit("p/two", "x.py")
+    assert refusal.value.blockers[0]["agent"] == "p/one"
+    fleet.edit("p", "x.py")
+    fleet.edit("p/one/deep", "x.py")
+    with pytest.raises(Held):
+        fleet.edit("pp", "x.py")  # no relative, in spite of its name
+
+
+def test_two_hard_links_of_one_file_are_one_file_for_the_guard(fleet: Fleet) -> None:
+    fleet.edit("a", item("one.py", alias="8:77"))
+    with pytest.raises(Held) as refusal:
+        fleet.edit("b", item("two.py", alias="8:77"))
+    assert refusal.value.blockers[0]["resource"] == "one.py"
+
+
+def test_an_edit_does_not_go_past_somebody_who_waits(fleet: Fleet) -> None:
+    fleet.claim("a", "src/")
+    fleet.claim("b", "src/", wait=10 * MINUTE)
+    with pytest.raises(Held) as refusal:
+        fleet.edit("c", "src/x.py")
+    assert {blocker["agent"] for blocker in refusal.value.blockers} == {"a", "b"}
+
+
+def test_a_claim_past_its_deadline_is_in_nobodys_way(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.now += 30 * MINUTE
+    fleet.edit("b", "x.py")
+    assert fleet.holders() == [("b", "x.py")]
+    assert [event["data"]["why"] for event in fleet.events("claim.ended")] == ["expired"]
+
+
+def test_what_a_dead_process_held_is_taken_over_but_not_written_over_unread(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py", process=10)
+    with pytest.raises(Held):
+        fleet.edit("b", "x.py", process=11)
+    fleet.kill9(10)
+    with pytest.raises(Conflict) as refusal:
+        fleet.edit("b", item("x.py", changed="a"), process=11)
+    assert refusal.value.changed_by == "a"
+    assert fleet.holders() == [("b", "x.py")]
+    assert [event["data"]["why"] for event in fleet.events("claim.ended")] == ["gone"]
+    fleet.edit("b", "x.py", process=11)
+
+
+# --- again
+
+
+def test_an_edit_of_what_one_holds_writes_nothing_at_all(fleet: Fleet) -> None:
+    first = fleet.edit("a", "x.py", process=10)["claims"][0]
+    before = fleet.store.head()
+    fleet.now += MINUTE
+    again = fleet.edit("a", "x.py", process=10)["claims"][0]
+    assert again == {**first, "renewed": True}
+    after = fleet.store.head()
+    assert (after.commit, after.seq, after.link) == (before.commit, before.seq, before.link)
+
+
+def test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before(fleet: Fleet) -> None:
+    first = fleet.edit("a", "x.py")["claims"][0]
+    fleet.now += 15 * MINUTE - 1
+    fleet.edit("a", "x.py")
+    assert fleet.events("claim.renewed") == []
+    fleet.now += 1
+    again = fleet.edit("a", "x.py")["claims"][0]
+    assert (again["token"], again["claim"]) == (first["token"], first["claim"])
+    assert len(fleet.events("claim.renewed")) == 1
+    fleet.now += 29 * MINUTE
+    with pytest.raises(Held):
+        fleet.edit("b", "x.py")
+
+
+def test_a_claim_by_hand_covers_the_edits_below_it_and_stays_by_hand(fleet: Fleet) -> None:
+    token = fleet.claim("a", "src/", reason="refactoring")["token"]
+    before = fleet.store.head().commit
+    assert fleet.edit("a", "src/x.py", "src/deep/y.py")["claims"][0]["token"] == token
+    assert fleet.store.head().commit == before
+    fleet.now += 20 * MINUTE
+    fleet.edit("a", "src/x.py")
+    (shown,) = fleet.call("viewer", "status")["claims"]
+    assert (shown["resources"], shown["reason"]) == (["src"], "refactoring")
+    assert fleet.internal("a", MINE)["claims"] == []
+
+
+def test_a_claim_for_reading_is_not_enough_to_write(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", mode="read")
+    fleet.claim("b", "x.py", mode="read")
+    with pytest.raises(Held) as refusal:
+        fleet.edit("a", "x.py")
+    assert [blocker["agent"] for blocker in refusal.value.blockers] == ["b"]
+
+
+# --- free
+
+
+def test_what_git_ignores_and_what_the_config_frees_needs_no_claim() -> None:
+    fleet = Fleet(guards=guards(free=["notes/", "**/*.log"]))
+    fleet.claim("a", "**")
+    for free in (item("build/x.o", ignored=True), "notes/today.md", "deep/down/run.log"):
+        assert fleet.edit("b", free)["claims"] == []
+    with pytest.raises(Held):
+        fleet.edit("b", "notes.md")
+    assert fleet.holders() == [("a", ".")]
+    fleet.clean()
+
+
+def test_a_free_file_beside_a_guarded_one_is_not_claimed_with_it() -> None:
+    fleet = Fleet(guards=guards(free=["notes/"]))
+    fleet.edit("a", "notes/today.md", "x.py")
+    assert fleet.holders() == [("a", "x.py")]
+    fleet.clean()
+
+
+# --- strict
+
+
+def test_a_strict_path_needs_an_explicit_claim_first(fleet: Fleet) -> None:
+    with pytest.raises(Forbidden, match=f"dibs claim {SQL} --reason") as refusal:
+        fleet.edit("a", SQL)
+    assert (refusal.value.path, refusal.value.strict) == (SQL, True)
+    assert (fleet.holders(), refused(fleet)) == ([], ["forbidden"])
+    token = fleet.claim("a", SQL, reason="new column")["token"]
+    assert fleet.edit("a", SQL)["claims"][0]["token"] == token
+
+
+@pytest.mark.parametrize(
+    ("by", "explicit"),
+    [
+        ({"by": "edit"}, False),
+        ({"mode": "read"}, False),
+        ({"mode": "watch"}, False),
+        ({"task": "T-1"}, True),
+        ({"tree": TREE}, True),
+    ],
+)
+def test_which_claims_of_ones_own_are_explicit(fleet: Fleet, by: dict[str, Any], explicit: bool) -> None:
+    fleet.claim("a", SQL, **by)
+    if explicit:
+        fleet.edit("a", SQL)
+    else:
+        with pytest.raises(Forbidden):
+            fleet.edit("a", SQL)
+
+
+def test_a_parents_explicit_claim_is_enough_for_its_subagent_as_long_as_it_lasts(fleet: Fleet) -> None:
+    fleet.claim("p", "db/", reason="new column")
+    fleet.edit("p/child", SQL)
+    with pytest.raises(Held):
+        fleet.edit("q/child", SQL)
+    fleet.release("p", "db/")
+    assert fleet.holders() == [("p/child", SQL)]
+    with pytest.raises(Forbidden):
+        fleet.edit("p/child", SQL)  # the guard's own claim is not explicit
+
+
+def test_a_claim_on_a_part_or_past_its_deadline_is_not_explicit(fleet: Fleet) -> None:
+    fleet.claim("a", "db/migrations/2.sql")
+    fleet.claim("a", SQL, ttl=MINUTE)
+    fleet.now += MINUTE
+    with pytest.raises(Forbidden):
+        fleet.edit("a", SQL)
+
+
+def test_a_strict_path_that_another_holds_is_refused_with_the_holder(fleet: Fleet) -> None:
+    fleet.claim("a", "db/", reason="new column")
+    with pytest.raises(Held) as refusal:
+        fleet.edit("b", SQL)
+    assert [(blocker["agent"], blocker["reason"]) for blocker in refusal.value.blockers] == [("a", "new column")]
+
+
+def test_one_strict_path_among_several_claims_none_of_them(fleet: Fleet) -> None:
+    with pytest.raises(Forbidden):
+        fleet.edit("a", "x.py", SQL)
+    assert fleet.holders() == []
+
+
+def test_strict_wins_over_free_and_over_ignored() -> None:
+    fleet = Fleet(guards=guards(free=["**"], strict=["deploy.sh"], files={"state": "docs/STATE.md"}))
+    for path in ("deploy.sh", item("deploy.sh", ignored=True), "docs/STATE.md"):
+        with pytest.raises(Forbidden, match="is strict here"):
+            fleet.edit("a", path)
+    assert fleet.edit("a", "docs/OTHER.md")["claims"] == []
+    fleet.clean()
+
+
+@pytest.mark.parametrize("path", [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "migrations/1.sql", SQL])
+def test_the_settings_the_rules_the_hook_and_migrations_are_strict_without_a_config(fleet: Fleet, path: str) -> None:
+    with pytest.raises(Forbidden, match="is strict here"):
+        fleet.edit("a", path)
+    fleet.edit("a", "dibs/config.toml", "my-migrations/x.sql", "src/hook")
+
+
+# --- stale
+
+
+def test_content_that_somebody_else_changed_is_refused_with_who_and_the_claim_is_kept(fleet: Fleet) -> None:
+    with pytest.raises(Conflict, match=r"b changed x\.py since you last read or wrote it") as refusal:
+        fleet.edit("a", item("x.py", changed="b"))
+    assert (refusal.value.path, refusal.value.changed_by) == ("x.py", "b")
+    assert (fleet.holders(), refused(fleet)) == ([("a", "x.py")], ["conflict"])
+    with pytest.raises(Held):
+        fleet.edit("b", "x.py")  # nobody changes it again before it was read
+    assert fleet.edit("a", "x.py")["claims"][0]["renewed"]
+
+
+def test_content_changed_by_an_unknown_hand_is_refused_too(fleet: Fleet) -> None:
+    with pytest.raises(Conflict, match=r"^x\.py was changed since") as refusal:
+        fleet.edit("a", item("x.py", changed=""))
+    assert refusal.value.changed_by is None
+
+
+def test_stale_content_is_refused_in_what_one_holds_already(fleet: Fleet) -> None:
+    fleet.claim("a", "src/")
+    with pytest.raises(Conflict):
+        fleet.edit("a", item("src/x.py", changed=""))
+
+
+def test_one_stale_file_among_several_is_named_and_all_are_held(fleet: Fleet) -> None:
+    with pytest.raises(Conflict, match=r"two\.py"):
+        fleet.edit("a", "one.py", item("two.py", changed="b"))
+    assert fleet.holders() == [("a", "one.py"), ("a", "two.py")]
+
+
+def test_somebody_elses_claim_is_told_before_stale_content(fleet: Fleet) -> None:
+    fleet.edit("b", "x.py")
+    with pytest.raises(Held):
+        fleet.edit("a", item("x.py", changed="b"))
+
+
+# --- working trees
+
+
+def test_a_claim_by_hand_covers_the_path_in_every_working_tree(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    for tree in (TREE, OTHER_TREE):
+        with pytest.raises(Held):
+            fleet.edit("b", "x.py", tree=tree)
+
+
+def test_the_same_path_changed_in_two_working_trees_is_told_to_both_once(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    answer = fleet.edit("b", "x.py", tree=OTHER_TREE)
+    assert [(one["agent"], one["resource"], one["tree"]) for one in answer["across"]] == [("a", "x.py", TREE)]
+    fleet.edit("b", "x.py", tree=OTHER_TREE)
+    fleet.now += 20 * MINUTE
+    fleet.edit("b", "x.py", tree=OTHER_TREE)
+    assert len(fleet.events("claim.renewed")) == 1
+    ((kind, text),) = fleet.told("a")
+    assert (kind, text.partition(":")[0]) == ("across", f"b now changes x.py in {OTHER_TREE}, and you in {TREE}")
+    ((kind, text),) = fleet.told("b")
+    assert (kind, text.partition(":")[0]) == ("across", f"a changes x.py in {TREE}, and you in {OTHER_TREE}")
+    assert fleet.holders() == [("a", "x.py"), ("b", "x.py")]
+
+
+def test_across_block_refuses_what_is_being_changed_in_another_working_tree() -> None:
+    fleet = Fleet(guards=guards(across_worktrees="block"))
+    fleet.edit("a", "x.py")
+    with pytest.raises(Held) as refusal:
+        fleet.edit("b", "x.py", tree=OTHER_TREE)
+    assert [blocker["agent"] for blocker in refusal.value.blockers] == ["a"]
+    assert (fleet.holders(), refused(fleet)) == ([("a", "x.py")], ["held"])
+    fleet.release("a")
+    fleet.edit("b", "x.py", tree=OTHER_TREE)
+    fleet.clean()
+
+
+def test_across_ignore_says_nothing_to_anybody() -> None:
+    fleet = Fleet(guards=guards(across_worktrees="ignore"))
+    fleet.edit("a", "x.py")
+    assert "across" not in fleet.edit("b", "x.py", tree=OTHER_TREE)
+    assert fleet.told("a") == fleet.told("b") == []
+    fleet.clean()
+
+
+@pytest.mark.parametrize("across", ["warn", "block"])
+def test_neither_the_family_nor_other_files_nor_readers_are_a_merge_conflict_to_come(across: str) -> None:
+    fleet = Fleet(guards=guards(across_worktrees=across))
+    fleet.edit("p", "x.py")
+    fleet.edit("q", "other.py")
+    fleet.claim("r", "x.py", mode="watch", tree=TREE)
+    assert "across" not in fleet.edit("p/child", "x.py", tree=OTHER_TREE)
+    fleet.clean()
+
+
+# --- interest
+
+
+def test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    for _ in range(2):
+        with pytest.raises(Held):
+            fleet.edit("b", "x.py")
+    assert len(fleet.events("interest.left")) == 1
+    assert fleet.told("b") == []
+    fleet.release("a")
+    ((kind, text),) = fleet.told("b")
+    assert kind == "free"
+    assert text.startswith("x.py is free now")
+    assert fleet.holders() == []
+    fleet.edit("a", "x.py")
+    fleet.release("a")
+    assert len(fleet.told("b")) == 1
+
+
+def test_two_who_are_refused_each_others_file_are_told_of_the_deadlock(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.edit("b", "y.py")
+    with pytest.raises(Held):
+        fleet.edit("a", "y.py")
+    with pytest.raises(Deadlock) as refusal:
+        fleet.edit("b", "x.py")
+    assert [(step["agent"], step["holder"]) for step in refusal.value.cycle] == [("b", "a"), ("a", "b")]
+
+
+# --- who may not act at all
+
+
+def test_a_killed_agent_and_its_subagents_edit_nothing(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.call("boss", "kill", agent="a", why="runs wild")
+    for agent in ("a", "a/child"):
+        with pytest.raises(Killed, match="runs wild"):
+            fleet.edit(agent, item("build/x.o", ignored=True))
+    assert fleet.holders() == []
+    fleet.call("boss", "revive", agent="a")
+    fleet.edit("a", "x.py")
+
+
+def test_a_process_that_is_no_longer_the_agents_own_is_fenced(fleet: Fleet) -> None:
+    fleet.call("a", "boot", client=10)
+    fleet.edit("a", "x.py", process=10)
+    fleet.call("a", "boot", client=11)
+    with pytest.raises(Fenced, match="incarnation 2"):
+        fleet.edit("a", "x.py", process=10)
+    assert fleet.edit("a", "x.py", process=11)["claims"][0]["renewed"]
