@@ -203,7 +203,9 @@ def say_blocked(code: str, fields: dict[str, Any]) -> str:
     more = fields.get("more")
     if more:
         lines.append(f"and {more} more")
-    advice = "Wait (`--wait 60s`), ask (`dibs ask RES TEXT`), or pick other work."
+    first = next((blocker["resource"] for blocker in fields.get("blockers", ())), "RES")
+    name = first if all(letter.isalnum() or letter in "/._-:@" for letter in first) else f"'{first}'"
+    advice = f"Wait (`dibs claim {name} --wait 60s`), ask (`dibs ask {name} TEXT`), or pick other work."
     return f"{code}: " + "; ".join(lines) + f". {advice}"
 
 

@@ -14,7 +14,8 @@ from tests.doors.conftest import Shell
 # Claude's settings as somebody keeps them: tabs, comments, hooks of their own, a trailing comma, Windows line ends.
 SETTINGS = (
     '{\n\t// ours\n\t"permissions": {"allow": ["Bash(ls:*)"], "deny": []},\n\t"hooks": {\n'
-    '\t\t"PreToolUse": [\n\t\t\t{"matcher": "Bash", "hooks": [{"type": "command", "command": "./lint.sh"}]} /* keep */\n'
+    '\t\t"PreToolUse": [\n'
+    '\t\t\t{"matcher": "Bash", "hooks": [{"type": "command", "command": "./lint.sh"}]} /* keep */\n'
     '\t\t],\n\t\t"Stop": [],\n\t},\n\t"model": "opus"\n}\n'
 ).replace("\n", "\r\n")
 CODEX = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}'
@@ -49,7 +50,7 @@ def rich(folder: Path) -> Path:
     write(hooks / "pre-commit", "#!/usr/bin/env bash\nset -euo pipefail\necho theirs\nexit 0\n", 0o755)
     write(hooks / "pre-push", f"#!{sys.executable}\nimport sys\nsys.stdout.write(sys.stdin.read())\n", 0o755)
     write(hooks / "post-commit", "#!/bin/sh\necho never\n", 0o644)
-    write(folder / "scripts" / "message.sh", "#!/bin/sh\necho linked >>\"$1\"\n", 0o755)
+    write(folder / "scripts" / "message.sh", '#!/bin/sh\necho linked >>"$1"\n', 0o755)
     (hooks / "prepare-commit-msg").symlink_to("../../scripts/message.sh")
     git("add", "-A", cwd=folder)
     git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "one", cwd=folder)
@@ -76,7 +77,11 @@ def shell_in(folder: Path, home: Path | None = None) -> Shell:
     empty = home or folder.parent / "home"
     empty.mkdir(exist_ok=True)
     programs = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAUDE", "CODEX", "GEMINI", "COPILOT"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CLAUDE", "CODEX", "GEMINI", "COPILOT"))
+    }
     made.environment = {**kept, "HOME": str(empty), "PATH": programs}
     return made
 

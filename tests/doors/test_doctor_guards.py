@@ -169,7 +169,7 @@ def test_a_workspace_without_guards_is_told_how_to_get_them(repository: Shell) -
 
 def test_a_hook_of_git_that_another_tool_wrote_over_is_noticed(repository: Shell) -> None:
     write(repository.folder / ".git" / "hooks" / "pre-push", "#!/bin/sh\nother tool\n", 0o755)
-    (check,) = doctor(repository, exit=0)["git hooks"]
+    (check,) = doctor(repository, exit=1)["git hooks"]
     assert not check["ok"]
     assert "pre-push" in check["message"]
     assert "pre-commit" not in check["message"].replace("pre-merge-commit", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,8 +83,12 @@ def test_a_refusal_of_dibs_stops_the_commit_and_the_push(repository: Repository)
     assert git("rev-list", "--count", "HEAD", cwd=repository.folder).stdout == "1\n"
 
 
-@pytest.mark.parametrize("first_line", ["#!/bin/sh\n", "#!/usr/bin/env bash\nset -euo pipefail\n", "#! /bin/dash -e\n", ""])
-def test_somebody_elses_shell_hook_runs_after_ours_even_if_it_ends_in_exec(repository: Repository, first_line: str) -> None:
+@pytest.mark.parametrize(
+    "first_line", ["#!/bin/sh\n", "#!/usr/bin/env bash\nset -euo pipefail\n", "#! /bin/dash -e\n", ""]
+)
+def test_somebody_elses_shell_hook_runs_after_ours_even_if_it_ends_in_exec(
+    repository: Repository, first_line: str
+) -> None:
     write(repository.hooks / "pre-commit", f"{first_line}exec sh -c 'echo ran >> \"{repository.theirs}\"'\n", 0o755)
     before = everything(repository.folder)
     stand_in = repository.install()
@@ -115,7 +120,11 @@ def test_a_pre_push_of_somebody_else_gets_the_same_stdin(repository: Repository,
 
 
 def test_nothing_to_push_is_told_as_nothing(repository: Repository) -> None:
-    write(repository.hooks / "pre-push", f'#!/bin/sh\nwhile read -r line; do echo "line $line" >> "{repository.theirs}"; done\n', 0o755)
+    write(
+        repository.hooks / "pre-push",
+        f'#!/bin/sh\nwhile read -r line; do echo "line $line" >> "{repository.theirs}"; done\n',
+        0o755,
+    )
     repository.install()
     repository.commit()
     hook = repository.hooks / "pre-push"
@@ -125,7 +134,10 @@ def test_nothing_to_push_is_told_as_nothing(repository: Repository) -> None:
 
 
 def test_a_hook_in_another_language_is_kept_and_called_by_its_own_name(repository: Repository) -> None:
-    text = f"#!{sys.executable}\nimport os, sys\nopen({str(repository.theirs)!r}, 'a').write(os.path.basename(sys.argv[0]) + '\\n')\n"
+    text = (
+        f"#!{sys.executable}\nimport os, sys\n"
+        f"open({str(repository.theirs)!r}, 'a').write(os.path.basename(sys.argv[0]) + '\\n')\n"
+    )
     write(repository.hooks / "pre-commit", text, 0o755)
     stand_in = repository.install()
     assert repository.commit().returncode == 0
@@ -145,7 +157,9 @@ def test_a_hook_that_was_switched_off_stays_off(repository: Repository) -> None:
     assert repository.said() == []
 
 
-def test_from_a_linked_worktree_without_the_launcher_the_main_ones_is_called(repository: Repository, tmp_path: Path) -> None:
+def test_from_a_linked_worktree_without_the_launcher_the_main_ones_is_called(
+    repository: Repository, tmp_path: Path
+) -> None:
     repository.commit()
     git("worktree", "add", "-q", "-b", "other", str(tmp_path / "linked"), cwd=repository.folder)
     stand_in = repository.install()
@@ -201,7 +215,7 @@ def framework(repository: Repository) -> str:
         "# ID: 138fd403232d2ddd5efb44317e38bf03\n\n"
         'HERE="$(cd "$(dirname "$0")" && pwd)"\n'
         'if [ -x "$HERE/pre-commit.legacy" ]; then "$HERE/pre-commit.legacy" "$@" || exit 1; fi\n'
-        f'exec sh -c \'echo framework >> "{repository.theirs}"\'\n'
+        f"exec sh -c 'echo framework >> \"{repository.theirs}\"'\n"
     )
 
 
@@ -252,7 +266,30 @@ def test_hooks_in_the_repositorys_own_folder_are_used(repository: Repository) ->
     assert not [path for path in repository.hooks.iterdir() if not path.name.endswith(".sample")]
 
 
-def test_a_folder_of_hooks_for_the_whole_machine_is_left_alone_and_that_is_said(repository: Repository, tmp_path: Path) -> None:
+def test_uninstall_also_cleans_the_folder_that_git_used_before(repository: Repository) -> None:
+    write(repository.hooks / "pre-push", "#!/bin/sh\necho theirs\n", 0o755)
+    before = everything(repository.hooks)
+    repository.install()
+    git("config", "core.hooksPath", ".githooks", cwd=repository.folder)
+    repository.shell.json("init", "--clients", "none", exit=0)
+    assert (repository.folder / ".githooks" / "pre-commit").exists()
+    repository.shell.json("init", "--uninstall", exit=0)
+    assert everything(repository.hooks) == before
+    assert not (repository.folder / ".githooks").exists()
+
+
+def test_a_folder_of_hooks_that_was_not_there_is_not_there_afterwards(repository: Repository) -> None:
+    shutil.rmtree(repository.hooks)
+    before = everything(repository.folder)
+    repository.install()
+    assert (repository.hooks / "pre-commit").exists()
+    repository.shell.json("init", "--uninstall", exit=0)
+    assert everything(repository.folder) == before
+
+
+def test_a_folder_of_hooks_for_the_whole_machine_is_left_alone_and_that_is_said(
+    repository: Repository, tmp_path: Path
+) -> None:
     shared = tmp_path / "everybody"
     write(shared / "pre-commit", "#!/bin/sh\n", 0o755)
     git("config", "core.hooksPath", str(shared), cwd=repository.folder)
@@ -270,6 +307,15 @@ def test_a_folder_of_hooks_for_the_whole_machine_is_left_alone_and_that_is_said(
 def test_which_files_sh_can_read() -> None:
     assert all(
         githooks.is_sh(text)
-        for text in (b"#!/bin/sh", b"#!/usr/bin/env -S bash -e\n", b"#!/usr/bin/env A=1 zsh\n", b"echo\n", b"", b"#! /bin/dash\r\n")
+        for text in (
+            b"#!/bin/sh",
+            b"#!/usr/bin/env -S bash -e\n",
+            b"#!/usr/bin/env A=1 zsh\n",
+            b"echo\n",
+            b"",
+            b"#! /bin/dash\r\n",
+        )
     )
-    assert not any(githooks.is_sh(text) for text in (b"#!/usr/bin/env python3\n", b"#!/usr/bin/node", b"\x7fELF\0\0", b"#!\n"))
+    assert not any(
+        githooks.is_sh(text) for text in (b"#!/usr/bin/env python3\n", b"#!/usr/bin/node", b"\x7fELF\0\0", b"#!\n")
+    )

@@ -180,7 +180,7 @@ def test_a_patch_gets_all_its_files_or_none(repo: Repository) -> None:
     assert repo.claims() == {"bob": ["b.py"]}
     assert ada.patch(patch.format("c.py")).silent
     assert repo.claims() == {"ada": ["a.py", "c.py", "e.py", "f.py", "new/d.py"], "bob": ["b.py"]}
-    assert "ada holds f.py" in bob.may_edit("f.py").refusal, "where a file is moved to counts"
+    assert "ada holds f.py" in repo.agent("cal").may_edit("f.py").refusal, "where a file is moved to counts"
 
 
 def test_a_patch_over_two_working_trees_gets_all_its_files_or_none(repo: Repository) -> None:

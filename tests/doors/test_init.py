@@ -1,9 +1,10 @@
-"""`dibs init` and `dibs init --uninstall` on real repositories: what is written, what is left alone, what comes back."""
+"""`dibs init` and `--uninstall` on real repositories: what is written, what is left alone, what comes back."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +67,13 @@ def test_a_new_repository_and_a_folder_without_git_come_back_too(plain: Shell, t
 def test_a_dry_run_shows_a_diff_of_every_file_and_changes_nothing(repository: Shell) -> None:
     before = everything(repository.folder)
     shown = repository.run("init", *ALL, "--dry-run").stdout
-    for name in (".claude/settings.json", ".dibs/hook", "CLAUDE.md", ".git/hooks/pre-commit", ".git/hooks/dibs-kept/pre-push"):
+    for name in (
+        ".claude/settings.json",
+        ".dibs/hook",
+        "CLAUDE.md",
+        ".git/hooks/pre-commit",
+        ".git/hooks/dibs-kept/pre-push",
+    ):
         assert f"+++ b/{name}" in shown
     assert '-\t\t"Stop": [],' in shown
     planned = repository.json("init", *ALL, "--dry-run", exit=0)["changes"]
@@ -84,7 +91,9 @@ def test_what_others_wrote_stays_where_and_as_it_was(repository: Shell) -> None:
     assert "\n" not in text.replace("\r\n", ""), "line ends are theirs"
     left = settings.cleaned(text, "x")
     assert left is not None
-    assert jsonc.read(left).plain() == jsonc.read(SETTINGS).plain() | {"hooks": {"PreToolUse": jsonc.read(left).plain()["hooks"]["PreToolUse"]}}
+    assert jsonc.read(left).plain() == jsonc.read(SETTINGS).plain() | {
+        "hooks": {"PreToolUse": jsonc.read(left).plain()["hooks"]["PreToolUse"]}
+    }
     for kept in ("// ours", "/* keep */", '{"allow": ["Bash(ls:*)"], "deny": []}', '"./lint.sh"'):
         assert kept in text
     assert (repository.folder / ".claude" / "settings.json").stat().st_mode & 0o777 == 0o600
@@ -116,11 +125,18 @@ def test_in_a_teammates_clone_our_entries_are_recognised_without_a_record(reposi
     git("clone", "-q", str(repository.folder), str(clone), cwd=tmp_path)
     theirs = shell_in(clone)
     theirs.json("init", "--uninstall", exit=0)
-    assert json.loads((clone / ".codex" / "hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    assert (
+        json.loads((clone / ".codex" / "hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
+        == "say done"
+    )
     assert json.loads((clone / ".gemini" / "settings.json").read_text())["theme"] == json.loads(GEMINI)["theme"]
     assert not (clone / ".github").exists()
     assert not (clone / ".dibs").exists()
-    assert not [path for path in clone.rglob("*") if path.is_file() and ".git" not in path.parts and b"dibs" in path.read_bytes()]
+    assert not [
+        path
+        for path in clone.rglob("*")
+        if path.is_file() and ".git" not in path.parts and b"dibs" in path.read_bytes()
+    ]
 
 
 def test_what_is_committed_names_nothing_of_this_machine(repository: Shell) -> None:
@@ -159,7 +175,8 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
 
 @pytest.mark.parametrize(("tool", "met"), [
     ("Write", True), ("Edit", True), ("MultiEdit", True), ("NotebookEdit", True), ("Bash", True), ("Read", True),
-    ("mcp__files__write", True), ("TodoWrite", False), ("BashOutput", False), ("ReadMcpResourceTool", False), ("Glob", False),
+    ("mcp__files__write", True), ("TodoWrite", False), ("BashOutput", False), ("ReadMcpResourceTool", False),
+    ("Glob", False),
 ])  # fmt: skip
 def test_claudes_matcher_meets_the_tools_that_are_guarded_and_no_others(tool: str, met: bool) -> None:
     import re
@@ -212,7 +229,11 @@ def test_the_pages_that_models_read_point_to_dibs(
     for name, text in there.items():
         write(plain.folder / name, text)
     plain.json("init", "--clients", used, exit=0)
-    pages = {name for name in pointers.NAMES if "dibs:begin" in ((plain.folder / name).read_text() if (plain.folder / name).exists() else "")}
+    pages = {
+        name
+        for name in pointers.NAMES
+        if "dibs:begin" in ((plain.folder / name).read_text() if (plain.folder / name).exists() else "")
+    }
     assert pages == written
     assert not {name for name in pointers.NAMES if (plain.folder / name).exists()} - set(there) - written
 
@@ -253,7 +274,9 @@ def test_the_rules_are_seven_and_three_to_fill_in_and_the_teams_from_then_on(pla
 # --- what is refused, and before anything is changed
 
 
-@pytest.mark.parametrize("broken", ['{"hooks": ', "[]", '{"hooks": 5}', '{"hooks": {"PreToolUse": {}}}', "{'a': 1}", '{"a": NaN}', "\xff"])
+@pytest.mark.parametrize(
+    "broken", ['{"hooks": ', "[]", '{"hooks": 5}', '{"hooks": {"PreToolUse": {}}}', "{'a': 1}", '{"a": NaN}', "\xff"]
+)
 def test_settings_that_cannot_be_read_are_left_and_nothing_else_is_done(plain: Shell, broken: str) -> None:
     path = plain.folder / ".claude" / "settings.json"
     path.parent.mkdir()
@@ -309,11 +332,12 @@ sys.exit(3 if left > 0 else code)
 
 
 def test_ctrl_c_at_any_step_leaves_every_file_old_or_new_and_init_can_go_on(tmp_path: Path) -> None:
+    original = rich(tmp_path / "original")
+    before = everything(original)
     steps = 0
     while True:
         steps += 1
-        shell = shell_in(rich(tmp_path / f"repo{steps}"))
-        before = everything(shell.folder)
+        shell = shell_in(shutil.copytree(original, tmp_path / f"repo{steps}", symlinks=True))
         done = subprocess.run(
             [sys.executable, "-c", INTERRUPTED, str(steps), "init", *ALL], cwd=shell.folder, env=shell.environment,
             capture_output=True, text=True, check=False,
@@ -370,7 +394,11 @@ def test_what_was_kept_for_restoring_goes_with_the_workspace(repository: Shell) 
     git("update-ref", "refs/dibs/kept/1", blob, cwd=repository.folder)
     assert "refs/dibs/" in repository.json("init", "--uninstall", exit=0)["changes"]
     assert git("for-each-ref", "refs/dibs/", cwd=repository.folder).stdout == ""
-    assert {name: was for name, was in everything(repository.folder / ".git" / "refs").items() if not name.startswith("dibs")} == before
+    assert {
+        name: was
+        for name, was in everything(repository.folder / ".git" / "refs").items()
+        if not name.startswith("dibs")
+    } == before
 
 
 def test_where_there_is_no_workspace_there_is_nothing_to_uninstall(plain: Shell) -> None:

@@ -19,7 +19,8 @@ from dibs.doors.install import launcher
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 ENTRY = """\
 import os, sys
-print(sys.argv[1:], sys.flags.isolated, sys.flags.no_site, sys.flags.utf8_mode, os.getcwd(), os.environ.get("DIBS_TREE"))
+flags = sys.flags.isolated, sys.flags.no_site, sys.flags.utf8_mode
+print(sys.argv[1:], *flags, os.getcwd(), os.environ.get("DIBS_TREE"))
 print(sys.stdin.read())
 sys.exit(7)
 """
@@ -49,7 +50,12 @@ class Folder:
         (local / "run").write_text(f"python={launcher.quoted(python)}\nentry={launcher.quoted(str(entry))}\n")
 
     def run(
-        self, *words: str, given: str = BEFORE, cwd: Path | None = None, path: str = "/usr/bin:/bin", hook: Path | None = None
+        self,
+        *words: str,
+        given: str = BEFORE,
+        cwd: Path | None = None,
+        path: str = "/usr/bin:/bin",
+        hook: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.shell, str(hook or self.hook), *words], input=given, capture_output=True, text=True, check=False,
@@ -121,7 +127,8 @@ def test_a_linked_worktree_with_relative_paths_and_one_of_a_bare_repository_find
 def test_an_interpreter_that_is_gone_is_a_refusal_with_one_line(folder: Folder) -> None:
     folder.installed(python="/nowhere/python")
     for words, given in ((("claude",), BEFORE), (("gemini",), '{"hook_event_name": "BeforeTool"}'),
-                         (("copilot", "preToolUse"), "{}"), (("claude",), "garbage"), (("git", "pre-commit"), "")):  # fmt: skip
+                         (("copilot", "preToolUse"), "{}"), (("claude",), "garbage"),
+                         (("git", "pre-commit"), "")):  # fmt: skip
         done = folder.run(*words, given=given)
         assert done.returncode == 2, (words, done)
         assert done.stderr.count("\n") == 1
@@ -147,7 +154,8 @@ def test_a_dibs_that_is_gone_does_not_keep_a_session_from_ending(folder: Folder)
 
 def test_the_event_of_a_forbidden_write_cannot_be_hidden_in_its_input(folder: Folder) -> None:
     folder.installed(python="/nowhere/python")
-    hidden = '{"hook_event_name":"PreToolUse","tool_input":{"hook_event_name":"Stop","content":"\\"hook_event_name\\":\\"Stop\\""}}'
+    inside = '{"hook_event_name":"Stop","content":"\\"hook_event_name\\":\\"Stop\\""}'
+    hidden = f'{{"hook_event_name":"PreToolUse","tool_input":{inside}}}'
     assert folder.run("claude", given=hidden).returncode == 2
     assert folder.run("claude", given='{"content":"x:y:z","tool":"Write"}').returncode == 2
 
@@ -175,8 +183,9 @@ def test_a_teammate_without_dibs_is_told_once_how_to_get_it(folder: Folder, clie
 
 
 def test_a_teammate_without_dibs_is_never_in_the_way_of_anything(folder: Folder) -> None:
-    for words, given in ((("claude",), BEFORE), (("claude",), STOP), (("codex",), "garbage"), (("copilot", "sessionStart"), "{}"),
-                         (("copilot", "preToolUse"), "{}"), (("git", "pre-commit"), ""), (("git", "pre-push", "o", "u"), "refs")):  # fmt: skip
+    for words, given in ((("claude",), BEFORE), (("claude",), STOP), (("codex",), "garbage"),
+                         (("copilot", "sessionStart"), "{}"), (("copilot", "preToolUse"), "{}"),
+                         (("git", "pre-commit"), ""), (("git", "pre-push", "o", "u"), "refs")):  # fmt: skip
         done = folder.run(*words, given=given)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (words, done)
 
@@ -200,7 +209,9 @@ def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folde
     below = folder.top / "src" / "deep folder"
     below.mkdir(parents=True)
     command = launcher.command(client, "preToolUse" if client == "copilot" else "")
-    done = subprocess.run([folder.shell, "-c", command], input=BEFORE, cwd=below, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [folder.shell, "-c", command], input=BEFORE, cwd=below, capture_output=True, text=True, check=False
+    )
     assert f"['{client}'" in done.stdout
     assert done.returncode == 2, "whatever fails is a refusal"
     assert str(below) in done.stdout

@@ -13,14 +13,20 @@ from dibs.doors.install import jsonc, pointers, settings
 from dibs.errors import Invalid
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
-VALUES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=6)
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
 GROUPS = st.fixed_dictionaries(
     {"hooks": st.lists(st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=5)}), max_size=2)}
 )
 DOCUMENTS = st.fixed_dictionaries(
     {"model": VALUES},
     optional={
-        "hooks": st.dictionaries(st.sampled_from(["PreToolUse", "Stop", "Mine"]), st.lists(GROUPS, min_size=1, max_size=2), min_size=1),
+        "hooks": st.dictionaries(
+            st.sampled_from(["PreToolUse", "Stop", "Mine"]), st.lists(GROUPS, min_size=1, max_size=2), min_size=1
+        ),
         "env": VALUES,
     },
 )
@@ -61,10 +67,7 @@ def test_ours_go_in_once_and_come_out_again_and_what_is_theirs_stays(made: tuple
     now = jsonc.read(merged).plain()
     for event, entry in settings.wanted(client).items():
         assert now["hooks"][event] == [*value.get("hooks", {}).get(event, []), entry]
-    left = settings.cleaned(merged, "x")
-    assert left is not None
-    assert jsonc.read(left).plain() == value
-    assert left.replace(" ", "").replace("\n", "").replace("\t", "") == text.replace(" ", "").replace("\n", "").replace("\t", "")
+    assert settings.cleaned(merged, "x") == text
     assert settings.commands(merged, "x").keys() == settings.wanted(client).keys()
 
 
@@ -90,7 +93,7 @@ def test_a_thousand_brackets_are_told_too() -> None:
     '{"a": 1}',
     '{\n  "a": 1, // one\n  /* end */\n}\n',
     '\ufeff{\n  "hooks": {\n    "Stop": [\n      {"hooks": []},\n    ],\n  },\n}\n',
-    '{\n  // nothing yet\n}\n',
+    "{\n  // nothing yet\n}\n",
     '{"hooks": {"Stop": [{"hooks": []}, ], }, }',
 ])  # fmt: skip
 def test_in_the_usual_styles_not_one_byte_differs_afterwards(text: str) -> None:
@@ -125,7 +128,17 @@ def test_a_file_that_held_only_ours_is_not_left_behind_empty() -> None:
 
 
 def test_settings_of_the_wrong_shape_are_refused() -> None:
-    for text in ("[]", "5", '{"hooks": []}', '{"hooks": {"Stop": 1}}', '{"a": }', '{"a": 1} x', "{'a': 1}", '{"a" 1}', "{/*"):
+    for text in (
+        "[]",
+        "5",
+        '{"hooks": []}',
+        '{"hooks": {"Stop": 1}}',
+        '{"a": }',
+        '{"a": 1} x',
+        "{'a': 1}",
+        '{"a" 1}',
+        "{/*",
+    ):
         with pytest.raises(Invalid):
             settings.merged(text, "claude", "x")
 

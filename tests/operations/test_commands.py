@@ -224,10 +224,15 @@ def test_an_audit_gives_back_only_what_was_claimed_for_a_command(fleet: Fleet) -
 
 def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) -> None:
     with pytest.raises(Forbidden, match=r"Run it as `dibs deploy prod -- wrangler deploy --minify`") as refusal:
-        run(fleet, "a", deploys=[["wrangler deploy --minify", "prod"]], index=INDEX)
+        run(fleet, "a", deploys=[["wrangler deploy --minify", "prod", ""]], index=INDEX)
     assert (refusal.value.command, refusal.value.target) == ("wrangler deploy --minify", "prod")
     assert fleet.holders() == []
     assert fleet.events("command.refused")[-1]["subject"] == "wrangler deploy --minify"
+
+
+def test_what_speaks_against_a_deploy_right_now_is_said_with_it(fleet: Fleet) -> None:
+    with pytest.raises(Forbidden, match=r"deploys to prod, and not now: main is 2 commits behind\. Run it as"):
+        run(fleet, "a", deploys=[["wrangler deploy", "prod", "main is 2 commits behind."]])
 
 
 def test_a_worker_may_neither_commit_nor_deploy_and_is_not_told_how() -> None:
@@ -237,11 +242,11 @@ def test_a_worker_may_neither_commit_nor_deploy_and_is_not_told_how() -> None:
             run(fleet, "a", acts=[act], index=INDEX)
         assert (refusal.value.role, refusal.value.act) == ("worker", act)
     with pytest.raises(Forbidden, match="may not deploy"):
-        run(fleet, "a", deploys=[["wrangler deploy", "prod"]])
+        run(fleet, "a", deploys=[["wrangler deploy", "prod", ""]])
     assert fleet.holders() == []
     assert run(fleet, "lead", acts=["commit", "deploy"], index=INDEX)["claims"]
     with pytest.raises(Forbidden, match="Run it as `dibs deploy prod"):
-        run(fleet, "lead", deploys=[["wrangler deploy", "prod"]])
+        run(fleet, "lead", deploys=[["wrangler deploy", "prod", ""]])
     fleet.clean()
 
 

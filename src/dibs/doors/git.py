@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.session import Session
+    from dibs.operations.call import Call
 
 REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # make commits without asking
 WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
@@ -232,9 +233,36 @@ def _post_merge(session: Session, words: list[str]) -> int:
     return _tell(session, commit, git.diff_paths(top, before, commit), "checked" if asked is not None else "replayed")
 
 
-def _tell(session: Session, commit: str, blobs: dict[str, str], how: str) -> int:
+def tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
+    """Commits that were made in an agent's shell without a word from git, whose hooks were switched off there."""
+    told = _told(session)
+    for commit in commits:
+        if commit not in told:
+            _tell(session, commit, git.commit_paths(session.place.top, commit), "past", call)
+
+
+def _told(session: Session) -> list[str]:
+    """The commits that were told of last."""
+    try:
+        with open(os.path.join(session.place.local, "commits", "told"), encoding="utf-8") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def _remember_told(session: Session, commit: str) -> None:
+    folder = os.path.join(session.place.local, "commits")
+    os.makedirs(folder, 0o700, exist_ok=True)
+    making = os.path.join(folder, f"told.{os.getpid()}")
+    with open(making, "w", encoding="utf-8") as file:
+        file.write("\n".join([*_told(session)[-SWEPT:], commit]))
+    os.replace(making, os.path.join(folder, "told"))
+
+
+def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: Call | None = None) -> int:
     from dibs.operations import commits
 
+    _remember_told(session, commit)
     top = session.place.top
     differing = git.differing(top, commit, [path for path, blob in blobs.items() if blob])
     items = [
@@ -242,7 +270,7 @@ def _tell(session: Session, commit: str, blobs: dict[str, str], how: str) -> int
         for path, blob in blobs.items()
     ]
     fields = {"commit": commit, "tree": top, "items": items, "how": how}
-    answer = session.run(commits.COMMITTED, session.identify(None), fields)
+    answer = session.run(commits.COMMITTED, call or session.identify(None), fields)
     for one in answer["unseen"]:
         _say(f"{one['agent']} holds {', '.join(one['paths'][:SHOWN])}, which this commit changes; it was told.")
     return YES

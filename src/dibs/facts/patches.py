@@ -147,7 +147,11 @@ def _quoted(text: str) -> tuple[str, str]:
         if text[i] != "\\":
             data += text[i].encode("utf-8", "surrogatepass")
             i += 1
-        elif text[i + 1 : i + 4].isascii() and text[i + 1 : i + 4].isdigit() and not text[i + 1 : i + 4].strip("01234567"):
+        elif (
+            text[i + 1 : i + 4].isascii()
+            and text[i + 1 : i + 4].isdigit()
+            and not text[i + 1 : i + 4].strip("01234567")
+        ):
             data.append(int(text[i + 1 : i + 4], 8) & 0xFF)
             i += 4
         else:

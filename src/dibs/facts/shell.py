@@ -42,7 +42,7 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     except (TooMuch, RecursionError):
         reading.broken = True
     if reading.broken:
-        from dibs.facts.shell_commands import signs  # noqa: PLC0415 - only here
+        from dibs.facts.shell_commands import signs
 
         if signs(command):
             reading.doubt(command if len(command) <= SHOWN else command[:SHOWN] + "…")
@@ -54,7 +54,7 @@ SHOWN = 500  # characters of a command that could not be read, to say which
 
 def _plain(reader: Reader, command: str, env: Env) -> bool:
     """A line of words that mean themselves needs no parser."""
-    from dibs.facts.shell_commands import Call  # noqa: PLC0415 - so that an empty command costs nothing
+    from dibs.facts.shell_commands import Call
 
     words = command.split()
     if words and words[0] in _KEYWORDS:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts.shell_options import leading, options
 from dibs.facts.shell_reading import Env, Simple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dibs.facts.shell_options import Options, Words
     from dibs.facts.shell_reading import Reader
-
-    Words = list[str | None]
-    Options = list[tuple[str, str | None]]
 
 WRAPPED = 16  # wrappers around one command
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
@@ -42,7 +41,10 @@ WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "stdbuf": ("ioe", ("input", "output", "error"), 0),
     "sudo": (
         "ughpCDrtTUR",
-        ("user", "group", "host", "prompt", "chdir", "close-from", "role", "type", "command-timeout", "other-user", "chroot"),
+        (
+            "user", "group", "host", "prompt", "chdir", "close-from", "role", "type", "command-timeout", "other-user",
+            "chroot",
+        ),
         0,
     ),
     "taskset": ("", (), 1),
@@ -99,11 +101,11 @@ class Call:
         if self.name in SHELLS:
             self._shell()
         elif self.name == "find":
-            from dibs.facts import shell_find  # noqa: PLC0415 - only here
+            from dibs.facts import shell_find
 
             shell_find.find(self)
         else:
-            from dibs.facts import shell_writers  # noqa: PLC0415 - only here
+            from dibs.facts import shell_writers
 
             writer = shell_writers.TABLE.get(self.name)
             if writer:
@@ -164,7 +166,7 @@ class Call:
             if option in {"C", "chdir", "D"} and name in {"env", "sudo"}:
                 self.cwd = os.path.join(self.cwd or "", value) if value and (self.cwd or value[0] == "/") else None
             elif option in {"S", "split-string"} and name == "env":
-                rest = [*((value or "").split() or [None]), *rest]
+                rest = [*(value.split() if value else [None]), *rest]
             elif option in {"o", "output"} and name == "time":
                 self.write(value)
         self.words = rest
@@ -248,64 +250,13 @@ def _fed(words: Words, given: Options) -> Words:
 
 def signs(text: str) -> bool:
     """Does a text look as if it wrote something?"""
-    from dibs.facts import shell_writers  # noqa: PLC0415 - only here
+    from dibs.facts import shell_writers
 
     if ">" in text:
         return True
     for mark in "\"'`$(){};&|":
         text = text.replace(mark, " ")
     return any(os.path.basename(word) in shell_writers.TABLE for word in text.split())
-
-
-def leading(words: Words, short: str, long: tuple[str, ...]) -> tuple[int, Options]:
-    """The options at the beginning, up to the first operand: where that is, and what they are."""
-    given: Options = []
-    i = 1
-    while i < len(words):
-        word = words[i]
-        if word is None or word in {"-", "--"} or not word.startswith("-"):
-            return i + (word == "--"), given
-        i = _option(words, i, short, long, given)
-    return i, given
-
-
-def options(words: Words, short: str, long: tuple[str, ...]) -> tuple[Options, Words]:
-    """Options and operands, wherever they stand."""
-    given: Options = []
-    operands: Words = []
-    i = 0
-    while i < len(words):
-        word = words[i]
-        if word == "--":
-            operands += words[i + 1 :]
-            break
-        if word is None or word == "-" or not word.startswith("-"):
-            operands.append(word)
-            i += 1
-        else:
-            i = _option(words, i, short, long, given)
-    return given, operands
-
-
-def _option(words: Words, i: int, short: str, long: tuple[str, ...], given: Options) -> int:
-    """Take one word of options; where the next word is. A value that is missing or cannot be known is None."""
-    word = words[i] or ""
-    if word.startswith("--"):
-        name, equals, value = word[2:].partition("=")
-        # An abbreviation is taken for the option it may stand for.
-        full = name if name in long else next((known for known in long if known.startswith(name)), name)
-        if equals or full not in long:
-            given.append((full, value if equals else None))
-            return i + 1
-        given.append((full, words[i + 1] if i + 1 < len(words) else None))
-        return i + 2
-    for at in range(1, len(word)):
-        if word[at] in short:
-            rest = word[at + 1 :]
-            given.append((word[at], rest if rest else words[i + 1] if i + 1 < len(words) else None))
-            return i + 1 if rest else i + 2
-        given.append((word[at], None))
-    return i + 1
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -357,7 +308,7 @@ def _trap(call: Call) -> Env | None:
 
 
 def _names(call: Call) -> Env | None:
-    """Commands that give variables new values: read, mapfile, getopts, printf -v, let, unset, export, …"""
+    """Commands that give variables new values: read, mapfile, getopts, printf -v, let, unset, export and their like."""
     for word in call.words[1:]:
         name = (word or "").partition("=")[0].partition("[")[0]
         call.env.variables.pop(name.rstrip("+-*/%"), None)

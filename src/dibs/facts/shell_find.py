@@ -15,13 +15,54 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.facts.shell_commands import Call, Words
+    from dibs.facts.shell_commands import Call
+    from dibs.facts.shell_options import Words
 
 # Tests and actions by the number of words they take.
 _ONE = frozenset(
-    "-name -iname -path -ipath -wholename -iwholename -type -xtype -size -mtime -mmin -atime -amin -ctime -cmin -newer "
-    "-perm -user -group -uid -gid -regex -iregex -regextype -links -inum -samefile -maxdepth -mindepth -fstype -lname "
-    "-ilname -used -context -printf -fprint -fprint0 -fls -anewer -cnewer -newermt".split()
+    [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-type",
+        "-xtype",
+        "-size",
+        "-mtime",
+        "-mmin",
+        "-atime",
+        "-amin",
+        "-ctime",
+        "-cmin",
+        "-newer",
+        "-perm",
+        "-user",
+        "-group",
+        "-uid",
+        "-gid",
+        "-regex",
+        "-iregex",
+        "-regextype",
+        "-links",
+        "-inum",
+        "-samefile",
+        "-maxdepth",
+        "-mindepth",
+        "-fstype",
+        "-lname",
+        "-ilname",
+        "-used",
+        "-context",
+        "-printf",
+        "-fprint",
+        "-fprint0",
+        "-fls",
+        "-anewer",
+        "-cnewer",
+        "-newermt",
+    ]
 )
 _EXEC = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _WRITES = frozenset(("-fprint", "-fprint0", "-fls", "-fprintf"))
@@ -51,8 +92,8 @@ def _does_something(call: Call, expression: Words, index: int) -> bool:
     """Would this action write? A command of -exec is tried with an unknown file, apart from the reading."""
     if expression[index] == "-delete":
         return True
-    from dibs.facts.shell_commands import Call as Inner  # noqa: PLC0415 - they know each other
-    from dibs.facts.shell_reading import Reader  # noqa: PLC0415
+    from dibs.facts.shell_commands import Call as Inner
+    from dibs.facts.shell_reading import Reader
 
     reader = Reader(Reading(shell_globs.Look()), call.reader.home, call.reader.look, call.reader.level)
     words = [None if word is not None and "{}" in word else word for word in _command(expression, index)]
@@ -66,7 +107,11 @@ def _does_something(call: Call, expression: Words, index: int) -> bool:
 def _command(expression: Words, index: int) -> Words:
     """The words of an -exec, up to `;` or `+`."""
     end = index + 1
-    while end < len(expression) and expression[end] != ";" and not (expression[end] == "+" and expression[end - 1] == "{}"):
+    while (
+        end < len(expression)
+        and expression[end] != ";"
+        and not (expression[end] == "+" and expression[end - 1] == "{}")
+    ):
         end += 1
     return expression[index + 1 : end]
 
@@ -77,13 +122,10 @@ def _reach(call: Call, root: str | None, expression: Words) -> None:
         call.doubt()
         return
     tree = _Expression(call, expression)
-    before = len(call.reading.writes)
     try:
         for path, depth in _walk(call, root, tree):
             tree.work_out(path, depth)
-    except shell_globs.Unknowable:
-        # Too many to look at: then all of it.
-        del call.reading.writes[before:]
+    except shell_globs.Unknowable:  # too many to look at: then all of it
         call.write(root, "delete" if "-delete" in expression else "write")
 
 
@@ -175,8 +217,9 @@ class _Expression:
             self._at += 2
         return self._test(word or "", value)
 
-    def _execute(self, *, live: bool | None) -> None:
-        from dibs.facts.shell_commands import Call  # noqa: PLC0415 - they know each other
+    def _execute(self, *, live: bool | None) -> bool | None:
+        """Whether the command succeeds decides what comes next; nobody knows that."""
+        from dibs.facts.shell_commands import Call
 
         command = _command(self._words, self._at - 1)
         self._at += len(command) + 1
@@ -184,6 +227,7 @@ class _Expression:
             words = [None if word is None else word.replace("{}", self._path) for word in command]
             env = self._call.env.copy()
             Call(self._call.reader, words, env, self._call.text, {}).run()
+        return None
 
     def _test(self, word: str, value: str | None) -> bool | None:
         if word in {"-print", "-print0", "-ls", "-true", "-depth", "-d", "-mount", "-xdev", "-maxdepth", "-mindepth"}:

@@ -1,7 +1,7 @@
 """Patterns of the shell: which texts they match, and which files they name now.
 
-A pattern is a list of atoms, (text of one character, is it active): an active `*`, `?` or `[` is a wildcard, an inactive
-one is itself. That is how quoting survives until here. `fnmatch` would cost `re`, and knows no quoting.
+A pattern is a list of atoms, (text of one character, is it active): an active `*`, `?` or `[` is a wildcard, an
+inactive one is itself. That is how quoting survives until here. `fnmatch` would cost `re`, and knows no quoting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ENTRIES = 10_000  # entries of directories that are looked at for one command; beyond, a pattern is not knowable
 
 
-class Unknowable(Exception):  # noqa: N818 - an answer, not an error
+class Unknowable(Exception):
     """The files cannot be told within the limit."""
 
 
@@ -80,7 +80,11 @@ class Look:
 
     def is_folder(self, path: str) -> bool:
         """Is this a directory that can be gone through, now or then?"""
-        return (os.path.isdir(path) and not os.path.islink(path)) or os.path.normpath(path) in self._made or self.is_whole(path)
+        return (
+            (os.path.isdir(path) and not os.path.islink(path))
+            or os.path.normpath(path) in self._made
+            or self.is_whole(path)
+        )
 
 
 def is_pattern(atoms: list[Atom]) -> bool:

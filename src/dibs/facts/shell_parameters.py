@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from dibs.facts.shell_reading import Env, Value
-    from dibs.facts.shell_walk import Script
+    from dibs.facts.shell_text import Text
 
 COUNTED = 1_000  # numbers that `seq` may give
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 
-def value(script: Script, node: Node, env: Env, cwd: str | None) -> Value:
+def value(script: Text, node: Node, env: Env, cwd: str | None) -> Value:
     """What an expansion gives; None where that cannot be known."""
     if node.type == "simple_expansion":
         return lookup(script.text(node)[1:], env, cwd)
@@ -49,7 +49,7 @@ def lookup(name: str, env: Env, cwd: str | None) -> Value:
     return (found[0] if found else "") if isinstance(found, list) else found
 
 
-def _substitution(script: Script, node: Node, env: Env, cwd: str | None) -> str | None:
+def _substitution(script: Text, node: Node, env: Env, cwd: str | None) -> str | None:
     inside = env.copy()
     inside.cwds = [cwd]
     text = script.text(node)
@@ -224,6 +224,13 @@ def _replaced(found: str, rest: str) -> str | None:
     every = rest.startswith("//")
     what, slash, by = rest[2 if every else 1 :].partition("/")
     old, new = shell_words.pattern(what, {}), _literal(by)
-    if not old or new is None or shell_globs.is_pattern(old) or "\\" in what or old[0][0] in "#%" or not (slash or by == ""):
+    if (
+        not old
+        or new is None
+        or shell_globs.is_pattern(old)
+        or "\\" in what
+        or old[0][0] in "#%"
+        or not (slash or by == "")
+    ):
         return None
     return found.replace(shell_globs.plain(old), new, -1 if every else 1)

@@ -37,8 +37,8 @@ def parse(source: bytes) -> Node:
 
 
 def _plain() -> Parser:
-    import tree_sitter  # noqa: PLC0415 - the dear way
-    import tree_sitter_bash  # noqa: PLC0415
+    import tree_sitter
+    import tree_sitter_bash
 
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
@@ -57,8 +57,8 @@ def _light() -> Parser:
         for name, attribute, lent in (("re", "compile", _compile), ("enum", "IntEnum", _numbers)):
             if before[name] is _MISSING:
                 sys.modules[name] = _lend(name, attribute, lent)
-        import tree_sitter._binding as core  # noqa: PLC0415 # type: ignore[import-not-found,unused-ignore]
-        import tree_sitter_bash._binding as grammar  # noqa: PLC0415 # type: ignore[import-not-found,unused-ignore]
+        import tree_sitter._binding as core
+        import tree_sitter_bash._binding as grammar
     finally:
         for name, module in before.items():
             if module is _MISSING:
@@ -70,7 +70,7 @@ def _light() -> Parser:
 
 def _bare(name: str) -> Any:
     """A package of which only the folder is known, so that the C module in it is found and its package file not run."""
-    import os  # noqa: PLC0415 - here for isfile alone
+    import os
 
     for folder in sys.path:
         place = os.path.join(folder, name)
@@ -89,7 +89,7 @@ def _lend(name: str, attribute: str, value: Any) -> Any:
 
 def _compile(*arguments: Any) -> Any:
     """For `re.compile`, which queries would use; dibs makes none."""
-    import re  # noqa: PLC0415
+    import re
 
     return re.compile(*arguments)
 

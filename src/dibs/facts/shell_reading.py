@@ -28,7 +28,7 @@ def unreadable(source: str) -> bool:
     return len(source) > LONG or "\0" in source or source.count("<<") > HERE
 
 
-class TooMuch(Exception):  # noqa: N818 - it is no error of anybody's; it ends the reading
+class TooMuch(Exception):
     """The command asks for more work than reading it is worth."""
 
 
@@ -128,7 +128,7 @@ class Reader:
 
     def script(self, source: str, env: Env) -> None:
         """Read a text as a script of its own (`bash -c`, `eval`)."""
-        from dibs.facts import shell_walk  # noqa: PLC0415 - with the parser; many commands do without it
+        from dibs.facts import shell_walk
 
         if self.level >= SCRIPTS:
             raise TooMuch
@@ -137,7 +137,7 @@ class Reader:
         else:
             shell_walk.Script(source, self.reading, self.home, self.look, self.level + 1).read(env)
 
-    def function(self, name: str, env: Env) -> bool:  # noqa: ARG002, PLR6301 - a script knows some
+    def function(self, name: str, env: Env) -> bool:  # noqa: ARG002 - a script knows some
         """Walk through the function of this name, if there is one."""
         return False
 

@@ -1,15 +1,14 @@
-"""Redirections, and a simple command with all that stands around it: assignments, words, redirections, here-documents."""
+"""Redirections and here-documents, and a simple command with all that stands around it."""
 
 from __future__ import annotations
 
 from dibs.facts import shell_commands
-from dibs.facts.shell_reading import Env
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from dibs.facts.shell_reading import Value
+    from dibs.facts.shell_reading import Env, Value
     from dibs.facts.shell_walk import Script
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
@@ -175,6 +174,7 @@ def _glued(script: Script, node: Node) -> None:
     """An assignment or redirection with more behind it than the grammar saw: what it says is not what was typed."""
     for child in node.children[:-1]:
         following = child.next_sibling
-        if child.type in {"variable_assignment", "file_redirect"} and following and following.end_byte > following.start_byte:
-            if not script.apart(script.end(child), script.start(following)):
-                script.reading.broken = True
+        if child.type not in {"variable_assignment", "file_redirect"} or not following:
+            continue
+        if following.end_byte > following.start_byte and not script.apart(script.end(child), script.start(following)):
+            script.reading.broken = True

@@ -1,62 +1,56 @@
 """Statements of the shell: the tree of a script is walked as the shell would, with every branch taken.
 
-What the shell knows at each point (directory, variables with a known value) is carried along in an `Env`. Where two ways
-meet, only what holds on both stays known; a directory may be one of several. A loop over known words is walked once for
-each; another loop until nothing changes any more. A function is walked where it is called, or once if it never is.
+What the shell knows at each point (directory, variables with a known value) is carried along in an `Env`. Where two
+ways meet, only what holds on both stays known; a directory may be one of several. A loop over known words is walked
+once for each; another loop until nothing changes any more. A function is walked where it is called, or once if it never
+is.
 
-The grammar has its own view of some things, which is put right here: redirections of the last command stand around the
-whole list before it, words behind a redirection stand in it, a line goes on inside of its here-document, and an escaped
-blank behind quotes falls out between two words.
+The grammar has its own view of some things, which is put right on the way: redirections of the last command stand
+around the whole list before it, words behind a redirection stand in it, a line goes on inside of its here-document.
 
 `run` gives what the shell would know if the statement failed, where that differs (a `cd`), else None.
 """
 
 from __future__ import annotations
 
-from dibs.facts import shell_parameters, shell_parser, shell_words
-from dibs.facts.shell_reading import Env, Reader, Reading, TooMuch
+from dibs.facts import shell_parser
+from dibs.facts.shell_reading import Env, Reading, TooMuch
+from dibs.facts.shell_text import Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tree_sitter import Node
 
     from dibs.facts.shell_globs import Look
-    from dibs.facts.shell_reading import Value
 
-    Span = tuple[int, int, list[Node]]  # where a word starts and ends, and the nodes it is made of
+    Walk = Callable[[Node, Env, list[Node] | None], Env | None]
 
 DEPTH = 60  # statements in statements; each takes some frames of the interpreter's own stack
 ROUNDS = 3  # of a loop, until what is known stays the same: one loses what changes, one what depended on it
 
-_EXPANSIONS = frozenset((
-    "simple_expansion", "expansion", "command_substitution", "arithmetic_expansion", "process_substitution",
-))  # fmt: skip
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
-_NO_FILE = frozenset((">&-", "<&-", "<&", "<"))
 
 
-class Script(Reader):
+class Script(Text):
     """One text that is read as a script."""
 
-    __slots__ = ("_depth", "_repaired", "called", "functions", "source", "starts")
+    __slots__ = ("_called", "_depth", "_functions", "_repaired")
 
     def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
-        super().__init__(reading, home, look, level)
-        self.source = source
-        self.functions: dict[str, tuple[Node, list[Node]]] = {}
-        self.called: set[str] = set()
-        self.starts: list[int] = []  # byte → character, where they differ
+        super().__init__(source, reading, home, look, level)
+        self._functions: dict[str, tuple[Node, list[Node]]] = {}
+        self._called: set[str] = set()
         self._depth = 0
         self._repaired: set[int] = set()  # where the grammar erred and this module knew better
 
     def function(self, name: str, env: Env) -> bool:
         """Walk through the function of this name, if there is one."""
-        if name not in self.functions or self._depth > DEPTH // 2:
+        if name not in self._functions or self._depth > DEPTH // 2:
             return False
-        self.called.add(name)
-        body, tail = self.functions[name]
+        self._called.add(name)
+        body, tail = self._functions[name]
         alternative = self.run(body, env, tail)
         if alternative:
             env.join(alternative)
@@ -64,16 +58,13 @@ class Script(Reader):
 
     def read(self, env: Env) -> None:
         """Walk through all of it."""
-        data = self.source.encode("utf-8", "surrogatepass")
-        if len(data) != len(self.source):
-            self.starts = _characters(self.source, len(data))
-        root = shell_parser.parse(data)
+        root = shell_parser.parse(self.encoded())
         alternative = self.run(root, env)
         if alternative:
             env.join(alternative)
-        for name, (body, tail) in list(self.functions.items()):
-            if name not in self.called:
-                self.called.add(name)
+        for name, (body, tail) in list(self._functions.items()):
+            if name not in self._called:
+                self._called.add(name)
                 inside = env.copy()
                 for parameter in [name for name in inside.variables if name in {"@", "#"} or name.isdigit()]:
                     del inside.variables[parameter]
@@ -81,17 +72,14 @@ class Script(Reader):
         if root.has_error:
             self._admit(root)
 
-    def start(self, node: Node) -> int:
-        """Where a node starts in the text."""
-        return self.starts[node.start_byte] if self.starts else node.start_byte
-
-    def end(self, node: Node) -> int:
-        """Where a node ends in the text."""
-        return self.starts[node.end_byte] if self.starts else node.end_byte
-
-    def text(self, node: Node) -> str:
-        """A node as typed."""
-        return self.source[self.start(node) : self.end(node)]
+    def repaired(self, node: Node) -> None:
+        """The errors in this node are understood."""
+        waiting = [node]
+        while waiting:
+            inner = waiting.pop()
+            if inner.is_error or inner.is_missing:
+                self._repaired.add(inner.start_byte)
+            waiting += inner.children
 
     def _admit(self, root: Node) -> None:
         """The grammar could not make sense of a part; whatever that part would write is not known."""
@@ -114,13 +102,14 @@ class Script(Reader):
         try:
             if self._depth > DEPTH:
                 raise TooMuch
-            walk = _STATEMENTS.get(node.type)
-            if walk is None:
+            name = _STATEMENTS.get(node.type)
+            if name is None:
                 self.substitutions(node, env)
                 return self._behind(env, tail)
+            walk: Walk = getattr(self, name)
             if node.type in _LEAVES and len(env.cwds) > 1:
                 return self._everywhere(walk, node, env, tail)
-            return walk(self, node, env, tail)
+            return walk(node, env, tail)
         finally:
             self._depth -= 1
 
@@ -130,7 +119,7 @@ class Script(Reader):
         for cwd in env.cwds:
             here = env.copy()
             here.cwds = [cwd]
-            alternative = walk(self, node, here, tail)
+            alternative = walk(node, here, tail)
             ends.append(here)
             failed.append(alternative or here)
         env.become(_joined(ends))
@@ -219,7 +208,7 @@ class Script(Reader):
 
     def _behind(self, env: Env, tail: list[Node] | None) -> Env | None:
         """Redirections of what is not a simple command, and what goes on in the line of a here-document."""
-        from dibs.facts import shell_redirects  # noqa: PLC0415 - they know each other
+        from dibs.facts import shell_redirects
 
         if not tail:
             return None
@@ -323,7 +312,7 @@ class Script(Reader):
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         if name and body:
-            self.functions[self.text(name)] = (body, redirects + (tail or []))
+            self._functions[self.text(name)] = (body, redirects + (tail or []))
         return None
 
     def _test(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
@@ -342,7 +331,7 @@ class Script(Reader):
         return self._behind(env, tail)
 
     def _command(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
-        from dibs.facts import shell_redirects  # noqa: PLC0415 - they know each other
+        from dibs.facts import shell_redirects
 
         return shell_redirects.command(self, node, env, tail or [])
 
@@ -362,133 +351,6 @@ class Script(Reader):
         self.set(env, *self.assigned(node, env))
         return self._behind(env, tail)
 
-    # --------------------------------------------------------------------------------------------------------------
-    # Words and values
-
-    @staticmethod
-    def set(env: Env, name: str, value: Value) -> None:
-        """A variable has a value from now on, or an unknown one."""
-        if value is None:
-            env.variables.pop(name, None)
-        else:
-            env.variables[name] = value
-
-    def assigned(self, node: Node, env: Env) -> tuple[str, Value]:
-        """The name and value of `A=b`."""
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        where = env.cwds[0]
-        key = self.text(name) if name else ""
-        found: Value = ""
-        if value and value.type == "array":
-            found = self.fields([child for child in value.children if child.is_named], env, where)
-        elif value:
-            start = self.start(value)
-            text, holes = self.source[start : self.end(value)], self.holes([value], env, start)
-            found = shell_words.value(text, holes, where, self.home)
-        if any(child.type == "+=" for child in node.children):
-            was = env.variables.get(key)
-            if isinstance(was, list) and isinstance(found, list):
-                return key, [*was, *found]
-            return key, was + found if isinstance(was, str) and isinstance(found, str) else None
-        return (key.partition("[")[0], None) if "[" in key else (key, found)
-
-    def fields(self, nodes: list[Node], env: Env, cwd: str | None) -> list[str | None]:
-        """The fields of some words."""
-        found: list[str | None] = []
-        for start, end, parts in self.spans(nodes):
-            self.reading.step()
-            holes = self.holes(parts, env, start, cwd)
-            found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.look)
-        return found
-
-    def spans(self, nodes: list[Node]) -> list[Span]:
-        """Where the words are; two nodes with more than blanks between them are one word."""
-        found: list[Span] = []
-        for node in nodes:
-            start, end = self.start(node), self.end(node)
-            while self.source[max(start - 2, 0) : start] in {"\\ ", "\\\t"}:
-                start -= 2  # an escaped blank at the beginning of a word falls out of it
-            if found and not self.apart(found[-1][1], start):
-                first, _, parts = found.pop()
-                found.append((first, end, [*parts, node]))
-            else:
-                found.append((start, end, [node]))
-        return found
-
-    def apart(self, end: int, start: int) -> bool:
-        """Are there blanks and nothing else between two words? (Whole words may stand there: they are known apart.)"""
-        gap = self.source[end:start].replace("\\\n", "")
-        return bool(gap) and (gap[0] in " \t\n" or gap[0] in "<>|&;()")
-
-    def holes(self, nodes: list[Node], env: Env, start: int, cwd: str | None = None) -> shell_words.Holes:
-        """The expansions in a word, each with how to get its value."""
-        where = cwd if cwd is not None else env.cwds[0]
-        found: shell_words.Holes = {}
-        for node in self.expansions(nodes):
-            found[self.start(node) - start] = (self.end(node) - start, self._evaluation(node, env, where))
-        return found
-
-    def _evaluation(self, node: Node, env: Env, cwd: str | None) -> Callable[[], Value]:
-        return lambda: shell_parameters.value(self, node, env, cwd)
-
-    @staticmethod
-    def expansions(nodes: list[Node]) -> Iterator[Node]:
-        """The outermost expansions in some nodes."""
-        waiting = nodes[::-1]
-        while waiting:
-            node = waiting.pop()
-            if node.type in _EXPANSIONS:
-                yield node
-            else:
-                waiting += node.children[::-1]
-
-    def substitutions(self, node: Node, env: Env) -> None:
-        """Walk through the commands that run while something else is worked out."""
-        for inner in self.expansions(node.children if node.type in _EXPANSIONS else [node]):
-            for cwd in env.cwds:
-                shell_parameters.value(self, inner, env, cwd)
-
-    def hidden(self, node: Node, env: Env) -> None:
-        """Commands in a text that is expanded, where the grammar does not show them: in here-documents and `${…}`."""
-        text, start = self.text(node), self.start(node)
-        if "`" not in text and "$(" not in text:
-            return
-        seen = [(self.start(inner) - start, self.end(inner) - start) for inner in _commands(node)]
-        for inside in shell_parameters.substituted(text, seen):
-            for cwd in env.cwds:
-                here = env.copy()
-                here.cwds = [cwd]
-                self.script(inside, here)
-
-    def arithmetic(self, node: Node, env: Env) -> None:
-        """Variables that stand in an arithmetic expression may have any value afterwards."""
-        text = self.text(node)
-        if "=" in text or "++" in text or "--" in text:
-            for name in list(env.variables):
-                if name in text:
-                    del env.variables[name]
-        self.substitutions(node, env)
-
-    def repaired(self, node: Node) -> None:
-        """The errors in this node are understood."""
-        waiting = [node]
-        while waiting:
-            inner = waiting.pop()
-            if inner.is_error or inner.is_missing:
-                self._repaired.add(inner.start_byte)
-            waiting += inner.children
-
-
-def _commands(node: Node) -> Iterator[Node]:
-    """The substitutions below a node that the grammar shows."""
-    waiting = list(node.children)
-    while waiting:
-        inner = waiting.pop()
-        if inner.type in {"command_substitution", "arithmetic_expansion"}:
-            yield inner
-        else:
-            waiting += inner.children
-
 
 def _leaves(node: Node) -> bool:
     """Does the shell end here (`|| exit 1`), so that nothing goes on from there?"""
@@ -503,41 +365,27 @@ def _joined(envs: list[Env]) -> Env:
     return first
 
 
-def _characters(source: str, size: int) -> list[int]:
-    """For each byte of the text in UTF-8 the character it belongs to, and one behind the end."""
-    starts: list[int] = []
-    for index, character in enumerate(source):
-        code = ord(character)
-        wide = 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4  # noqa: PLR2004 - UTF-8
-        starts += [index] * wide
-    starts += [len(source)] * (size + 1 - len(starts))
-    return starts[:size] + [len(source)]
-
-
-if TYPE_CHECKING:
-    Walk = Callable[[Script, Node, Env, list[Node] | None], Env | None]
-
-_STATEMENTS: dict[str, Walk] = {
-    "program": Script._program,
-    "ERROR": Script._program,
-    "compound_statement": Script._group,
-    "do_group": Script._group,
-    "subshell": Script._subshell,
-    "list": Script._list,
-    "pipeline": Script._pipeline,
-    "negated_command": Script._negated,
-    "redirected_statement": Script._redirected,
-    "if_statement": Script._if,
-    "while_statement": Script._while,
-    "for_statement": Script._for,
-    "c_style_for_statement": Script._counted,
-    "case_statement": Script._case,
-    "function_definition": Script._function,
-    "test_command": Script._test,
-    "command": Script._command,
-    "declaration_command": Script._declared,
-    "unset_command": Script._declared,
-    "variable_assignments": Script._declared,
-    "variable_assignment": Script._assignment,
+_STATEMENTS = {
+    "program": "_program",
+    "ERROR": "_program",
+    "compound_statement": "_group",
+    "do_group": "_group",
+    "subshell": "_subshell",
+    "list": "_list",
+    "pipeline": "_pipeline",
+    "negated_command": "_negated",
+    "redirected_statement": "_redirected",
+    "if_statement": "_if",
+    "while_statement": "_while",
+    "for_statement": "_for",
+    "c_style_for_statement": "_counted",
+    "case_statement": "_case",
+    "function_definition": "_function",
+    "test_command": "_test",
+    "command": "_command",
+    "declaration_command": "_declared",
+    "unset_command": "_declared",
+    "variable_assignments": "_declared",
+    "variable_assignment": "_assignment",
 }
 _LEAVES = frozenset(("command", "declaration_command", "unset_command", "variable_assignments", "variable_assignment"))

@@ -1,8 +1,8 @@
 """Words of the shell: from the text of a word to the fields that a command would get, without running anything.
 
 In the shell's order: braces, tilde, parameters, splitting, files that a pattern names, quotes taken off. Where a word
-ends, and what stands in `$(…)`, is known from the tree; this module reads the inside of one word. A field that cannot be
-known is None.
+ends, and what stands in `$(…)`, is known from the tree; this module reads the inside of one word. A field that cannot
+be known is None.
 
 A word is taken apart into items (character, kind). The kind says what the later steps may still do with it.
 """
@@ -250,7 +250,8 @@ def _expand(items: list[Item], room: int) -> list[list[Item]] | None:
 
 def _group(items: list[Item], start: int) -> tuple[int, list[int]]:
     """Where the braces close, and where the commas are in between; 0 if they do not close."""
-    depth, commas = 0, []
+    depth = 0
+    commas: list[int] = []
     for i in range(start, len(items)):
         character, kind = items[i]
         if kind != LITERAL:
@@ -268,7 +269,7 @@ def _group(items: list[Item], start: int) -> tuple[int, list[int]]:
 
 def _choices(items: list[Item], start: int, close: int, commas: list[int]) -> list[list[Item]]:
     cuts = [start, *commas, close]
-    return [items[a + 1 : b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [items[cuts[i] + 1 : cuts[i + 1]] for i in range(len(cuts) - 1)]
 
 
 def _sequence(inside: list[Item]) -> list[list[Item]] | None:

@@ -2,33 +2,22 @@
 
 Each entry takes a `Call` and tells it the paths. What may be written counts as written: a copy that would be skipped, a
 file that is not there. What a command writes and does not name is a doubt. Commands that only make directories or
-change modes and owners are not in the table.
+change modes and owners are not in the table. Copies, archives and patches are in modules of their own.
 """
 
 from __future__ import annotations
 
 import os
 
+from dibs.facts import shell_archives, shell_copies
+from dibs.facts.shell_options import has, last
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell_commands import Call, Options, Words
-
-PATCH_MAX = 1 << 20  # bytes of a patch file that are looked at for its names
-
-
-def _has(given: Options, *names: str) -> bool:
-    return any(option in names for option, _ in given)
-
-
-def _value(given: Options, *names: str) -> str | None:
-    """The last value of an option; "" if it was not given, None if it cannot be known."""
-    found: str | None = ""
-    for option, value in given:
-        if option in names:
-            found = value
-    return found
+    from dibs.facts.shell_commands import Call
+    from dibs.facts.shell_options import Words
 
 
 def _operands(how: str, short: str = "", long: tuple[str, ...] = (), *, skip: int = 0) -> Callable[[Call], None]:
@@ -45,159 +34,7 @@ def _operands(how: str, short: str = "", long: tuple[str, ...] = (), *, skip: in
 def _tee(call: Call) -> None:
     given, operands = call.options()
     for path in operands:
-        call.write(path, "append" if _has(given, "a", "append") else "write")
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# Copies
-
-
-def _into(call: Call, folder: str | None, source: str | None, how: str = "write") -> None:
-    """A source is put into a directory under its own name."""
-    if folder is None or source is None:
-        call.doubt()
-        return
-    name = os.path.basename(source.rstrip("/"))
-    if name in {"", ".", ".."}:
-        _contents(call, folder, source, how)
-    else:
-        _arrives(call, source, os.path.join(folder, name), how)
-
-
-def _arrives(call: Call, source: str, to: str, how: str) -> None:
-    """A source gets this path; if it is a directory, all that is in it comes along."""
-    call.write(to, how)
-    if how == "write" and (call.cwd is not None or to.startswith("/")) and not os.path.isfile(call.full(source)):
-        call.reader.look.whole(call.full(to))
-
-
-def _contents(call: Call, folder: str, source: str, how: str) -> None:
-    """What is in a directory is put into another one."""
-    names = call.reader.look.entries(call.full(source)) if call.cwd is not None or source.startswith("/") else []
-    for name in names:
-        call.write(os.path.join(folder, name), how)
-    if not names:
-        call.write(folder, how)
-
-
-def _copy(call: Call, sources: Words, to: str | None, given: Options, how: str = "write") -> None:
-    """Sources go to a place, or into it if it is a directory."""
-    plain = _has(given, "T", "no-target-directory")
-    if to is None:
-        call.doubt()
-        return
-    inside = not plain and (len(sources) > 1 or call.is_directory(to))
-    for source in sources:
-        if inside:
-            _into(call, to, source, how)
-        else:
-            _arrives(call, source or ".", to.rstrip("/") or to, how)
-
-
-_COPY_SHORT, _COPY_LONG = "tSgmo", ("target-directory", "suffix", "group", "mode", "owner")
-
-
-def _places(call: Call, short: str, long: tuple[str, ...]) -> tuple[Options, Words, str | None]:
-    """Options, sources and where they go; "" for where if that is not said."""
-    given, operands = call.options(short, long)
-    if _has(given, "t", "target-directory"):
-        into = _value(given, "t", "target-directory")
-        return given, operands, into if into is None else into.rstrip("/") + "/"
-    if len(operands) < 2:  # noqa: PLR2004 - a source and a place
-        return given, operands, ""
-    return given, operands[:-1], operands[-1]
-
-
-def _cp(call: Call) -> None:
-    given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
-    if to == "":
-        return
-    if _has(given, "parents") and to is not None:
-        for source in sources:
-            call.write(None if source is None else os.path.join(to, source.lstrip("/")))
-        return
-    _copy(call, sources, to, given, "link" if _has(given, "l", "s", "link", "symbolic-link") else "write")
-
-
-def _mv(call: Call) -> None:
-    given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
-    if to == "":
-        return
-    for source in sources:
-        call.write(source, "move")
-    _copy(call, sources, to, given)
-
-
-def _install(call: Call) -> None:
-    given, sources, to = _places(call, "tSgmo", (*_COPY_LONG, "strip-program"))
-    if not _has(given, "d", "directory") and to != "":
-        _copy(call, sources, to, given)
-
-
-def _ln(call: Call) -> None:
-    given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
-    if to == "":
-        for source in sources:
-            _into(call, ".", source, "link")
-        return
-    if _has(given, "n", "h", "no-dereference") and to is not None and os.path.islink(call.full(to)):
-        given = [*given, ("T", None)]
-    _copy(call, sources, to, given, "link")
-
-
-def _rsync(call: Call) -> None:
-    long = (
-        "exclude", "include", "filter", "rsh", "rsync-path", "files-from", "exclude-from", "include-from", "temp-dir",
-        "backup-dir", "suffix", "chmod", "chown", "log-file", "partial-dir", "compare-dest", "copy-dest", "link-dest",
-        "bwlimit", "timeout", "port", "max-size", "min-size", "info", "debug", "out-format", "block-size",
-    )  # fmt: skip
-    given, operands = call.options("efTBM", long)
-    if len(operands) < 2 or _has(given, "n", "dry-run", "list-only"):  # noqa: PLR2004 - a source and a place
-        return
-    to = operands[-1]
-    if to is None:
-        call.doubt()
-    elif _remote(to):
-        _gone(call, operands[:-1], given)
-    elif _has(given, "delete", "delete-before", "delete-after", "delete-during", "delete-excluded", "del", "files-from"):
-        call.write(to)
-    else:
-        for source in operands[:-1]:
-            _synced(call, source, to, several=len(operands) > 2)  # noqa: PLR2004
-        _gone(call, operands[:-1], given)
-
-
-def _gone(call: Call, sources: Words, given: Options) -> None:
-    if _has(given, "remove-source-files"):
-        for source in sources:
-            if source is None or not _remote(source):
-                call.write(source, "delete")
-
-
-def _remote(place: str) -> bool:
-    """`host:path`, `rsync://…`: a colon before any slash."""
-    return ":" in place.split("/", 1)[0]
-
-
-def _synced(call: Call, source: str | None, to: str, *, several: bool) -> None:
-    if source is None or _remote(source):
-        if source is None or not source.endswith("/") and call.is_directory(to):
-            _into(call, to, source and source.partition(":")[2])
-        else:
-            call.write(to)
-    elif source.endswith("/"):
-        _contents(call, to, source, "write")
-    elif several or call.is_directory(to) or call.env.is_directory(call.full(source)):
-        _into(call, to, source)
-    else:
-        call.write(to)
-
-
-def _scp(call: Call) -> None:
-    given, operands = call.options("cDFiJloPSX")
-    if len(operands) > 1 and (operands[-1] is None or not _remote(operands[-1])):
-        sources = [None if word is None else word.rpartition(":")[2] for word in operands[:-1]]
-        _copy(call, sources, operands[-1], given)
+        call.write(path, "append" if has(given, "a", "append") else "write")
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -214,7 +51,9 @@ def _sed(call: Call) -> None:
             break
         if word is None:
             continue
-        if word.startswith("--in-place") or (word.startswith("-") and not word.startswith("--") and "i" in _flags(word, "efEl")):
+        if word.startswith("--in-place") or (
+            word.startswith("-") and not word.startswith("--") and "i" in _flags(word, "efEl")
+        ):
             inplace = True
             suffix = word.partition("=")[2] if word.startswith("--") else word.partition("i")[2]
             following = words[index + 1] if index + 1 < len(words) else None
@@ -222,13 +61,17 @@ def _sed(call: Call) -> None:
                 suffix = following
                 words = [*words[:index], "-i", *words[index + 2 :]]
             else:
-                words = [*words[:index], word.partition("i")[0].rstrip("-") + "-i" if suffix else word, *words[index + 1 :]]
+                words = [
+                    *words[:index],
+                    word.partition("i")[0].rstrip("-") + "-i" if suffix else word,
+                    *words[index + 1 :],
+                ]
             break
     call.words[1:] = words
     given, operands = call.options("efl", ("expression", "file", "line-length"))
-    if not inplace and not _has(given, "i", "in-place"):
+    if not inplace and not has(given, "i", "in-place"):
         return
-    if not _has(given, "e", "f", "expression", "file"):
+    if not has(given, "e", "f", "expression", "file"):
         operands = operands[1:]
     _inplace(call, operands, suffix)
 
@@ -289,14 +132,14 @@ def _perl(call: Call) -> None:
 
 def _awk(call: Call) -> None:
     given, operands = call.options("fFvil", ("file", "field-separator", "assign", "include", "load"))
-    if _value(given, "i", "include") == "inplace":
-        files = operands if _has(given, "f", "file") else operands[1:]
+    if last(given, "i", "include") == "inplace":
+        files = operands if has(given, "f", "file") else operands[1:]
         _inplace(call, [word for word in files if word is None or "=" not in word], "")
 
 
 def _yq(call: Call) -> None:
     given, operands = call.options("pos", ("input-format", "output-format", "split-exp", "from-file"))
-    if _has(given, "i", "inplace", "in-place"):
+    if has(given, "i", "inplace", "in-place"):
         for path in operands[1:]:
             call.write(path)
 
@@ -311,7 +154,7 @@ def _vi(call: Call) -> None:
 def _rename(call: Call) -> None:
     """The old names are known; the new ones come out of an expression."""
     given, operands = call.options("e")
-    if not _has(given, "n", "no-act", "nono"):
+    if not has(given, "n", "no-act", "nono"):
         for path in operands:
             if path is None or os.path.lexists(call.full(path)):
                 call.write(path, "move")
@@ -333,8 +176,8 @@ def _dd(call: Call) -> None:
 def _sort(call: Call) -> None:
     long = ("output", "key", "field-separator", "buffer-size", "temporary-directory", "parallel", "files0-from")
     given, _ = call.options("oktST", long)
-    if _has(given, "o", "output"):
-        call.write(_value(given, "o", "output"))
+    if has(given, "o", "output"):
+        call.write(last(given, "o", "output"))
 
 
 _CURL_SHORT = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
@@ -348,17 +191,17 @@ _CURL_LONG = (
 
 def _curl(call: Call) -> None:
     given, operands = call.options(_CURL_SHORT, _CURL_LONG)
-    folder = _value(given, "output-dir")
+    folder = last(given, "output-dir")
     urls = [*operands, *[value for option, value in given if option == "url"]]
     for option, value in given:
         if option in {"o", "output"}:
             call.write(None if value is None or folder is None else os.path.join(folder, value))
         elif option in {"D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr", "etag-save"}:
             call.write(value)
-    if _has(given, "O", "remote-name", "remote-name-all"):
+    if has(given, "O", "remote-name", "remote-name-all"):
         for url in urls:
             call.write(None if folder is None else _last(url, folder))
-        if _has(given, "J", "remote-header-name"):
+        if has(given, "J", "remote-header-name"):
             call.doubt()
 
 
@@ -377,14 +220,14 @@ def _wget(call: Call) -> None:
     )  # fmt: skip
     given, operands = call.options("OPoaUTtiwQADIlRX", long)
     for option in (("o", "output-file"), ("a", "append-output")):
-        if _has(given, *option):
-            call.write(_value(given, *option))
-    if _has(given, "spider"):
+        if has(given, *option):
+            call.write(last(given, *option))
+    if has(given, "spider"):
         return
-    folder = _value(given, "P", "directory-prefix")
-    if _has(given, "O", "output-document"):
-        call.write(_value(given, "O", "output-document"))
-    elif _has(given, "r", "recursive", "m", "mirror", "i", "input-file") or folder is None:
+    folder = last(given, "P", "directory-prefix")
+    if has(given, "O", "output-document"):
+        call.write(last(given, "O", "output-document"))
+    elif has(given, "r", "recursive", "m", "mirror", "i", "input-file") or folder is None:
         call.doubt()
     else:
         for url in operands:
@@ -399,173 +242,22 @@ def _output(short: str, long: str, values: str = "") -> Callable[[Call], None]:
 
     def write(call: Call) -> None:
         given, _ = call.options(short + values, (long,))
-        if _has(given, short, long):
-            call.write(_value(given, short, long))
+        if has(given, short, long):
+            call.write(last(given, short, long))
 
     return write
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# Archives
-
-
-def _packed(suffixes: tuple[str, ...], *, unpack: bool = False, keeps: bool = False) -> Callable[[Call], None]:
-    """gzip and its like: FILE becomes FILE.gz, or the other way round."""
-
-    def write(call: Call) -> None:
-        given, operands = call.options("SboT", ("suffix", "threads", "output"))
-        if _has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
-            return
-        down = unpack or _has(given, "d", "decompress", "uncompress")
-        if _has(given, "o", "output"):
-            call.write(_value(given, "o", "output"))
-        if _has(given, "r", "recursive"):
-            for path in operands:
-                call.write(path)
-            return
-        for path in operands:
-            if path is None:
-                call.doubt()
-                continue
-            if not keeps and not _has(given, "k", "keep"):
-                call.write(path, "delete")
-            call.write(_unpacked(path, suffixes) if down else path + suffixes[0])
-
-    return write
-
-
-def _unpacked(path: str, suffixes: tuple[str, ...]) -> str:
-    for suffix, plain in ((".tgz", ".tar"), (".tbz2", ".tar"), (".tbz", ".tar"), (".txz", ".tar"), (".tzst", ".tar")):
-        if path.endswith(suffix):
-            return path.removesuffix(suffix) + plain
-    for suffix in suffixes:
-        if path.endswith(suffix):
-            return path.removesuffix(suffix)
-    return path + ".out"
-
-
-def _tar(call: Call) -> None:
-    """Creating writes the archive; what extracting writes is not in the words."""
-    words = call.words[1:]
-    if words and words[0] and not words[0].startswith("-"):
-        call.words[1] = "-" + words[0]  # the old style: `tar xzf a.tgz`, the values follow in order
-        if "f" in words[0]:
-            letters = words[0].replace("f", "") + "f"
-            call.words[1] = "-" + letters
-    given, _ = call.options("fCTXIbgHKNVL", ("file", "directory", "files-from", "exclude", "exclude-from", "use-compress-program"))
-    if _has(given, "x", "extract", "get"):
-        if not _has(given, "O", "to-stdout"):
-            call.doubt()
-    elif _has(given, "c", "create", "r", "append", "u", "update", "A", "concatenate", "delete"):
-        archive = _value(given, "f", "file")
-        if archive != "":
-            call.write(archive)
-    if _has(given, "remove-files"):
-        call.doubt()
-
-
-def _zip(call: Call) -> None:
-    given, operands = call.options("bnotixP")
-    for path in operands[:1]:
-        call.write(path if path is None or "." in os.path.basename(path) else path + ".zip")
-    if _has(given, "m", "move"):
-        for path in operands[1:]:
-            call.write(path, "delete")
-
-
-def _unzip(call: Call) -> None:
-    given, _ = call.options("dPx")
-    if not _has(given, "l", "p", "t", "Z", "v", "c", "z"):
-        call.doubt()
-
-
-def _split(call: Call) -> None:
-    """The names of the pieces are counted up from a prefix."""
-    call.doubt()
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# Patches
-
-
-def _patch(call: Call) -> None:
-    from dibs.facts import patches  # noqa: PLC0415 - only here
-
-    long = ("strip", "input", "output", "directory", "reject-file", "fuzz", "suffix", "prefix", "basename-prefix", "ifdef")
-    given, operands = call.options("pioFdrzBDgVxY", long)
-    if _has(given, "dry-run"):
-        return
-    folder = _value(given, "d", "directory")
-    if folder is None or (folder and call.cwd is None and not folder.startswith("/")):
-        call.doubt()
-        return
-    if _has(given, "o", "output"):
-        output = _value(given, "o", "output")
-        call.write(None if output is None else os.path.join(folder, output))
-        return
-    if operands:
-        call.write(None if operands[0] is None else os.path.join(folder, operands[0]))
-        return
-    source = _value(given, "i", "input")
-    text = _patch_text(call, source if source is None or not folder else os.path.join(folder, source))
-    count = _value(given, "p", "strip") or ""
-    names = _named(patches.stripped(text, int(count)) if count.isdigit() and len(count) < 4 else [], text, given)  # noqa: PLR2004
-    for name in names:
-        call.write(os.path.join(folder, name))
-    if not names:
-        call.doubt()
-
-
-def _named(names: list[str], text: str, given: Options) -> list[str]:
-    """Without -p, patch takes the base names; those of the whole paths are added, so that nothing is missed."""
-    from dibs.facts import patches  # noqa: PLC0415 - only here
-
-    if names or _has(given, "p", "strip"):
-        return names
-    return [*(os.path.basename(name) for name in patches.stripped(text, 0)), *patches.diff_paths(text)]
-
-
-def _patch_text(call: Call, source: str | None) -> str:
-    if source == "" and call.stdin:
-        kind, what = call.stdin
-        if kind == "text":
-            return what or ""
-        source = what
-    if not source or (call.cwd is None and not source.startswith("/")):
-        return ""
-    try:
-        with open(call.full(source), encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read(PATCH_MAX + 1)
-    except (OSError, ValueError):
-        return ""
-    return text if len(text) <= PATCH_MAX else ""
-
-
-def _apply_patch(call: Call) -> None:
-    """Codex's own tool, as a command: the patch is its input or its only word."""
-    from dibs.facts import patches  # noqa: PLC0415 - only here
-
-    text = call.words[1] if len(call.words) > 1 else _patch_text(call, "")
-    try:
-        found = patches.paths(text or "")
-    except ValueError:
-        found = []
-    for action, path in found:
-        call.write(path, "delete" if action == "delete" else "write")
-    if not found:
-        call.doubt()
 
 
 TABLE: dict[str, Callable[[Call], None]] = {
-    "7z": _split,
-    "apply_patch": _apply_patch,
-    "applypatch": _apply_patch,
+    "7z": shell_archives.split,
+    "apply_patch": shell_archives.apply_patch,
+    "applypatch": shell_archives.apply_patch,
     "awk": _awk,
-    "bunzip2": _packed((".bz2",), unpack=True),
-    "bzip2": _packed((".bz2", ".bz")),
-    "cp": _cp,
-    "cpio": _split,
-    "csplit": _split,
+    "bunzip2": shell_archives.packed((".bz2",), unpack=True),
+    "bzip2": shell_archives.packed((".bz2", ".bz")),
+    "cp": shell_copies.cp,
+    "cpio": shell_archives.split,
+    "csplit": shell_archives.split,
     "curl": _curl,
     "dd": _dd,
     "dos2unix": _operands("write"),
@@ -573,35 +265,35 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "ex": _vi,
     "fallocate": _operands("write", "loi", ("length", "offset")),
     "gawk": _awk,
-    "gcp": _cp,
-    "gmv": _mv,
+    "gcp": shell_copies.cp,
+    "gmv": shell_copies.mv,
     "grm": _operands("delete"),
     "gsed": _sed,
-    "gtar": _tar,
-    "gunzip": _packed((".gz", ".z", ".Z"), unpack=True),
-    "gzip": _packed((".gz", ".z", ".Z")),
+    "gtar": shell_archives.tar,
+    "gunzip": shell_archives.packed((".gz", ".z", ".Z"), unpack=True),
+    "gzip": shell_archives.packed((".gz", ".z", ".Z")),
     "iconv": _output("o", "output", "ft"),
-    "install": _install,
+    "install": shell_copies.install,
     "link": _operands("link", skip=1),
-    "ln": _ln,
-    "lzma": _packed((".lzma",)),
+    "ln": shell_copies.ln,
+    "lzma": shell_archives.packed((".lzma",)),
     "mkfifo": _operands("write", "m", ("mode",)),
-    "mv": _mv,
-    "patch": _patch,
+    "mv": shell_copies.mv,
+    "patch": shell_archives.patch,
     "perl": _perl,
-    "pigz": _packed((".gz",)),
+    "pigz": shell_archives.packed((".gz",)),
     "rename": _rename,
     "rm": _operands("delete"),
     "rmdir": _operands("delete"),
-    "rsync": _rsync,
-    "scp": _scp,
+    "rsync": shell_copies.rsync,
+    "scp": shell_copies.scp,
     "sed": _sed,
     "shred": _operands("delete", "ns", ("iterations", "size", "random-source")),
     "sort": _sort,
-    "split": _split,
+    "split": shell_archives.split,
     "sponge": _tee,
     "srm": _operands("delete"),
-    "tar": _tar,
+    "tar": shell_archives.tar,
     "tee": _tee,
     "touch": _operands("touch", "drt", ("date", "reference", "time")),
     "trash": _operands("delete"),
@@ -609,14 +301,14 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "truncate": _operands("write", "srS", ("size", "reference")),
     "unix2dos": _operands("write"),
     "unlink": _operands("delete"),
-    "unxz": _packed((".xz", ".lzma"), unpack=True),
-    "unzip": _unzip,
-    "unzstd": _packed((".zst",), unpack=True, keeps=True),
+    "unxz": shell_archives.packed((".xz", ".lzma"), unpack=True),
+    "unzip": shell_archives.unzip,
+    "unzstd": shell_archives.packed((".zst",), unpack=True, keeps=True),
     "vi": _vi,
     "vim": _vi,
     "wget": _wget,
-    "xz": _packed((".xz", ".lzma")),
+    "xz": shell_archives.packed((".xz", ".lzma")),
     "yq": _yq,
-    "zip": _zip,
-    "zstd": _packed((".zst",), keeps=True),
+    "zip": shell_archives.zipped,
+    "zstd": shell_archives.packed((".zst",), keeps=True),
 }

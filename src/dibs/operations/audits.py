@@ -135,12 +135,13 @@ def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     for key, message in messages.unread(tx, call.agent)[0]:
         if messages.mark_shown(tx, key, message):
             news.append(messages.shown(tx, message))
-    changed = bool(call.rules) and agent.get("rules", "") != call.rules
+    known = agent.get("rules", "")
+    changed = bool(call.rules) and known != call.rules
     if changed:
         agent["rules"] = call.rules
         put_agent(tx, agent)
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
-    return {"messages": news, "rules_changed": changed}
+    return {"messages": news, "rules_changed": changed, "rules_first": changed and not known}
 
 
 def _activity(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:

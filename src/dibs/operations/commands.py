@@ -46,12 +46,7 @@ def _command(
         if refusal is not None:
             return _refuse(tx, call, act, refusal)
     for command, target, against in deploys:
-        refusal = roles.refusal_to(call, agent, "deploy", client) or Forbidden(
-            f"`{command}` deploys to {target}{f', and not now: {against}' if against else '.'} Run it as `dibs deploy {target} -- {command}`: that holds "
-            f"deploy:{target}, fetches, refuses a stale copy, and verifies what came of it.",
-            command=command,
-            target=target,
-        )
+        refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(command, target, against)
         return _refuse(tx, call, command, refusal)
     if sweeps or unresolved:
         others = audits.others(tx, call, tree)
@@ -65,6 +60,17 @@ def _command(
         held = claims.take(tx, call, got, [index], by=audits.SHELL, ttl=INDEX_TTL, reason="a git command runs")
         return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
     return {"claims": []}
+
+
+def _undeployed(command: str, target: str, against: str) -> Forbidden:
+    """A deploy by its bare command: nobody would hold the target, look for a stale copy, or verify."""
+    now = f", and not now: {against}" if against else "."
+    return Forbidden(
+        f"`{command}` deploys to {target}{now} Run it as `dibs deploy {target} -- {command}`: that holds "
+        f"deploy:{target}, fetches, refuses a stale copy, and verifies what came of it.",
+        command=command,
+        target=target,
+    )
 
 
 def _swept(tx: Transaction, sweep: dict[str, Any], others: list[Record]) -> Held | None:

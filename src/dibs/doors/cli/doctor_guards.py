@@ -175,7 +175,7 @@ def _git_hooks(session: Session) -> Iterator[dict[str, Any]]:
         message = (
             f"{hooks} does not call dibs in {', '.join(missing)} (another tool may have rewritten it); run `dibs init`"
         )
-        yield _check("git hooks", False, message, WARNING)
+        yield _check("git hooks", False, message)
     else:
         yield _check("git hooks", True, f"commits and pushes go through {hooks}")
 

@@ -12,6 +12,7 @@ import time
 
 from dibs.doors.hooks import briefing, journal
 from dibs.doors.hooks.moments import RESTAMPED, identify, left_behind, open_session
+from dibs.facts import reflog
 from dibs.operations import resources
 from dibs.operations.audits import AUDIT, OTHERS
 
@@ -38,6 +39,12 @@ def after(event: Event, place: Place) -> str:
     news = session.run(AUDIT, call, {"found": found, "release": release, "tool": event.tool})
     for violation in news["violations"]:
         pin(place, violation["violation"], violation["blob"])
+    before = own.diary_at(event.call or event.tool)
+    missed = reflog.commits_since(place.top, before) if before >= 0 and place.common else []
+    if missed:
+        from dibs.doors import git
+
+        git.tell_missed(session, call, missed)
     lines = [journal.line("C", event.call or event.tool), *_restamped(place, own, claims), journal.next_renewal()]
     journal.append(place.local, agent, lines)
     journal.compact(place.local, agent)
@@ -58,7 +65,7 @@ def changes(
             if now == signature or not blob:
                 continue
             covered = _covered(session.place, real, mine)
-            if covered is None:
+            if covered is None or theirs.is_writing(real):
                 continue
             changed = journal.blob_of(real) if now != journal.MISSING else ""
             if changed == blob:

@@ -63,7 +63,7 @@ def news(session: Session, found: dict[str, Any]) -> str:
             )
     lines += _messages(found.get("messages", []))
     if found.get("rules_changed"):
-        lines += _rules(session, {"changed": True, "first": False})
+        lines += _rules(session, {"changed": True, "first": found["rules_first"]})
     return "\n".join(lines)
 
 

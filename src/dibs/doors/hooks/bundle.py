@@ -40,8 +40,8 @@ TOGETHER = {
         "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),
     "dibs.doors.hooks.shells": (
-        "dibs.facts.git", "dibs.facts.shell_globs", "dibs.facts.shell_reading", "dibs.facts.shell_words",
-        "dibs.facts.shell",
+        "dibs.facts.git", "dibs.facts.reflog", "dibs.facts.shell_globs", "dibs.facts.shell_reading",
+        "dibs.facts.shell_words", "dibs.facts.shell",
     ),
     "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
 }  # fmt: skip
@@ -135,9 +135,9 @@ def use(root: str) -> Bundle | None:
         if not 0 < length <= LONGEST:
             return None
         version, python, table = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
-        if version != VERSION or python != sys.version:
+        if version != VERSION or python != sys.version or not isinstance(table, dict):
             return None
-    except (OSError, ValueError, TypeError, EOFError):
+    except (OSError, ValueError, TypeError, EOFError, MemoryError):
         return None
     bundle = Bundle(root, fd, table, HEAD + length)
     sys.meta_path.insert(0, bundle)

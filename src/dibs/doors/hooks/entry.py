@@ -14,9 +14,16 @@ import bundle  # type: ignore[import-not-found] # noqa: E402
 bundled = bundle.use(root)
 sys.path[0] = root
 sys.path.append(f"{own}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages")
-if bundled is not None:
-    bundled.put_together("dibs.doors.hooks.hook")
-from dibs.doors.hooks.hook import leave, main  # noqa: E402
+try:
+    if bundled is not None:
+        bundled.put_together("dibs.doors.hooks.hook")
+    from dibs.doors.hooks.hook import leave, main
+except Exception:  # noqa: BLE001 - a damaged bundle: the usual way
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not bundled]
+    for name in [name for name in sys.modules if name.split(".")[0] == "dibs"]:
+        del sys.modules[name]
+    bundled = None
+    from dibs.doors.hooks.hook import leave, main
 
 code = main(sys.argv[1:])
 if bundled is None or bundled.stale:

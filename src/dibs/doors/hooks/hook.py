@@ -168,7 +168,12 @@ def _deny(client: str, name: str, reason: str) -> int:
 
 
 def _doubt(event: clients.Event | None, client: str, name: str, why: str) -> int:
-    """It could not be decided. Then it is refused, with the way past it, unless the config says otherwise."""
+    """It could not be decided. Then it is refused, with the way past it, unless the config says otherwise.
+
+    To look at a file harms nobody: a Read passes.
+    """
+    if event is not None and event.kind == clients.READ:
+        return ALLOW
     if event is not None and event.moment != clients.BEFORE:
         if event.moment == clients.BOOT:
             text = f"dibs could not check what you hold ({why}). Do not assume that you hold anything: run `dibs boot`."

@@ -4,8 +4,8 @@ One file an agent in `.dibs/local/journal/`, lines appended by one write each, s
 not mix. It holds facts about files, no decisions: the stale-read guard and the audit compare them with what is there.
 
 A line: KIND ⇥ time ⇥ signature ⇥ blob ⇥ path. Kinds: R read, W wrote or claimed, O and C a call opened and closed (the
-path is then the call's id, the blob of O the claims that were taken for it), N when the store should next hear that the
-agent is active (the time says when).
+path is then the call's id, the blob of O the claims that were taken for it, its signature the length of git's diary),
+N when the store should next hear that the agent is active (the time says when).
 """
 
 from __future__ import annotations
@@ -152,23 +152,46 @@ class Journal:
                     return True
         return any(at - when < OPEN_FOR for when in opened.values())
 
-    def opened_at(self, call: str) -> int:
-        """When a call was opened, in ms since boot; 0 if the journal does not say."""
+    def is_writing(self, path: str) -> bool:
+        """Is a call open that was allowed to write this very file? Then who changed it is no question."""
+        wanted = line("", path).rpartition("\t")[2].rstrip("\n").encode("utf-8", "surrogateescape")
+        opened: dict[bytes, int] = {}
+        written = -1
+        for number, row in enumerate(self._text.split(b"\n")):
+            parts = row.split(b"\t")
+            if len(parts) != 5:  # noqa: PLR2004 - the same
+                continue
+            if parts[0] == b"O":
+                opened.setdefault(parts[4], number)
+            elif parts[0] == b"C":
+                opened.pop(parts[4], None)
+            elif parts[0] == b"W" and parts[4] == wanted:
+                written = number
+        return any(number < written for number in opened.values())
+
+    def _opening(self, call: str) -> list[bytes]:
+        """The line by which a call was opened last."""
         wanted = line("", call).rpartition("\t")[2].rstrip("\n").encode("utf-8", "surrogateescape")
         for row in reversed(self._text.split(b"\n")):
             parts = row.split(b"\t")
             if len(parts) == 5 and parts[0] == b"O" and parts[4] == wanted:  # noqa: PLR2004 - the same
-                return int(parts[1])
-        return 0
+                return parts
+        return []
+
+    def opened_at(self, call: str) -> int:
+        """When a call was opened, in ms since boot; 0 if the journal does not say."""
+        found = self._opening(call)
+        return int(found[1]) if found else 0
+
+    def diary_at(self, call: str) -> int:
+        """How long git's diary of HEAD was when a shell command began; negative if the journal does not say."""
+        found = self._opening(call)
+        return int(found[2]) if found and found[2] else -1
 
     def claims_of(self, call: str) -> list[str]:
         """The claims that were taken for one call and end with it."""
-        wanted = line("", call).rpartition("\t")[2].rstrip("\n").encode("utf-8", "surrogateescape")
-        for row in reversed(self._text.split(b"\n")):
-            parts = row.split(b"\t")
-            if len(parts) == 5 and parts[0] == b"O" and parts[4] == wanted:  # noqa: PLR2004 - the same
-                return parts[3].decode().split(",") if parts[3] else []
-        return []
+        found = self._opening(call)
+        return found[3].decode().split(",") if found and found[3] else []
 
     def renewal_due(self) -> bool:
         """Is it time that the store hears of the agent again? A time far ahead is of an earlier boot."""

@@ -11,7 +11,7 @@ import os
 from dibs.doors.hooks import journal
 from dibs.doors.hooks.moments import allow_edits, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import clock, git, shell
+from dibs.facts import clock, git, reflog, shell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def before(event: Event, place: Place) -> str:
                 if taken:
                     _give_back(session, call, taken)
                 raise
-    line = journal.line("O", event.call or event.tool, blob=taken)
+    line = journal.line("O", event.call or event.tool, str(reflog.size(place.top)), taken)
     journal.append(place.local, event.agent, [line])
     return ""
 

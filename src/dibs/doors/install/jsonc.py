@@ -167,12 +167,10 @@ def remove(text: str, node: Node, place: int) -> str:
         if "\n" not in text[before:start]:  # on one line: the space before the next one goes instead
             return text[:start] + text[end:].lstrip(" ")
         return text[:before] + text[end:]
-    previous = node.items[place - 1].end
-    dropped = _comma(text, previous, start)  # the one before it, which nothing follows any more
-    if comma:  # a trailing comma is how this list is written
-        return text[:before] + text[comma:] if dropped == before else text[:before] + text[item.end :]
-    between = text[dropped:before]
-    return text[: dropped - 1] + between + text[item.end :]
+    if comma:  # a trailing comma is how this list is written; that of the one before it becomes it
+        return text[:before] + text[comma:]
+    dropped = _comma(text, node.items[place - 1].end, start)  # nothing follows it any more
+    return text[: dropped - 1] + text[dropped:before] + text[item.end :]
 
 
 def replace(text: str, node: Node, value: Any) -> str:

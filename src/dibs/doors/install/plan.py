@@ -159,12 +159,21 @@ def uninstall(place: Place) -> Plan:
         _take_out(plan, path, settings.cleaned)
     for path in sorted({pointers.real_name(plan.base, name) for name in pointers.NAMES}):
         _take_out(plan, path, lambda text, _: pointers.cleaned(text))
-    hooks = githooks.folder(place)
-    if hooks and githooks.is_ours_to_write(hooks, place):
+    for hooks in _hook_folders(plan):
         for name in githooks.NAMES:
             _take_hook_out(plan, hooks, name)
     plan.check()
     return plan
+
+
+def _hook_folders(plan: Plan) -> list[str]:
+    """Where our hooks may be: where git looks now, and wherever it looked when they were put in."""
+    found = {githooks.folder(plan.place), *([f"{plan.place.common}/hooks"] if plan.place.common else [])}
+    for name in plan.record.files:
+        folder, base = os.path.split(os.path.join(plan.place.root, name))
+        if base in githooks.NAMES and os.path.basename(folder) != githooks.KEPT:
+            found.add(folder)
+    return sorted(folder for folder in found if folder and githooks.is_ours_to_write(folder, plan.place))
 
 
 def _take_out(plan: Plan, path: str, clean: Callable[[str, str], str | None]) -> None:

@@ -1,0 +1,175 @@
+"""Commands that pack, unpack and patch: which paths they write, for the table of writers."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts.shell_options import has, last
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.facts.shell_commands import Call
+    from dibs.facts.shell_options import Options
+
+PATCH_MAX = 1 << 20  # bytes of a patch file that are looked at for its names
+
+
+def packed(suffixes: tuple[str, ...], *, unpack: bool = False, keeps: bool = False) -> Callable[[Call], None]:
+    """Gzip and its like: FILE becomes FILE.gz, or the other way round."""
+
+    def write(call: Call) -> None:
+        given, operands = call.options("SboT", ("suffix", "threads", "output"))
+        if has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
+            return
+        down = unpack or has(given, "d", "decompress", "uncompress")
+        if has(given, "o", "output"):
+            call.write(last(given, "o", "output"))
+        if has(given, "r", "recursive"):
+            for path in operands:
+                call.write(path)
+            return
+        for path in operands:
+            if path is None:
+                call.doubt()
+                continue
+            if not keeps and not has(given, "k", "keep"):
+                call.write(path, "delete")
+            call.write(_unpacked(path, suffixes) if down else path + suffixes[0])
+
+    return write
+
+
+def _unpacked(path: str, suffixes: tuple[str, ...]) -> str:
+    for suffix, plain in ((".tgz", ".tar"), (".tbz2", ".tar"), (".tbz", ".tar"), (".txz", ".tar"), (".tzst", ".tar")):
+        if path.endswith(suffix):
+            return path.removesuffix(suffix) + plain
+    for suffix in suffixes:
+        if path.endswith(suffix):
+            return path.removesuffix(suffix)
+    return path + ".out"
+
+
+def tar(call: Call) -> None:
+    """Creating writes the archive; what extracting writes is not in the words."""
+    words = call.words[1:]
+    if words and words[0] and not words[0].startswith("-"):
+        call.words[1] = "-" + words[0]  # the old style: `tar xzf a.tgz`, the values follow in order
+        if "f" in words[0]:
+            letters = words[0].replace("f", "") + "f"
+            call.words[1] = "-" + letters
+    given, _ = call.options(
+        "fCTXIbgHKNVL", ("file", "directory", "files-from", "exclude", "exclude-from", "use-compress-program")
+    )
+    if has(given, "x", "extract", "get"):
+        if not has(given, "O", "to-stdout"):
+            call.doubt()
+    elif has(given, "c", "create", "r", "append", "u", "update", "A", "concatenate", "delete"):
+        archive = last(given, "f", "file")
+        if archive != "":
+            call.write(archive)
+    if has(given, "remove-files"):
+        call.doubt()
+
+
+def zipped(call: Call) -> None:
+    """The archive; with -m its files go."""
+    given, operands = call.options("bnotixP")
+    for path in operands[:1]:
+        call.write(path if path is None or "." in os.path.basename(path) else path + ".zip")
+    if has(given, "m", "move"):
+        for path in operands[1:]:
+            call.write(path, "delete")
+
+
+def unzip(call: Call) -> None:
+    """What it writes is not in the words."""
+    given, _ = call.options("dPx")
+    if not has(given, "l", "p", "t", "Z", "v", "c", "z"):
+        call.doubt()
+
+
+def split(call: Call) -> None:
+    """The names of the pieces are counted up from a prefix."""
+    call.doubt()
+
+
+def patch(call: Call) -> None:
+    """The file that is named, or those that the patch names."""
+    from dibs.facts import patches
+
+    long = (
+        "strip",
+        "input",
+        "output",
+        "directory",
+        "reject-file",
+        "fuzz",
+        "suffix",
+        "prefix",
+        "basename-prefix",
+        "ifdef",
+    )
+    given, operands = call.options("pioFdrzBDgVxY", long)
+    if has(given, "dry-run"):
+        return
+    folder = last(given, "d", "directory")
+    if folder is None or (folder and call.cwd is None and not folder.startswith("/")):
+        call.doubt()
+        return
+    if has(given, "o", "output"):
+        output = last(given, "o", "output")
+        call.write(None if output is None else os.path.join(folder, output))
+        return
+    if operands:
+        call.write(None if operands[0] is None else os.path.join(folder, operands[0]))
+        return
+    source = last(given, "i", "input")
+    text = _patch_text(call, source if source is None or not folder else os.path.join(folder, source))
+    count = last(given, "p", "strip") or ""
+    names = _named(patches.stripped(text, int(count)) if count.isdigit() and len(count) < 4 else [], text, given)  # noqa: PLR2004
+    for name in names:
+        call.write(os.path.join(folder, name))
+    if not names:
+        call.doubt()
+
+
+def _named(names: list[str], text: str, given: Options) -> list[str]:
+    """Without -p, patch takes the base names; those of the whole paths are added, so that nothing is missed."""
+    from dibs.facts import patches
+
+    if names or has(given, "p", "strip"):
+        return names
+    return [*(os.path.basename(name) for name in patches.stripped(text, 0)), *patches.diff_paths(text)]
+
+
+def _patch_text(call: Call, source: str | None) -> str:
+    if source == "" and call.stdin:
+        kind, what = call.stdin
+        if kind == "text":
+            return what or ""
+        source = what
+    if not source or (call.cwd is None and not source.startswith("/")):
+        return ""
+    try:
+        with open(call.full(source), encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(PATCH_MAX + 1)
+    except (OSError, ValueError):
+        return ""
+    return text if len(text) <= PATCH_MAX else ""
+
+
+def apply_patch(call: Call) -> None:
+    """Codex's own tool, as a command: the patch is its input or its only word."""
+    from dibs.facts import patches
+
+    text = call.words[1] if len(call.words) > 1 else _patch_text(call, "")
+    try:
+        found = patches.paths(text or "")
+    except ValueError:
+        found = []
+    for action, path in found:
+        call.write(path, "delete" if action == "delete" else "write")
+    if not found:
+        call.doubt()

@@ -1,0 +1,166 @@
+"""Commands that put files elsewhere (cp, mv, ln, rsync, …): which paths they write, for the table of writers."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts.shell_options import has, last
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.facts.shell_commands import Call
+    from dibs.facts.shell_options import Options, Words
+
+
+def _into(call: Call, folder: str | None, source: str | None, how: str = "write") -> None:
+    """A source is put into a directory under its own name."""
+    if folder is None or source is None:
+        call.doubt()
+        return
+    name = os.path.basename(source.rstrip("/"))
+    if name in {"", ".", ".."}:
+        _contents(call, folder, source, how)
+    else:
+        _arrives(call, source, os.path.join(folder, name), how)
+
+
+def _arrives(call: Call, source: str, to: str, how: str) -> None:
+    """A source gets this path; if it is a directory, all that is in it comes along."""
+    call.write(to, how)
+    if how == "write" and (call.cwd is not None or to.startswith("/")) and not os.path.isfile(call.full(source)):
+        call.reader.look.whole(call.full(to))
+
+
+def _contents(call: Call, folder: str, source: str, how: str) -> None:
+    """What is in a directory is put into another one."""
+    names = call.reader.look.entries(call.full(source)) if call.cwd is not None or source.startswith("/") else []
+    for name in names:
+        call.write(os.path.join(folder, name), how)
+    if not names:
+        call.write(folder, how)
+
+
+def _copy(call: Call, sources: Words, to: str | None, given: Options, how: str = "write") -> None:
+    """Sources go to a place, or into it if it is a directory."""
+    plain = has(given, "T", "no-target-directory")
+    if to is None:
+        call.doubt()
+        return
+    inside = not plain and (len(sources) > 1 or call.is_directory(to))
+    for source in sources:
+        if inside:
+            _into(call, to, source, how)
+        else:
+            _arrives(call, source or ".", to.rstrip("/") or to, how)
+
+
+_COPY_SHORT, _COPY_LONG = "tSgmo", ("target-directory", "suffix", "group", "mode", "owner")
+
+
+def _places(call: Call, short: str, long: tuple[str, ...]) -> tuple[Options, Words, str | None]:
+    """Options, sources and where they go; "" for where if that is not said."""
+    given, operands = call.options(short, long)
+    if has(given, "t", "target-directory"):
+        into = last(given, "t", "target-directory")
+        return given, operands, into if into is None else into.rstrip("/") + "/"
+    if len(operands) < 2:  # noqa: PLR2004 - a source and a place
+        return given, operands, ""
+    return given, operands[:-1], operands[-1]
+
+
+def cp(call: Call) -> None:
+    """Each source at its new place."""
+    given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
+    if to == "":
+        return
+    if has(given, "parents") and to is not None:
+        for source in sources:
+            call.write(None if source is None else os.path.join(to, source.lstrip("/")))
+        return
+    _copy(call, sources, to, given, "link" if has(given, "l", "s", "link", "symbolic-link") else "write")
+
+
+def mv(call: Call) -> None:
+    """Each source, and its new place."""
+    given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
+    if to == "":
+        return
+    for source in sources:
+        call.write(source, "move")
+    _copy(call, sources, to, given)
+
+
+def install(call: Call) -> None:
+    """Each source at its new place; -d only makes directories."""
+    given, sources, to = _places(call, "tSgmo", (*_COPY_LONG, "strip-program"))
+    if not has(given, "d", "directory") and to != "":
+        _copy(call, sources, to, given)
+
+
+def ln(call: Call) -> None:
+    """The new name; without one, the same name here."""
+    given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
+    if to == "":
+        for source in sources:
+            _into(call, ".", source, "link")
+        return
+    if has(given, "n", "h", "no-dereference") and to is not None and os.path.islink(call.full(to)):
+        given = [*given, ("T", None)]
+    _copy(call, sources, to, given, "link")
+
+
+def rsync(call: Call) -> None:
+    """What goes to a local place."""
+    long = (
+        "exclude", "include", "filter", "rsh", "rsync-path", "files-from", "exclude-from", "include-from", "temp-dir",
+        "backup-dir", "suffix", "chmod", "chown", "log-file", "partial-dir", "compare-dest", "copy-dest", "link-dest",
+        "bwlimit", "timeout", "port", "max-size", "min-size", "info", "debug", "out-format", "block-size",
+    )  # fmt: skip
+    given, operands = call.options("efTBM", long)
+    if len(operands) < 2 or has(given, "n", "dry-run", "list-only"):  # noqa: PLR2004 - a source and a place
+        return
+    to = operands[-1]
+    if to is None:
+        call.doubt()
+    elif _remote(to):
+        _gone(call, operands[:-1], given)
+    elif has(given, "delete", "delete-before", "delete-after", "delete-during", "delete-excluded", "del", "files-from"):
+        call.write(to)
+    else:
+        for source in operands[:-1]:
+            _synced(call, source, to, several=len(operands) > 2)  # noqa: PLR2004
+        _gone(call, operands[:-1], given)
+
+
+def _gone(call: Call, sources: Words, given: Options) -> None:
+    if has(given, "remove-source-files"):
+        for source in sources:
+            if source is None or not _remote(source):
+                call.write(source, "delete")
+
+
+def _remote(place: str) -> bool:
+    """`host:path`, `rsync://…`: a colon before any slash."""
+    return ":" in place.split("/", 1)[0]
+
+
+def _synced(call: Call, source: str | None, to: str, *, several: bool) -> None:
+    if source is None or _remote(source):
+        if source is None or (not source.endswith("/") and call.is_directory(to)):
+            _into(call, to, source and source.partition(":")[2])
+        else:
+            call.write(to)
+    elif source.endswith("/"):
+        _contents(call, to, source, "write")
+    elif several or call.is_directory(to) or call.env.is_directory(call.full(source)):
+        _into(call, to, source)
+    else:
+        call.write(to)
+
+
+def scp(call: Call) -> None:
+    """What comes to a local place."""
+    given, operands = call.options("cDFiJloPSX")
+    if len(operands) > 1 and (operands[-1] is None or not _remote(operands[-1])):
+        sources = [None if word is None else word.rpartition(":")[2] for word in operands[:-1]]
+        _copy(call, sources, operands[-1], given)

@@ -1,0 +1,187 @@
+"""The text of a script with the tree that the grammar made of it: where words are, and what they may become.
+
+The grammar has its own view of some words: an escaped blank behind quotes, or at the beginning, falls out between two
+of them, and commands in the text of a here-document or in `${…}` are not always shown. Both are put right here.
+Statements are walked in `shell_walk`.
+"""
+
+from __future__ import annotations
+
+from dibs.facts import shell_parameters, shell_words
+from dibs.facts.shell_reading import Env, Reader, Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tree_sitter import Node
+
+    from dibs.facts.shell_globs import Look
+    from dibs.facts.shell_reading import Value
+
+    Span = tuple[int, int, list[Node]]  # where a word starts and ends, and the nodes it is made of
+
+VALUE = 10_000  # characters or elements of a variable; what doubles in a loop is not followed for ever
+
+_EXPANSIONS = frozenset((
+    "simple_expansion", "expansion", "command_substitution", "arithmetic_expansion", "process_substitution",
+))  # fmt: skip
+
+
+class Text(Reader):
+    """One text that is read as a script: its words."""
+
+    __slots__ = ("_starts", "source")
+
+    def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
+        super().__init__(reading, home, look, level)
+        self.source = source
+        self._starts: list[int] = []  # byte → character, where they differ
+
+    def encoded(self) -> bytes:
+        """The text as the grammar wants it; from then on, places in it can be asked for."""
+        data = self.source.encode("utf-8", "surrogatepass")
+        if len(data) != len(self.source):
+            self._starts = _characters(self.source)
+        return data
+
+    def sequence(self, nodes: list[Node], env: Env) -> Env | None:
+        """Walk through statements, one after the other."""
+        raise NotImplementedError
+
+    def start(self, node: Node) -> int:
+        """Where a node starts in the text."""
+        return self._starts[node.start_byte] if self._starts else node.start_byte
+
+    def end(self, node: Node) -> int:
+        """Where a node ends in the text."""
+        return self._starts[node.end_byte] if self._starts else node.end_byte
+
+    def text(self, node: Node) -> str:
+        """A node as typed."""
+        return self.source[self.start(node) : self.end(node)]
+
+    @staticmethod
+    def set(env: Env, name: str, value: Value) -> None:
+        """A variable has a value from now on, or an unknown one."""
+        if value is None or len(value) > VALUE:
+            env.variables.pop(name, None)
+        else:
+            env.variables[name] = value
+
+    def assigned(self, node: Node, env: Env) -> tuple[str, Value]:
+        """The name and value of `A=b`."""
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        where = env.cwds[0]
+        key = self.text(name) if name else ""
+        found: Value = ""
+        if value and value.type == "array":
+            found = self.fields([child for child in value.children if child.is_named], env, where)
+        elif value:
+            start = self.start(value)
+            text, holes = self.source[start : self.end(value)], self.holes([value], env, start)
+            found = shell_words.value(text, holes, where, self.home)
+        if any(child.type == "+=" for child in node.children):
+            was = env.variables.get(key)
+            if isinstance(was, list) and isinstance(found, list):
+                return key, [*was, *found]
+            return key, was + found if isinstance(was, str) and isinstance(found, str) else None
+        return (key.partition("[")[0], None) if "[" in key else (key, found)
+
+    def fields(self, nodes: list[Node], env: Env, cwd: str | None) -> list[str | None]:
+        """The fields of some words."""
+        found: list[str | None] = []
+        for start, end, parts in self.spans(nodes):
+            self.reading.step()
+            holes = self.holes(parts, env, start, cwd)
+            found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.look)
+        return found
+
+    def spans(self, nodes: list[Node]) -> list[Span]:
+        """Where the words are; two nodes with more than blanks between them are one word."""
+        found: list[Span] = []
+        for node in nodes:
+            start, end = self.start(node), self.end(node)
+            while self.source[max(start - 2, 0) : start] in {"\\ ", "\\\t"}:
+                start -= 2  # an escaped blank at the beginning of a word falls out of it
+            if found and not self.apart(found[-1][1], start):
+                first, _, parts = found.pop()
+                found.append((first, end, [*parts, node]))
+            else:
+                found.append((start, end, [node]))
+        return found
+
+    def apart(self, end: int, start: int) -> bool:
+        """Do two words stand apart? What is between them may also be a redirection, which is known on its own."""
+        gap = self.source[end:start].replace("\\\n", "")
+        return bool(gap) and (gap[0] in " \t\n" or gap[0] in "<>|&;()")
+
+    def holes(self, nodes: list[Node], env: Env, start: int, cwd: str | None = None) -> shell_words.Holes:
+        """The expansions in a word, each with how to get its value."""
+        where = cwd if cwd is not None else env.cwds[0]
+        found: shell_words.Holes = {}
+        for node in self.expansions(nodes):
+            found[self.start(node) - start] = (self.end(node) - start, self._evaluation(node, env, where))
+        return found
+
+    def _evaluation(self, node: Node, env: Env, cwd: str | None) -> Callable[[], Value]:
+        return lambda: shell_parameters.value(self, node, env, cwd)
+
+    @staticmethod
+    def expansions(nodes: list[Node]) -> Iterator[Node]:
+        """The outermost expansions in some nodes."""
+        waiting = nodes[::-1]
+        while waiting:
+            node = waiting.pop()
+            if node.type in _EXPANSIONS:
+                yield node
+            else:
+                waiting += node.children[::-1]
+
+    def substitutions(self, node: Node, env: Env) -> None:
+        """Walk through the commands that run while something else is worked out."""
+        for inner in self.expansions([node]):
+            for cwd in env.cwds:
+                shell_parameters.value(self, inner, env, cwd)
+
+    def hidden(self, node: Node, env: Env) -> None:
+        """Commands in a text that is expanded, where the grammar does not show them: in here-documents and `${…}`."""
+        text, start = self.text(node), self.start(node)
+        if "`" not in text and "$(" not in text:
+            return
+        seen = [(self.start(inner) - start, self.end(inner) - start) for inner in _commands(node)]
+        for inside in shell_parameters.substituted(text, seen):
+            for cwd in env.cwds:
+                here = env.copy()
+                here.cwds = [cwd]
+                self.script(inside, here)
+
+    def arithmetic(self, node: Node, env: Env) -> None:
+        """Variables that stand in an arithmetic expression may have any value afterwards."""
+        text = self.text(node)
+        if "=" in text or "++" in text or "--" in text:
+            for name in list(env.variables):
+                if name in text:
+                    del env.variables[name]
+        self.substitutions(node, env)
+
+
+def _commands(node: Node) -> Iterator[Node]:
+    """The substitutions below a node that the grammar shows."""
+    waiting = list(node.children)
+    while waiting:
+        inner = waiting.pop()
+        if inner.type in {"command_substitution", "arithmetic_expansion"}:
+            yield inner
+        else:
+            waiting += inner.children
+
+
+def _characters(source: str) -> list[int]:
+    """For each byte of the text in UTF-8 the character it belongs to, and one behind the end."""
+    starts: list[int] = []
+    for index, character in enumerate(source):
+        code = ord(character)
+        wide = 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4  # noqa: PLR2004 - UTF-8
+        starts += [index] * wide
+    return [*starts, len(source)]

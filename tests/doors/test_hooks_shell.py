@@ -1,0 +1,420 @@
+"""The shell guard and the audit at the hook, with real commands of a real git."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.doors.hooking import DIBS, LIMIT, Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.doors.hooking import Agent
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repository]:
+    made = Repository(tmp_path)
+    yield made
+    made.close()
+
+
+# --- files that a command names
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > a.py", "echo x >> a.py", "echo x | tee a.py", "sed -i s/a/b/ a.py", "cp b.py a.py", "mv b.py a.py",
+        "mv a.py z.py", "rm a.py", "rm -rf .", "cd / && cd {repo} && echo x > a.py", "bash -c 'echo x > a.py'",
+        "ln -sf b.py a.py", "dd if=b.py of=a.py", "install b.py a.py", "git rm a.py", "git mv a.py z.py",
+        "git checkout a.py", "git restore a.py", "git checkout HEAD -- a.py", "true; {{ echo x; }} > a.py",
+        "F=a.py; echo x > $F", "sudo tee a.py < b.py", "truncate -s0 a.py",
+    ],
+)  # fmt: skip
+def test_a_command_that_would_write_a_held_file_is_refused(repo: Repository, command: str) -> None:
+    repo.agent("ada").edit("a.py", "ada's\n")
+    bob = repo.agent("bob")
+    answer = bob.may_run(command.format(repo=repo.folder))
+    assert "ada" in answer.refusal
+    assert "a.py" in answer.refusal
+    assert repo.claims() == {"ada": ["a.py"]}
+
+
+@pytest.mark.parametrize("command", ["cat a.py", "grep x a.py > /dev/null", "git diff a.py", "ls", "git log", "git status"])
+def test_a_command_that_writes_nothing_passes_in_silence_and_takes_nothing(repo: Repository, command: str) -> None:
+    repo.agent("ada").edit("a.py", "ada's\n")
+    assert repo.agent("bob").may_run(command).silent
+    assert repo.claims() == {"ada": ["a.py"]}
+
+
+def test_what_a_command_writes_is_claimed_for_the_agent_and_kept_while_it_is_changed(repo: Repository) -> None:
+    ada = repo.agent("ada")
+    ada.bash("echo x > new.py && sed -i s/first/last/ b.py")
+    assert repo.claims() == {"ada": ["b.py", "new.py"]}
+    ada.stop()
+    assert repo.claims() == {"ada": ["b.py", "new.py"]}
+    assert "ada holds b.py" in repo.agent("bob").may_run("echo x > b.py").refusal
+
+
+def test_a_command_gets_all_its_files_or_none(repo: Repository) -> None:
+    repo.agent("ada").edit("a.py", "ada's\n")
+    assert "ada holds a.py" in repo.agent("bob").may_run("echo x > b.py; echo x > a.py; echo x > c.py").refusal
+    assert repo.claims() == {"ada": ["a.py"]}
+
+
+def test_a_command_in_a_folder_below_names_files_from_there(repo: Repository) -> None:
+    repo.agent("ada").edit("sub/a.py", "ada's\n")
+    bob = repo.agent("bob", cwd=repo.folder / "sub")
+    assert "ada holds sub/a.py" in bob.may_run("echo x > a.py").refusal
+    assert bob.may_run("echo x > ../a.py").silent
+
+
+# --- what git sweeps up
+
+
+def two_at_work(repo: Repository) -> Agent:
+    """Ada has changed a.py and made new.py; bob has changed b.py and made other.py, and is the one who asks."""
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    ada.edit("new.py", "ada's\n")
+    bob.edit("b.py", "bob's\n")
+    bob.edit("other.py", "bob's\n")
+    return bob
+
+
+SWEEPS = {
+    "git add -A": "git add -- b.py other.py",
+    "git add .": "git add -- b.py other.py",
+    "git commit -a -m x": "git commit -- b.py",
+    "git commit -am x": "git commit -- b.py",
+    "git stash": "git stash push -- b.py",
+    "git stash -u": "git stash push -u -- b.py other.py",
+    "git checkout .": "git restore -- b.py",
+    "git checkout -- .": "git restore -- b.py",
+    "git restore .": "git restore -- b.py",
+    "git reset --hard": "git restore -- b.py",
+    "git checkout -f": "git restore -- b.py",
+    "git clean -fd": "git clean -f -- other.py",
+}
+
+
+@pytest.mark.parametrize("command", SWEEPS)
+def test_a_sweep_over_anothers_files_is_refused_with_the_list_and_a_safe_command_that_passes(
+    repo: Repository, command: str
+) -> None:
+    bob = two_at_work(repo)
+    refusal = bob.may_run(command).refusal
+    assert f"`{command}` would " in refusal
+    swept = {"new.py"} if "clean" in command else {"a.py"}
+    if command in {"git add -A", "git add .", "git stash -u"}:
+        swept = {"a.py", "new.py"}
+    assert set(re.findall(r"(\S+) \(ada until \S+\)", refusal)) == swept
+    found = re.search("Run `([^`]+)` instead", refusal)
+    assert found is not None, refusal
+    assert found[1] == SWEEPS[command]
+    before = {name: (repo.folder / name).read_text() for name in ("a.py", "new.py")}
+    safe = found[1].replace("git commit", "git commit -m safe")
+    done, _ = bob.bash(safe)
+    assert done.code == 0, done
+    assert {name: (repo.folder / name).read_text() for name in before} == before
+
+
+@pytest.mark.parametrize("command", SWEEPS)
+def test_the_same_sweep_passes_where_nobody_else_holds_anything(repo: Repository, command: str) -> None:
+    bob = repo.agent("bob")
+    bob.boot()
+    bob.edit("b.py", "bob's\n")
+    bob.edit("other.py", "bob's\n")
+    done, after = bob.bash(command)
+    assert done.code == 0, done
+    assert after.told == ""
+
+
+@pytest.mark.parametrize("command", SWEEPS)
+def test_a_sweep_passes_while_the_others_hold_what_it_does_not_touch(repo: Repository, command: str) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    assert ada.may_edit("a.py").silent, "held, and as it was"
+    bob.edit("b.py", "bob's\n")
+    bob.edit("other.py", "bob's\n")
+    assert bob.may_run(command).allowed
+
+
+def test_a_sweep_finds_a_held_file_whose_name_is_written_in_another_unicode_form(repo: Repository) -> None:
+    names = [unicodedata.normalize("NFD", f"{name}\u00e9.py") for name in ("tracked", "untracked")]
+    repo.write(names[0], "at first\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "one more")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    for name in names:
+        ada.edit(name, "ada's\n")
+    assert [command for command in SWEEPS if bob.may_run(command).code != 2] == []
+
+
+def test_a_sweep_from_a_folder_below_or_with_dash_c_is_refused_too(repo: Repository) -> None:
+    bob = two_at_work(repo)
+    (repo.folder / "sub").mkdir()
+    assert "a.py (ada until" in bob.may_run("cd sub && git add -A :/").refusal
+    assert "a.py (ada until" in bob.may_run("cd sub && git add -A").refusal
+    assert "a.py (ada until" in bob.may_run("git -C sub commit -am x").refusal
+    assert "a.py (ada until" in bob.may_run(f"cd / && git -C {repo.folder} stash").refusal
+
+
+def test_a_plain_commit_is_refused_while_anothers_file_is_staged(repo: Repository) -> None:
+    bob = two_at_work(repo)
+    repo.git("add", "a.py", "b.py")
+    refusal = bob.may_run("git commit -m x").refusal
+    assert "would commit files that others hold: a.py (ada until" in refusal
+    assert "git commit -- b.py" in refusal
+
+
+def test_a_stash_leaves_untracked_files_alone_and_passes_while_others_hold_those(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("new.py", "ada's\n")
+    bob.edit("b.py", "bob's\n")
+    assert bob.may_run("git stash").allowed
+    assert "new.py (ada until" in bob.may_run("git stash --include-untracked").refusal
+
+
+def test_another_branch_or_commit_that_brings_changes_of_a_held_file_is_refused(repo: Repository) -> None:
+    repo.git("checkout", "-q", "-b", "other")
+    repo.write("a.py", "of the other branch\n")
+    repo.git("commit", "-qam", "other")
+    repo.git("checkout", "-q", "main")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    assert ada.may_edit("a.py").silent
+    for command in ("git checkout other", "git switch other", "git merge other", "git reset --hard other",
+                    "git cherry-pick other", "git rebase other", "git pull"):  # fmt: skip
+        refusal = bob.may_run(command).refusal
+        assert "a.py (ada until" in refusal, command
+        assert "git worktree add" in refusal, command
+    assert bob.may_run("git switch -c third").allowed
+    ada.end()
+    assert bob.may_run("git merge other").allowed
+
+
+def test_bringing_back_a_stash_over_a_held_file_is_refused(repo: Repository) -> None:
+    repo.write("a.py", "stashed\n")
+    repo.git("stash")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    assert "a.py (ada until" in bob.may_run("git stash pop").refusal
+    assert "a.py (ada until" in bob.may_run("git stash apply").refusal
+
+
+def test_a_patch_file_is_read_for_the_files_it_names(repo: Repository) -> None:
+    repo.write("a.py", "patched\n")
+    (repo.scratch / "x.patch").write_text(repo.git("diff"))
+    repo.git("checkout", "a.py")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    assert "ada" in bob.may_run("git apply ../x.patch").refusal
+    assert "ada" in bob.may_run("patch -p1 < ../x.patch").refusal
+    assert "ada" in bob.may_run("curl -s http://127.0.0.1:9/x.patch | git apply").refusal, "nobody knows what it names"
+
+
+# --- targets that cannot be read
+
+
+def test_a_target_that_cannot_be_read_is_refused_only_while_others_hold_something_here(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    command = "echo x > $F"
+    assert bob.may_run(command).allowed
+    ada.edit("a.py", "ada's\n")
+    refusal = bob.may_run(command).refusal
+    assert "cannot be read from its words" in refusal
+    assert "a.py" in refusal
+    assert ada.may_run(command).allowed, "ones own claims are not in the way"
+    tree = repo.worktree("tree")
+    assert repo.agent("cal", cwd=tree).may_run(command).allowed, "in another working tree it is not in the way"
+    ada.end()
+    assert bob.may_run(command).allowed
+
+
+# --- the audit
+
+
+SCRIPT = "import sys; open(sys.argv[1], 'w').write('overwritten')"
+
+
+def test_an_opaque_command_that_changed_a_held_file_is_told_to_both_and_can_be_undone(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    repo.write("x.py", SCRIPT)
+    _, after = bob.bash("python3 x.py a.py")
+    found = re.search(r"your command changed a\.py, which ada holds.*`dibs restore (v\w+)`", after.told)
+    assert found is not None, after
+    assert repo.git("cat-file", "blob", f"refs/dibs/kept/{found[1]}") == "ada's\n"
+    [event] = repo.events("edit.violated")
+    assert (event["agent"], event["subject"], event["data"]["holder"]) == ("bob", "a.py", "ada")
+
+    told = ada.hook("UserPromptSubmit", prompt="go").told
+    assert f"bob changed a.py, which you hold, by a command. `dibs restore {found[1]}` brings back" in told
+    assert [kept["id"] for kept in ada.dibs("restore", "--list")["kept"]] == [found[1]]
+    assert ada.dibs("restore", found[1])["restored"] == "a.py"
+    assert (repo.folder / "a.py").read_text() == "ada's\n"
+
+
+def test_a_violation_is_told_once_and_the_holders_next_write_is_no_violation(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    repo.write("x.py", SCRIPT)
+    assert bob.bash("python3 x.py a.py")[1].told
+    assert bob.bash("python3 --version")[1].told == ""
+    ada.read("a.py")
+    ada.edit("a.py", "ada's again\n")
+    assert bob.bash("python3 --version")[1].told == ""
+    assert len(repo.events("edit.violated", "edit.unattributed")) == 1
+
+
+def test_a_held_file_that_an_opaque_command_deleted_can_be_restored(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    repo.write("x.py", "import os; os.unlink('a.py')")
+    assert "your command changed a.py" in bob.bash("python3 x.py")[1].told
+    assert ada.dibs("restore", "a.py")["restored"] == "a.py"
+    assert (repo.folder / "a.py").read_text() == "ada's\n"
+
+
+def test_a_file_claimed_by_hand_is_audited_too(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    assert ada.dibs("claim", "a.py")["ok"]
+    repo.write("x.py", SCRIPT)
+    assert "your command changed a.py, which ada holds" in bob.bash("python3 x.py a.py")[1].told
+    assert ada.dibs("restore", "a.py")["ok"]
+    assert (repo.folder / "a.py").read_text() == "a.py at first\n"
+
+
+def test_a_new_file_that_an_opaque_command_wrote_over_anothers_claim_is_a_violation(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    assert ada.may_edit("new.py").silent, "claimed, and not written yet"
+    assert ada.did("Edit", "call-1", file_path=str(repo.folder / "new.py")).code == 0
+    repo.write("x.py", SCRIPT)
+    assert "your command changed new.py, which ada holds" in bob.bash("python3 x.py new.py")[1].told
+
+
+def test_a_change_while_the_holder_had_a_call_open_is_reported_as_unattributed(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    assert ada.may_run("make", "long").allowed
+    repo.write("x.py", SCRIPT)
+    told = bob.bash("python3 x.py a.py")[1].told
+    assert "a.py, which ada holds, was changed while several agents were at work" in told
+    [event] = repo.events("edit.violated", "edit.unattributed")
+    assert event["kind"] == "edit.unattributed"
+    assert "who did it is not known" in ada.hook("UserPromptSubmit", prompt="go").told
+
+
+def test_a_change_from_before_the_command_is_not_laid_at_its_door(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    os.utime(repo.write("a.py", "a person's\n"), (1_000_000_000, 1_000_000_000))
+    told = bob.bash("python3 --version")[1].told
+    assert "your command changed" not in told
+    [event] = repo.events("edit.violated", "edit.unattributed")
+    assert event["kind"] == "edit.unattributed"
+
+
+# --- git's index
+
+
+def test_a_commit_holds_gits_index_while_it_runs_and_not_longer(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    assert ada.may_run("git commit -qm x a.py", "commit").allowed
+    assert repo.claims() == {"ada": ["a.py", "git:index"]}
+    bob.edit("b.py", "bob's\n")
+    answer = bob.may_run("git add b.py")
+    assert "ada holds git:index" in answer.refusal
+    assert answer.took < LIMIT
+    done = ada.client.run("bash", "-c", "git commit -qm x a.py", cwd=repo.folder, CLAUDE_CODE_SESSION_ID="ada")
+    assert done.code == 0, done
+    assert ada.did("Bash", "commit", command="git commit -qm x a.py").code == 0
+    assert repo.claims() == {"bob": ["b.py"]}, "the commit released a.py, its end the index"
+    assert bob.may_run("git add b.py").allowed
+
+
+def test_gits_index_of_another_working_tree_is_another_one(repo: Repository) -> None:
+    tree = repo.worktree("tree")
+    ada, bob = repo.agent("ada"), repo.agent("bob", cwd=tree)
+    assert ada.may_run("git add -A").allowed
+    assert bob.may_run("git add -A").allowed
+
+
+def test_a_git_command_whose_files_are_refused_leaves_the_index_free(repo: Repository) -> None:
+    repo.agent("ada").edit("a.py", "ada's\n")
+    bob = repo.agent("bob")
+    assert bob.may_run("git add b.py && echo x > a.py").refusal
+    assert repo.claims() == {"ada": ["a.py"]}
+
+
+def test_a_command_that_was_broken_off_holds_gits_index_only_until_the_turn_is_over(repo: Repository) -> None:
+    """A call that a person breaks off has no second hook."""
+    ada = repo.agent("ada")
+    assert ada.may_run("git commit -m x").allowed
+    ada.stop()
+    assert repo.claims() == {}
+
+
+def test_a_client_that_died_in_a_commit_leaves_the_index_free(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    assert ada.may_run("git commit -m x").allowed
+    ada.client.kill()
+    assert bob.may_run("git add -A").allowed
+
+
+# --- deploys
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("npx wrangler deploy --env prod", "wrangler"), ("kubectl -n prod apply -f x.yaml", "kubernetes"),
+        ("cd infra && terraform apply -auto-approve", "terraform"), ("make && npm publish", "npm"),
+    ],
+)  # fmt: skip
+def test_a_deploy_command_is_refused_with_the_way_to_do_it(repo: Repository, command: str, target: str) -> None:
+    refusal = repo.agent("ada").may_run(command).refusal
+    assert f"deploys to {target}. Run it as `dibs deploy {target} -- " in refusal
+
+
+def test_a_deploy_through_dibs_and_a_command_that_only_looks_like_one_pass(repo: Repository) -> None:
+    ada = repo.agent("ada")
+    assert ada.may_run("dibs deploy wrangler -- npx wrangler deploy").allowed
+    assert ada.may_run("kubectl get pods").allowed
+    assert ada.may_run("echo wrangler deploy").allowed
+
+
+def test_the_configs_own_deploy_commands_count(repo: Repository) -> None:
+    repo.config('[deploy]\ncommands = { "./ship" = "prod" }\n')
+    ada = repo.agent("ada")
+    assert "dibs deploy prod --" in ada.may_run("./ship now").refusal
+    assert ada.may_run("wrangler deploy").allowed
+
+
+# --- dibs itself
+
+
+def test_dibs_own_commands_pass_in_an_agents_shell_and_know_who_calls(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    done, _ = ada.bash(f"{DIBS} release a.py")
+    assert done.code == 0, done
+    assert repo.claims() == {}
+    assert bob.may_edit("a.py").silent
