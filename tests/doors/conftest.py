@@ -53,5 +53,5 @@ def shell(tmp_path: Path) -> Shell:
     folder.mkdir()
     subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
     made = Shell(folder)
-    made.json("init", exit=0)
+    made.json("init", "--clients", "none", exit=0)
     return made

@@ -129,7 +129,9 @@ class Agent:
 
     # --- hooks
 
-    def hook(self, event: str, *, seconds: float = PATIENCE, env: dict[str, str] | None = None, **fields: Any) -> Answer:
+    def hook(
+        self, event: str, *, seconds: float = PATIENCE, env: dict[str, str] | None = None, **fields: Any
+    ) -> Answer:
         """One hook of this session."""
         payload: dict[str, Any] = {
             "session_id": self.session, "transcript_path": "/nowhere/t.jsonl", "cwd": str(self.cwd),
@@ -154,7 +156,9 @@ class Agent:
 
     def may(self, tool: str, call: str = "", **given: Any) -> Answer:
         """The hook before a tool's call."""
-        return self.hook("PreToolUse", tool_name=tool, tool_input=given, tool_use_id=call or f"call-{next(self._calls)}")
+        return self.hook(
+            "PreToolUse", tool_name=tool, tool_input=given, tool_use_id=call or f"call-{next(self._calls)}"
+        )
 
     def did(self, tool: str, call: str = "", **given: Any) -> Answer:
         """The hook after a tool's call."""

@@ -17,13 +17,15 @@ from tests.doors.conftest import DIBS, Shell
 
 def test_init_makes_a_workspace_once_and_twice_changes_nothing(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    assert set(shell.json("init", "--dry-run", exit=0)["changes"]) == {
-        ".dibs/config.toml", ".dibs/.gitignore", ".dibs/local/", ".dibs/local/dibs.db",
+    made = {
+        ".dibs/config.toml", ".dibs/.gitignore", ".dibs/rules.md", ".dibs/hook", ".dibs/local/", ".dibs/local/dibs.db",
+        ".dibs/local/run",
     }  # fmt: skip
+    assert set(shell.json("init", "--clients", "none", "--dry-run", exit=0)["changes"]) == made
     assert not (tmp_path / ".dibs").exists()
-    assert len(shell.json("init", exit=0)["changes"]) == 4
+    assert set(shell.json("init", "--clients", "none", exit=0)["changes"]) == made
     before = {p: p.read_bytes() for p in (tmp_path / ".dibs").rglob("*") if p.is_file()}
-    assert shell.json("init", exit=0)["changes"] == []
+    assert shell.json("init", "--clients", "none", exit=0)["changes"] == []
     assert {p: p.read_bytes() for p in (tmp_path / ".dibs").rglob("*") if p.is_file()} == before
     assert os.stat(tmp_path / ".dibs" / "local").st_mode & 0o777 == 0o700
 
@@ -32,7 +34,7 @@ def test_git_ignores_what_belongs_to_this_machine(shell: Shell) -> None:
     listed = subprocess.run(
         ["git", "status", "--porcelain", "-uall"], cwd=shell.folder, capture_output=True, text=True, check=True
     ).stdout
-    assert sorted(listed.split()[1::2]) == [".dibs/.gitignore", ".dibs/config.toml"]
+    assert sorted(listed.split()[1::2]) == [".dibs/.gitignore", ".dibs/config.toml", ".dibs/hook", ".dibs/rules.md"]
 
 
 def test_a_claim_is_granted_once_and_refused_with_all_the_keys(shell: Shell) -> None:

@@ -31,7 +31,8 @@ def token_in(briefing: str, name: str) -> int:
 
 
 def incarnation(repo: Repository, session: str) -> int:
-    return next(agent["incarnation"] for agent in repo.person.dibs("agents")["agents"] if agent["agent"] == session)
+    known: dict[str, int] = {one["agent"]: one["incarnation"] for one in repo.person.dibs("agents")["agents"]}
+    return known[session]
 
 
 # --- boot

@@ -265,7 +265,7 @@ def test_a_path_outside_the_repository_passes_and_is_not_claimed(repo: Repositor
 
 
 @pytest.mark.parametrize(
-    "name", ["two words.py", "ünïcödé-日本.py", "it's \"quoted\".py", "app/[id]/page.tsx", "-dash.py", "a*b.py", "~x.py"]
+    "name", ["two words.py", "ünïcödé-日本.py", 'it\'s "quoted".py', "app/[id]/page.tsx", "-dash.py", "a*b.py", "~x.py"]
 )
 def test_a_file_of_any_name_is_held_by_one_agent(repo: Repository, name: str) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dibs.doors.hooks import clients
 from dibs.doors.install import launcher
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
@@ -133,7 +134,13 @@ def test_an_interpreter_that_is_gone_is_a_refusal_with_one_line(folder: Folder) 
         assert done.returncode == 2, (words, done)
         assert done.stderr.count("\n") == 1
         assert "dibs was moved or removed" in done.stderr
-        assert not done.stdout
+        if words[0] == "git":
+            assert not done.stdout
+        else:  # in the client's own dialect, as hook.py would say it
+            said = json.loads(done.stdout)
+            answer = clients.deny(words[0], "preToolUse" if words[0] == "copilot" else "PreToolUse", "")
+            assert list(said) == list(answer)
+            assert "dibs was moved or removed" in done.stdout
 
 
 def test_an_entry_that_is_gone_is_a_refusal_too(folder: Folder) -> None:
@@ -178,8 +185,12 @@ def test_a_teammate_without_dibs_is_told_once_how_to_get_it(folder: Folder, clie
     assert done.returncode == 0
     assert done.stderr == ""
     told = json.loads(done.stdout)
-    assert list(told) == ["systemMessage"]
     assert "pip install dibs, then: dibs init" in told["systemMessage"]
+    if client == "gemini":
+        assert list(told) == ["systemMessage"]
+    else:  # Codex shows nobody the system's message, but its model hears the context
+        heard = told["hookSpecificOutput"]
+        assert heard == {"hookEventName": "SessionStart", "additionalContext": told["systemMessage"]}
 
 
 def test_a_teammate_without_dibs_is_never_in_the_way_of_anything(folder: Folder) -> None:
@@ -208,7 +219,7 @@ def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folde
     folder.installed()
     below = folder.top / "src" / "deep folder"
     below.mkdir(parents=True)
-    command = launcher.command(client, "preToolUse" if client == "copilot" else "")
+    command = launcher.command(client, "preToolUse" if client == "copilot" else "PreToolUse")
     done = subprocess.run(
         [folder.shell, "-c", command], input=BEFORE, cwd=below, capture_output=True, text=True, check=False
     )
@@ -221,7 +232,7 @@ def test_a_missing_launcher_is_a_refusal(tmp_path: Path) -> None:
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path)}
     for client in ("claude", "codex", "gemini", "copilot"):
         done = subprocess.run(
-            ["sh", "-c", launcher.command(client)], input=BEFORE, cwd=tmp_path, env=environment, capture_output=True,
+            ["sh", "-c", launcher.command(client, "PreToolUse")], input=BEFORE, cwd=tmp_path, env=environment, capture_output=True,
             text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 2, (client, done)
@@ -231,7 +242,7 @@ def test_claudes_command_goes_by_the_project_folder_wherever_the_agent_is(folder
     folder.installed()
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(folder.top)}
     done = subprocess.run(
-        [folder.shell, "-c", launcher.command("claude")], input=BEFORE, cwd=tmp_path, env=environment,
+        [folder.shell, "-c", launcher.command("claude", "PreToolUse")], input=BEFORE, cwd=tmp_path, env=environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "['claude']" in done.stdout

@@ -161,6 +161,24 @@ statement = st.one_of(
     phrase("{then}\n! {place}", place=place, then=writer),
 )
 
+short = st.one_of(
+    place,
+    phrase("cd {to}", to=folder),
+    phrase("echo x {redirection}", redirection=redirection),
+    phrase("echo x 2>&1", to=new),
+    phrase("tee {to}", to=new),
+    phrase("rm -f {to} 2> {other}", to=old, other=new),
+    phrase("{{ cd {where}; echo x; }} > {to}", where=folder, to=new),
+    phrase("(cd {where}; echo x > {other}) > {to}", where=folder, to=new, other=new),
+    phrase("F={to}", to=st.sampled_from(("n1", "dir/e"))),
+    st.just('echo > "$F"'),
+    *(st.just(text) for text in ("true", "false", "! cd dir", "cat", "! false", "exit 1")),
+)
+joint = st.sampled_from((" && ", " || ", " | ", " |& ", "; ", "\n", " & "))
+chain = st.lists(st.tuples(short, joint), min_size=2, max_size=6).map(
+    lambda parts: "".join(text + by for text, by in parts[:-1]) + parts[-1][0]
+)
+
 
 def snapshot(top: Path) -> dict[str, tuple[object, ...]]:
     """All files and links below a directory, with what they hold and when they were written."""
@@ -198,7 +216,7 @@ def covered(path: str, reading: shell.Reading) -> bool:
 
 
 @settings(max_examples=150)
-@given(st.lists(statement, min_size=1, max_size=3).map("\n".join))
+@given(st.one_of(chain, st.lists(statement, min_size=1, max_size=3).map("\n".join)))
 def test_whatever_a_generated_command_changes_on_disk_was_foretold(command: str) -> None:
     top = Path(os.path.realpath(tempfile.mkdtemp()))
     try:

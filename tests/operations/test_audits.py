@@ -237,6 +237,7 @@ def test_a_file_at_which_nobody_looked_is_kept(fleet: Fleet) -> None:
     assert idle(fleet, "a") == []
     assert fleet.internal("a", IDLE)["released"] == []
     assert fleet.holders() == [("a", "x.py")]
+    assert fleet.events("claim.released") == []
 
 
 def test_explicit_claims_and_those_of_others_are_kept_whatever_is_said_of_them(fleet: Fleet) -> None:
@@ -260,7 +261,7 @@ def test_whoever_was_refused_is_told_when_an_idle_agent_gives_the_file_back(flee
 def test_mine_are_the_live_edit_claims_and_their_files(fleet: Fleet) -> None:
     fleet.claim("a", "hand.py")
     first = held(fleet, "a", "ended.py")
-    fleet.now += 30 * MINUTE
+    fleet.now += 30 * MINUTE + 1  # a moment at which a claim does not sweep by the way
     (second,) = fleet.edit("a", item("x.py", alias="8:77"), tree=OTHER_TREE)["claims"]
     assert fleet.internal("a", MINE)["claims"] == [[second["claim"], OTHER_TREE, ["x.py"]]]
     assert fleet.internal("a", IDLE, now={f"{first['claim']}\tended.py": "b0"})["released"] == []

@@ -199,6 +199,13 @@ def test_a_held_index_ends_with_its_process_and_at_the_latest_after_ten_minutes(
     fleet.claim("b", "git:index")
 
 
+def test_whoever_waits_for_the_index_gets_it_when_the_command_is_over(fleet: Fleet) -> None:
+    taken = run(fleet, "a", index=INDEX)["claims"]
+    fleet.claim("b", "git:index", wait=MINUTE)
+    fleet.internal("a", AUDIT, release=taken)
+    assert fleet.holders() == [("b", "git:index")]
+
+
 def test_each_working_tree_has_its_own_index(fleet: Fleet) -> None:
     run(fleet, "a", index=INDEX)
     run(fleet, "b", tree=OTHER_TREE, index=["name", f"git:index@{OTHER_TREE}", ""])

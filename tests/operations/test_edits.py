@@ -154,6 +154,32 @@ def test_a_claim_for_reading_is_not_enough_to_write(fleet: Fleet) -> None:
     assert [blocker["agent"] for blocker in refusal.value.blockers] == ["b"]
 
 
+def test_an_edit_of_more_than_one_holds_claims_the_rest(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.edit("a", "x.py", "y.py")
+    with pytest.raises(Held):
+        fleet.edit("b", "y.py")
+
+
+def test_an_edit_picks_up_what_was_handed_over_to_the_agent() -> None:
+    fleet = Fleet(ttl=20_000)
+    fleet.claim("a", "x.py")
+    fleet.claim("b", "x.py", wait=MINUTE)
+    fleet.release("a")
+    fleet.edit("b", "x.py")
+    fleet.now += 19_999  # a hand-over that nobody picks up passes on after 15 seconds
+    assert fleet.holders() == [("b", "x.py")]
+    fleet.clean()
+
+
+def test_an_edit_from_the_agents_process_ties_an_earlier_claim_to_it(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    fleet.edit("a", "x.py", process=10)
+    fleet.kill9(10)
+    fleet.edit("b", "x.py")
+    assert fleet.holders() == [("b", "x.py")]
+
+
 # --- free
 
 
@@ -215,6 +241,8 @@ def test_a_parents_explicit_claim_is_enough_for_its_subagent_as_long_as_it_lasts
     assert fleet.holders() == [("p/child", SQL)]
     with pytest.raises(Forbidden):
         fleet.edit("p/child", SQL)  # the guard's own claim is not explicit
+    with pytest.raises(Held):
+        fleet.edit("q/child", SQL)  # but it holds the file
 
 
 def test_a_claim_on_a_part_or_past_its_deadline_is_not_explicit(fleet: Fleet) -> None:
@@ -232,10 +260,12 @@ def test_a_strict_path_that_another_holds_is_refused_with_the_holder(fleet: Flee
     assert [(blocker["agent"], blocker["reason"]) for blocker in refusal.value.blockers] == [("a", "new column")]
 
 
-def test_one_strict_path_among_several_claims_none_of_them(fleet: Fleet) -> None:
-    with pytest.raises(Forbidden):
-        fleet.edit("a", "x.py", SQL)
-    assert fleet.holders() == []
+def test_one_strict_path_among_several_is_named_and_none_is_claimed(fleet: Fleet) -> None:
+    fleet.edit("b", "y.py")
+    with pytest.raises(Forbidden) as refusal:
+        fleet.edit("a", "x.py", "y.py", SQL)
+    assert refusal.value.path == SQL
+    assert fleet.holders() == [("b", "y.py")]
 
 
 def test_strict_wins_over_free_and_over_ignored() -> None:
@@ -337,8 +367,10 @@ def test_across_ignore_says_nothing_to_anybody() -> None:
 
 
 @pytest.mark.parametrize("across", ["warn", "block"])
-def test_neither_the_family_nor_other_files_nor_readers_are_a_merge_conflict_to_come(across: str) -> None:
+def test_neither_the_family_nor_watchers_nor_what_ended_is_a_merge_conflict_to_come(across: str) -> None:
     fleet = Fleet(guards=guards(across_worktrees=across))
+    fleet.claim("s", "x.py", tree=TREE, ttl=MINUTE)
+    fleet.now += MINUTE + 1  # a moment at which a claim does not sweep by the way
     fleet.edit("p", "x.py")
     fleet.edit("q", "other.py")
     fleet.claim("r", "x.py", mode="watch", tree=TREE)

@@ -201,6 +201,7 @@ def test_every_id_has_a_folder_of_its_own_and_none_leaves_its_place() -> None:
         ("*-bot", ["a-bot", "p/x-bot"], ["bot", "a-bot2"]),
         ("ab*ba", ["abba", "ab-ba"], ["aba", "ab"]),
         ("*", ["a", "p/child"], []),
+        ("ci:nightly", ["ci:nightly", "ci:nightly/child"], ["nightly", "ci"]),
     ],
 )
 def test_an_assignment_speaks_of(pattern: str, agents: list[str], others: list[str]) -> None:

@@ -46,7 +46,8 @@ id = "{id}"            # names this workspace on a shared store
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
 # free = []                      # paths that need no claim, beside those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
-# strict = [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "**/migrations/**"]  # an explicit claim first
+# strict = ["**/migrations/**", "deploy/"]  # an explicit claim first; by default this config, the rules, the clients'
+#                                # settings and migrations
 
 # Roles. A worker writes only to its scratch folder (`dibs scratch`); an orchestrator integrates, commits, deploys.
 # [roles]

@@ -53,7 +53,10 @@ class Session:
         self.place = workspace.find(cwd, given) if place is None else place
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
-        _make_local(self.place.local)
+        if _make_local(self.place.local):
+            from dibs.doors.install import launcher
+
+            launcher.write_run(self.place.local)  # a fresh clone: from now on its hooks take the fast way
         self.config = config.load(self.place.config, self.place.local, self.place.top)
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout
@@ -195,15 +198,16 @@ def _user() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
 
 
-def _make_local(local: str) -> None:
-    """The folder for what belongs to this machine. `init` makes it; in a fresh clone the first call does."""
+def _make_local(local: str) -> bool:
+    """The folder for what belongs to this machine. `init` makes it; in a fresh clone the first call does: then True."""
     try:
         os.mkdir(local, 0o700)
     except FileExistsError:
-        return
+        return False
     except OSError as error:
         message = f"{local} cannot be made: {error.strerror}. Nothing was changed."
         raise Unavailable(message, path=local) from None
+    return True
 
 
 def open_store(local: str, configured: str, timeout: float, *, short_lived: bool = False) -> SqliteStore:

@@ -1,8 +1,8 @@
 """What a git command would do, from its words alone: git is not asked, and nothing is looked up in the repository.
 
 `effect` gives None for what changes nothing that others work on (status, log, fetch, …). Where the words leave it open
-(is `git checkout x` a branch or a file?) the greater effect is told. Aliases are not resolved: what git does not know by
-itself has the kind `unknown`.
+(is `git checkout x` a branch or a file?) the greater effect is told. Aliases are not resolved: what git does not know
+by itself has the kind `unknown`.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 _BEGIN = "*** Begin Patch"
 _ACTIONS = (
-    ("*** Add File: ", "add"),
-    ("*** Update File: ", "update"),
-    ("*** Delete File: ", "delete"),
-    ("*** Move to: ", "move"),
+    ("*** Add File:", "add"),
+    ("*** Update File:", "update"),
+    ("*** Delete File:", "delete"),
+    ("*** Move to:", "move"),
 )
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
@@ -23,17 +23,18 @@ def paths(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     begun = False
     for line in text.split("\n"):
-        # A line of content starts with a blank, + or -; a header may be indented by whoever wrapped the patch, so
-        # only what stands behind a marker of content is passed over.
         bare = line.strip()
         begun = begun or bare == _BEGIN
-        if line[:1] in {"+", "-"}:
+        # In an update, a line that starts with a blank is content like those with + and -; elsewhere it may be a header
+        # that somebody indented.
+        inside = bool(found) and found[-1][0] in {"update", "move"}
+        if line[:1] in {"+", "-"} or (inside and line[:1] == " "):
             continue
         for header, action in _ACTIONS:
-            if bare.startswith(header.rstrip()):
-                path = bare[len(header.rstrip()) :].strip()
+            if bare.startswith(header):
+                path = bare.removeprefix(header).strip()
                 if not path:
-                    raise ValueError("a patch names no file: " + bare)
+                    raise ValueError("the patch names no file: " + bare)
                 found.append((action, path))
     if begun and not found:
         raise ValueError("no file can be read from the patch")

@@ -126,7 +126,7 @@ def patch(call: Call) -> None:
         call.write(None if operands[0] is None else os.path.join(folder, operands[0]))
         return
     source = last(given, "i", "input")
-    text = _patch_text(call, source if source is None or not folder else os.path.join(folder, source))
+    text = _patch_text(call, os.path.join(folder, source) if source and folder else source)
     count = last(given, "p", "strip") or ""
     names = _named(patches.stripped(text, int(count)) if count.isdigit() and len(count) < 4 else [], text, given)  # noqa: PLR2004
     for name in names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.facts import shell_commands
+from dibs.facts.shell_chains import REDIRECTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
 _HOW = {">>": "append", "&>>": "append"}
-_REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 
 
 class Tail:
@@ -94,32 +94,16 @@ def body(script: Script, node: Node) -> str:
     return text
 
 
-def go_on(script: Script, tail: list[Node], alternative: Env | None, env: Env) -> Env | None:
-    """What stands in the line of a here-document behind it: `cat <<X && rm y`, `cat <<X | tee y`, `cat <<X; rm y`."""
+def go_on(script: Script, tail: list[Node], env: Env) -> None:
+    """What stands behind a here-document in its line, where the grammar lost itself in it: `cat <<X > f; rm y`."""
     for node in tail:
-        if node.type != "heredoc_redirect":
-            continue
-        if node.has_error:
+        if node.type == "heredoc_redirect" and node.has_error:
             script.repaired(node)
             _again(script, node, env)
-            continue
-        operator = ""
-        for index, child in enumerate(node.children):
-            if child.type in {"&&", "||"}:
-                operator = child.type
-            elif node.field_name_for_child(index) == "right":
-                alternative = script.either(alternative, operator, child, env, None)
-            elif child.type == "pipeline":
-                before = env.copy()
-                for part in child.children:
-                    if part.is_named:
-                        script.run(part, env)
-                env.join(before)
-    return alternative
 
 
 def _again(script: Script, node: Node, env: Env) -> None:
-    """The grammar lost itself in the line of a here-document: read the rest of the line as a line of its own."""
+    """Read the rest of the line as a line of its own."""
     start = next((script.end(child) for child in node.children if child.type == "heredoc_start"), None)
     if start is None:
         script.reading.broken = True
@@ -134,7 +118,7 @@ def _again(script: Script, node: Node, env: Env) -> None:
 def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | None:
     """One simple command, in the one directory that `env` knows."""
     cwd = env.cwds[0]
-    own = [child for child in node.children if child.type in _REDIRECTS]
+    own = [child for child in node.children if child.type in REDIRECTS]
     assigned = [script.assigned(child, env) for child in node.children if child.type == "variable_assignment"]
     words = [child for child in node.children if _is_word(child)]
     for child in node.children:
@@ -151,11 +135,14 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
     if not fields:
         for name, value in assigned:
             script.set(env, name, value)
-        return go_on(script, tail, None, env)
+        go_on(script, tail, env)
+        return None
     script.reading.step()
     prefix = {name: _text(value) for name, value in assigned}
     call = shell_commands.Call(script, fields, env, text.strip(), prefix, behind.stdin)
-    return go_on(script, own + tail, call.run(), env)
+    failed = call.run()
+    go_on(script, own + tail, env)
+    return failed
 
 
 def _text(value: Value) -> str | None:
@@ -165,7 +152,7 @@ def _text(value: Value) -> str | None:
 def _is_word(node: Node) -> bool:
     if not node.is_named:
         return node.type in {"$", "==", "=~"}  # a lone dollar; operators that the grammar takes out of the words
-    if node.type in _REDIRECTS or node.type in {"variable_assignment", "comment", "subshell"} or node.is_error:
+    if node.type in REDIRECTS or node.type in {"variable_assignment", "comment", "subshell"} or node.is_error:
         return False
     return not node.is_missing and node.end_byte > node.start_byte
 

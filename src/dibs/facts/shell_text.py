@@ -49,6 +49,10 @@ class Text(Reader):
         """Walk through statements, one after the other."""
         raise NotImplementedError
 
+    def repaired(self, node: Node) -> None:
+        """The grammar's errors in this node are understood."""
+        raise NotImplementedError
+
     def start(self, node: Node) -> int:
         """Where a node starts in the text."""
         return self._starts[node.start_byte] if self._starts else node.start_byte
@@ -138,11 +142,12 @@ class Text(Reader):
             else:
                 waiting += node.children[::-1]
 
-    def substitutions(self, node: Node, env: Env) -> None:
+    def substitutions(self, node: Node, env: Env) -> Env | None:
         """Walk through the commands that run while something else is worked out."""
         for inner in self.expansions([node]):
             for cwd in env.cwds:
                 shell_parameters.value(self, inner, env, cwd)
+        return None
 
     def hidden(self, node: Node, env: Env) -> None:
         """Commands in a text that is expanded, where the grammar does not show them: in here-documents and `${…}`."""

@@ -5,15 +5,12 @@ ways meet, only what holds on both stays known; a directory may be one of severa
 once for each; another loop until nothing changes any more. A function is walked where it is called, or once if it never
 is.
 
-The grammar has its own view of some things, which is put right on the way: redirections of the last command stand
-around the whole list before it, words behind a redirection stand in it, a line goes on inside of its here-document.
-
 `run` gives what the shell would know if the statement failed, where that differs (a `cd`), else None.
 """
 
 from __future__ import annotations
 
-from dibs.facts import shell_parser
+from dibs.facts import shell_chains, shell_parser, shell_redirects
 from dibs.facts.shell_reading import Env, Reading, TooMuch
 from dibs.facts.shell_text import Text
 
@@ -25,12 +22,10 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell_globs import Look
 
-    Walk = Callable[[Node, Env, list[Node] | None], Env | None]
+    Walk = Callable[[Node, Env], Env | None]
 
 DEPTH = 60  # statements in statements; each takes some frames of the interpreter's own stack
 ROUNDS = 3  # of a loop, until what is known stays the same: one loses what changes, one what depended on it
-
-_REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 
 
 class Script(Text):
@@ -102,24 +97,28 @@ class Script(Text):
         try:
             if self._depth > DEPTH:
                 raise TooMuch
-            name = _STATEMENTS.get(node.type)
-            if name is None:
-                self.substitutions(node, env)
-                return self._behind(env, tail)
+            if node.type in shell_chains.JOINED:
+                return self._chain(node, env, tail or [])
+            if node.type == "command":
+                return self._everywhere(node, env, tail or [])
+            self._redirect(tail or [], env)
+            name = _STATEMENTS.get(node.type, "substitutions")
             walk: Walk = getattr(self, name)
-            if node.type in _LEAVES and len(env.cwds) > 1:
-                return self._everywhere(walk, node, env, tail)
-            return walk(node, env, tail)
+            failed = walk(node, env)
+            shell_redirects.go_on(self, tail or [], env)
         finally:
             self._depth -= 1
+        return failed
 
-    def _everywhere(self, walk: Walk, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _everywhere(self, node: Node, env: Env, tail: list[Node]) -> Env | None:
         """One command in each of the directories where the shell may be."""
+        if len(env.cwds) == 1:
+            return shell_redirects.command(self, node, env, tail)
         ends, failed = [], []
         for cwd in env.cwds:
             here = env.copy()
             here.cwds = [cwd]
-            alternative = walk(node, here, tail)
+            alternative = shell_redirects.command(self, node, here, tail)
             ends.append(here)
             failed.append(alternative or here)
         env.become(_joined(ends))
@@ -146,77 +145,71 @@ class Script(Text):
                 alternative = self.run(node, env)
         return alternative
 
-    def _group(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _group(self, node: Node, env: Env) -> Env | None:
         if node.children and node.children[0].type == "((":
             self.arithmetic(node, env)
-        else:
-            self.sequence(node.children, env)
-        return self._behind(env, tail)
-
-    def _program(self, node: Node, env: Env, _tail: list[Node] | None) -> Env | None:
+            return None
         return self.sequence(node.children, env)
 
-    def _subshell(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _program(self, node: Node, env: Env) -> Env | None:
+        return self.sequence(node.children, env)
+
+    def _subshell(self, node: Node, env: Env) -> Env | None:
         self.sequence(node.children, env.copy())
-        return self._behind(env, tail)
-
-    def _list(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
-        left, right = node.children[0], node.children[-1]
-        operator = next((child.type for child in node.children if child.type in {"&&", "||"}), "")
-        if not operator or len(node.children) == 1:
-            return self.sequence(node.children, env)
-        return self.either(self.run(left, env), operator, right, env, tail)
-
-    def either(self, failed: Env | None, operator: str, right: Node, env: Env, tail: list[Node] | None) -> Env | None:
-        """What comes behind `&&` or `||`; `env` and `failed` are how the left side ended."""
-        failed = failed or env.copy()
-        if operator == "&&":
-            alternative = self.run(right, env, tail)
-            failed.join(alternative or env)
-            return None if failed.same(env) else failed
-        after = failed.copy()
-        alternative = self.run(right, after, tail)
-        if not _leaves(right):
-            env.join(after)
-            if alternative:
-                env.join(alternative)
         return None
 
-    def _pipeline(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
-        parts = [child for child in node.children if child.is_named]
-        for part in parts:
-            self.run(part, env.copy(), tail if part is parts[-1] else None)
-        return None
+    def _chain(self, node: Node, env: Env, tail: list[Node]) -> Env | None:
+        """Pipelines joined by `&&` and `||`."""
+        failed: Env | None = None
+        for operator, parts in shell_chains.pipelines(self, node, tail):
+            if not operator:
+                failed = self._pipeline(parts, env)
+                continue
+            otherwise = failed or env.copy()
+            if operator == "&&":
+                otherwise.join(self._pipeline(parts, env) or env)
+                failed = None if otherwise.same(env) else otherwise
+            else:
+                last = self._pipeline(parts, otherwise)
+                failed = None
+                if not self._leaves(parts):
+                    env.join(otherwise)
+                    if last:
+                        env.join(last)
+        return failed
 
-    def _negated(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
-        was = env.copy()
-        alternative = self.run(node.children[-1], env, tail)
-        if alternative:
-            was.become(env)
-            env.become(alternative)
-            return was
-        return None
-
-    def _redirected(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
-        body = node.child_by_field_name("body")
-        own = [child for child in node.children if child.type in _REDIRECTS]
-        for child in node.children:
-            if child.is_error and self.text(child) == "<":
-                self._repaired.add(child.start_byte)  # `<>`, of which the grammar knows only the second half
-        behind = own + (tail or [])
-        return self.run(body, env, behind) if body else self._behind(env, behind)
-
-    def _behind(self, env: Env, tail: list[Node] | None) -> Env | None:
-        """Redirections of what is not a simple command, and what goes on in the line of a here-document."""
-        from dibs.facts import shell_redirects
-
-        if not tail:
+    def _pipeline(self, parts: list[shell_chains.Part], env: Env) -> Env | None:
+        if len(parts) > 1:
+            for part in parts:
+                self._part(part, env.copy())
             return None
+        failed = self._part(parts[0], env)
+        if not parts[0].negated or failed is None:
+            return failed
+        succeeded = env.copy()
+        env.become(failed)
+        return succeeded
+
+    def _part(self, part: shell_chains.Part, env: Env) -> Env | None:
+        if part.node is not None:
+            return self.run(part.node, env, part.tail)
+        self._redirect(part.tail, env)
+        shell_redirects.go_on(self, part.tail, env)
+        return None
+
+    def _leaves(self, parts: list[shell_chains.Part]) -> bool:
+        """Does the shell end here (`|| exit 1`), so that nothing goes on from there?"""
+        node = parts[0].node
+        if len(parts) > 1 or node is None or node.type != "command":
+            return False
+        return self.text(node).split(None, 1)[:1] in (["exit"], ["return"])
+
+    def _redirect(self, tail: list[Node], env: Env) -> None:
+        """Redirections of what is not a simple command; they happen before it starts."""
         for cwd in env.cwds:
             shell_redirects.Tail(self, tail, env, cwd)
-        return shell_redirects.go_on(self, tail, None, env)
 
-    def _if(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _if(self, node: Node, env: Env) -> Env | None:
         ends: list[Env] = []
         rest = env.copy()
         self._branch(node, rest, ends)
@@ -224,9 +217,11 @@ class Script(Text):
             if child.type == "elif_clause":
                 self._branch(child, rest, ends)
             elif child.type == "else_clause":
-                self.sequence(child.children, rest)
+                alternative = self.sequence(child.children, rest)
+                if alternative:
+                    rest.join(alternative)
         env.become(_joined([*ends, rest]))
-        return self._behind(env, tail)
+        return None
 
     def _branch(self, node: Node, rest: Env, ends: list[Env]) -> None:
         """`if A; then B`: B goes to the ends; the rest is how it goes on when A failed."""
@@ -241,9 +236,9 @@ class Script(Text):
             taken.join(alternative)
         ends.append(taken)
 
-    def _while(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _while(self, node: Node, env: Env) -> Env | None:
         self.loop(node.children, env)
-        return self._behind(env, tail)
+        return None
 
     def loop(self, nodes: list[Node], env: Env) -> None:
         """The same statements any number of times."""
@@ -258,7 +253,7 @@ class Script(Text):
         env.cwds, env.variables = [None], {}
         self.sequence(nodes, env.copy())
 
-    def _for(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _for(self, node: Node, env: Env) -> Env | None:
         variable = node.child_by_field_name("variable")
         body = node.child_by_field_name("body")
         name = self.text(variable) if variable else ""
@@ -278,21 +273,21 @@ class Script(Text):
                 if alternative:
                     env.join(alternative)
         env.join(before)
-        return self._behind(env, tail)
+        return None
 
     @staticmethod
     def _parameters(env: Env) -> list[str | None]:
         known = env.variables.get("@")
         return list(known) if isinstance(known, list) else [None]
 
-    def _counted(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _counted(self, node: Node, env: Env) -> Env | None:
         """`for ((…))`."""
         self.arithmetic(node, env)
         body = node.child_by_field_name("body")
         self.loop([body] if body else [], env)
-        return self._behind(env, tail)
+        return None
 
-    def _case(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _case(self, node: Node, env: Env) -> Env | None:
         ends = [env.copy()]
         for child in node.children:
             if child.type == "case_item":
@@ -306,16 +301,16 @@ class Script(Text):
             else:
                 self.substitutions(child, env)
         env.become(_joined(ends))
-        return self._behind(env, tail)
-
-    def _function(self, node: Node, _env: Env, tail: list[Node] | None) -> Env | None:
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        redirects = [child for child in node.children if child.type in _REDIRECTS]
-        if name and body:
-            self._functions[self.text(name)] = (body, redirects + (tail or []))
         return None
 
-    def _test(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _function(self, node: Node, _env: Env) -> Env | None:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        redirects = [child for child in node.children if child.type in shell_chains.REDIRECTS]
+        if name and body:
+            self._functions[self.text(name)] = (body, redirects)
+        return None
+
+    def _test(self, node: Node, env: Env) -> Env | None:
         """`[ a > b ]` compares nothing: it is a redirection, other than in `[[ … ]]`."""
         self.substitutions(node, env)
         if node.children and node.children[0].type == "[":
@@ -328,14 +323,9 @@ class Script(Text):
                         for path in self.fields([following], env, cwd):
                             self.reading.write(cwd, path, "write", self.text(node))
                 waiting += child.children
-        return self._behind(env, tail)
+        return None
 
-    def _command(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
-        from dibs.facts import shell_redirects
-
-        return shell_redirects.command(self, node, env, tail or [])
-
-    def _declared(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _declared(self, node: Node, env: Env) -> Env | None:
         """`export A=b`, `unset A`, `A=b C=d`."""
         options = "".join(self.text(child) for child in node.children if child.type == "word")
         for child in node.children:
@@ -345,17 +335,11 @@ class Script(Text):
                 self.set(env, name, None if any(letter in options for letter in "inlu") else value)
             elif node.type == "unset_command":
                 env.variables.pop(self.text(child), None)
-        return self._behind(env, tail)
+        return None
 
-    def _assignment(self, node: Node, env: Env, tail: list[Node] | None) -> Env | None:
+    def _assignment(self, node: Node, env: Env) -> Env | None:
         self.set(env, *self.assigned(node, env))
-        return self._behind(env, tail)
-
-
-def _leaves(node: Node) -> bool:
-    """Does the shell end here (`|| exit 1`), so that nothing goes on from there?"""
-    text = node.text or b""
-    return node.type == "command" and text.split(None, 1)[:1] in ([b"exit"], [b"return"])
+        return None
 
 
 def _joined(envs: list[Env]) -> Env:
@@ -371,10 +355,6 @@ _STATEMENTS = {
     "compound_statement": "_group",
     "do_group": "_group",
     "subshell": "_subshell",
-    "list": "_list",
-    "pipeline": "_pipeline",
-    "negated_command": "_negated",
-    "redirected_statement": "_redirected",
     "if_statement": "_if",
     "while_statement": "_while",
     "for_statement": "_for",
@@ -382,10 +362,8 @@ _STATEMENTS = {
     "case_statement": "_case",
     "function_definition": "_function",
     "test_command": "_test",
-    "command": "_command",
     "declaration_command": "_declared",
     "unset_command": "_declared",
     "variable_assignments": "_declared",
     "variable_assignment": "_assignment",
 }
-_LEAVES = frozenset(("command", "declaration_command", "unset_command", "variable_assignments", "variable_assignment"))

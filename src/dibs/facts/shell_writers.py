@@ -145,7 +145,7 @@ def _yq(call: Call) -> None:
 
 
 def _vi(call: Call) -> None:
-    _, operands = call.options("cSTuUwWsp", ("cmd",))
+    _, operands = call.options("cSTuUwW", ("cmd",))
     for path in operands:
         if path is None or not path.startswith("+"):
             call.write(path)
@@ -261,7 +261,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "curl": _curl,
     "dd": _dd,
     "dos2unix": _operands("write"),
-    "ed": _vi,
+    "ed": _operands("write", "p", ("prompt",)),
     "ex": _vi,
     "fallocate": _operands("write", "loi", ("length", "offset")),
     "gawk": _awk,

@@ -29,7 +29,18 @@ MAX_WAIT = DAY
 GUARDS: dict[str, Any] = {
     "on_doubt": "deny",  # or "allow": a guard that cannot decide lets it pass, and the log has it
     "free": [],  # paths that need no claim, beside those that git ignores
-    "strict": [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "**/migrations/**"],  # an explicit claim first
+    "strict": [  # an explicit claim first: what all agents work by, and what keeps them apart
+        ".dibs/config.toml",
+        ".dibs/rules.md",
+        ".dibs/hook",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".codex/hooks.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".github/hooks",
+        "**/migrations/**",
+    ],
     "across_worktrees": "warn",  # the same path, changed in two working trees: or "block", "ignore"
     "files": {},  # state, decisions, lessons: pointed out at boot, and strict
     "roles": {"default": "", "assign": [], "named": {}},

@@ -45,8 +45,17 @@ def agent_named(name: str) -> str:
 
 
 def inside(place: Place, real: str) -> bool:
-    """Is it in this working tree or in the workspace's main one?"""
-    return real.startswith((f"{place.top}/", f"{place.root}/"))
+    """Is it in this working tree, in the workspace's main one, or in another of the same repository?"""
+    if real.startswith((f"{place.top}/", f"{place.root}/")):
+        return True
+    from dibs.facts import workspace
+
+    directory = os.path.dirname(real)
+    while place.common and directory != "/":
+        if os.path.isfile(f"{directory}/.git"):
+            return workspace.common_of(directory) == place.common
+        directory = os.path.dirname(directory)
+    return False
 
 
 def signature(path: str) -> str:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import sys
 
-# Behind `|| exit 2` every failure is a refusal: a launcher that is missing must not be an open door, and only exit 2 is
-# taken for a refusal by every client.
-CLAUDE = '"$CLAUDE_PROJECT_DIR"/.dibs/hook claude || exit 2'
+# Before a tool call every failure is a refusal: a launcher that is missing must not be an open door, and only exit 2 is
+# taken for a refusal by every client. At other moments exit 2 would keep back a person's words, or send the model back
+# to work.
+BEFORE = frozenset({"PreToolUse", "BeforeTool", "preToolUse"})
+CLAUDE = '"$CLAUDE_PROJECT_DIR"/.dibs/hook claude || exit {code}'
 # The other clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
 # to the user's own shell, which may be one that cannot read it, so sh reads it.
 OTHERS = (
     "sh -c 'd=$PWD; until [ -f \"$d/.dibs/hook\" ] || [ -z \"$d\" ]; do d=${{d%/*}}; done; "
-    "exec \"$d/.dibs/hook\" {words}' || exit 2"
+    "exec \"$d/.dibs/hook\" {words}' || exit {code}"
 )  # fmt: skip
 MARK = ".dibs/hook"  # by this an entry in somebody's settings is recognised as ours
 
@@ -94,9 +96,24 @@ case $1:$2 in
         ;;
 esac
 
-tell() { # in a form that the client shows; Copilot shows nothing at a start
+tell() { # in a form that the client shows, or its model hears; Copilot shows nothing at a start
     case $1 in
-        claude | codex | gemini) printf '{"systemMessage":"%s"}\n' "$2" ;;
+        claude | codex)
+            printf '{"systemMessage":"%s","hookSpecificOutput":{"hookEventName":"SessionStart",' "$2"
+            printf '"additionalContext":"%s"}}\n' "$2"
+            ;;
+        gemini) printf '{"systemMessage":"%s"}\n' "$2" ;;
+    esac
+}
+
+deny() { # in the client's own dialect: not every model hears what is said on stderr
+    case $1 in
+        claude | codex)
+            printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
+            printf '"permissionDecisionReason":"%s"}}\n' "$2"
+            ;;
+        gemini) printf '{"decision":"deny","reason":"%s"}\n' "$2" ;;
+        copilot) printf '{"permissionDecision":"deny","permissionDecisionReason":"%s"}\n' "$2" ;;
     esac
 }
 
@@ -108,16 +125,18 @@ fi
 message='dibs was moved or removed from this machine; run `dibs init` again, or `dibs init --uninstall`'
 [ $moment != start ] || tell "$1" "$message"
 printf '%s\n' "$message" >&2
-[ $moment != before ] || exit 2
-exit 0
+[ $moment = before ] || exit 0
+deny "$1" "dibs: $message"
+exit 2
 """
 
 
-def command(client: str, event: str = "") -> str:
-    """The command for a client's settings; `event` for a client whose payload does not say it."""
+def command(client: str, event: str) -> str:
+    """The command for one event in a client's settings; Copilot's payload does not say which event it is."""
+    code = 2 if event in BEFORE else 0
     if client == "claude":
-        return CLAUDE
-    return OTHERS.format(words=f"{client} {event}".strip())
+        return CLAUDE.format(code=code)
+    return OTHERS.format(words=f"{client} {event}" if client == "copilot" else client, code=code)
 
 
 def entry_path() -> str:

@@ -36,7 +36,6 @@ CLAUDE = {
     "PreToolUse": {"matcher": f"^(Read|{WRITES})$"},
     "PostToolUse": {"matcher": f"^({WRITES})$"},
     "PostToolUseFailure": {"matcher": f"^({WRITES})$"},
-    "PreCompact": {},
     "SubagentStart": {},
     "SubagentStop": {},
     "Stop": {},
@@ -47,7 +46,7 @@ CODEX = (
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop",
     "SessionEnd",
 )  # fmt: skip
-GEMINI = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "PreCompress", "AfterAgent", "SessionEnd")
+GEMINI = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd")
 COPILOT = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
 
 # The place for MCP entries, by client: there is no server yet, so nothing is written.
@@ -59,25 +58,27 @@ def wanted(client: str) -> dict[str, Any]:
     if client == "claude":
         return {event: {**more, "hooks": [_claude(event)]} for event, more in CLAUDE.items()}
     if client == "codex":
-        return {event: {"hooks": [{**_plain(client), "timeout": _seconds(event)}]} for event in CODEX}
+        return {event: {"hooks": [{**_plain(client, event), "timeout": _seconds(event)}]} for event in CODEX}
     if client == "gemini":
         # in milliseconds
-        return {event: {"hooks": [{"name": "dibs", **_plain(client), "timeout": TIMEOUT * 1000}]} for event in GEMINI}
+        return {
+            event: {"hooks": [{"name": "dibs", **_plain(client, event), "timeout": TIMEOUT * 1000}]} for event in GEMINI
+        }
     return {
         event: {"type": "command", "bash": command(client, event), "timeoutSec": _seconds(event)} for event in COPILOT
     }
 
 
 def _claude(event: str) -> dict[str, Any]:
-    entry = {**_plain("claude"), "timeout": _seconds(event)}
+    entry = {**_plain("claude", event), "timeout": _seconds(event)}
     if event == "PreToolUse":
         # A hook that times out or cannot start blocks the call (from 2.1.295 on; older ones do not read the field).
         entry["onFailure"] = "block"
     return entry
 
 
-def _plain(client: str) -> dict[str, Any]:
-    return {"type": "command", "command": command(client)}
+def _plain(client: str, event: str) -> dict[str, Any]:
+    return {"type": "command", "command": command(client, event)}
 
 
 def _seconds(event: str) -> int:

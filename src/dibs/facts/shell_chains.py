@@ -1,0 +1,88 @@
+"""Commands joined by `&&`, `||` and `|`, put back into the shell's own order.
+
+The grammar nests them otherwise than the shell does as soon as there is a redirection: in `cd a && b 2>&1 | c > d` it
+takes the first two together for the left side of the pipe, with the redirection around both, and the second one around
+everything; and what follows a here-document in its line stands inside of it. So the nodes are laid out in a line, as
+they were typed, and grouped again: a pipe binds more than `&&`, and a redirection belongs to the command before it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from dibs.facts.shell_text import Text
+
+JOINED = frozenset(("list", "pipeline", "redirected_statement", "negated_command"))  # what is laid out here
+REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+_OPERATORS = frozenset(("&&", "||", "|", "|&"))
+
+
+class Part:
+    """One command of a chain, with the redirections behind it."""
+
+    __slots__ = ("negated", "node", "tail")
+
+    def __init__(self, node: Node | None, tail: list[Node]) -> None:
+        self.node = node  # None: redirections alone
+        self.tail = tail
+        self.negated = False
+
+
+def pipelines(script: Text, node: Node, tail: list[Node]) -> list[tuple[str, list[Part]]]:
+    """The pipelines of a chain, each with the operator before it ("" for the first)."""
+    found: list[tuple[str, list[Part]]] = []
+    operator = ""
+    for one in _line(script, node, tail):
+        if isinstance(one, str):
+            operator = one
+        elif operator in {"|", "|&"} and found:
+            found[-1][1].append(one)
+        else:
+            found.append((operator, [one]))
+    return found
+
+
+def _line(script: Text, node: Node, tail: list[Node]) -> list[Part | str]:
+    """Commands and operators as they were typed."""
+    if node.type == "redirected_statement":
+        body = node.child_by_field_name("body")
+        own = [child for child in node.children if child.type in REDIRECTS]
+        for child in node.children:
+            if child.is_error and script.text(child) == "<":
+                script.repaired(child)  # `<>`, of which the grammar knows only the second half
+        line = _line(script, body, own + tail) if body else [Part(None, own + tail)]
+        return [*line, *(one for redirect in own for one in _behind(script, redirect))]
+    if node.type == "negated_command":
+        line = _line(script, node.children[-1], tail)
+        if isinstance(line[0], Part):
+            line[0].negated = True
+        return line
+    if node.type not in JOINED:
+        return [Part(node, tail)]
+    joined: list[Part | str] = []
+    parts = [child for child in node.children if child.type in _OPERATORS or _counts(child)]
+    for child in parts:
+        if child.type in _OPERATORS:
+            joined.append(child.type)
+        else:
+            joined += _line(script, child, tail if child is parts[-1] else [])
+    return joined
+
+
+def _counts(node: Node) -> bool:
+    return node.is_named and node.type != "comment"
+
+
+def _behind(script: Text, node: Node) -> list[Part | str]:
+    """What goes on in the line of a here-document; where the grammar lost itself in it, that is read again later."""
+    line: list[Part | str] = []
+    if node.type != "heredoc_redirect" or node.has_error:
+        return line
+    for index, child in enumerate(node.children):
+        if child.type in {"&&", "||"}:
+            line.append(child.type)
+        elif child.type == "pipeline" or node.field_name_for_child(index) == "right":
+            line += _line(script, child, [])
+    return line

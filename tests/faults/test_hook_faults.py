@@ -1,0 +1,160 @@
+"""What a hook answers while the store is busy, and when an agent's journal is damaged."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.doors.hooking import ENTRY, LIMIT, Answer, Client, Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.faults.kit import Actor, World
+
+FIRST = "after BEGIN IMMEDIATE"
+
+
+@pytest.fixture
+def world(make_world: Callable[[Path], World], tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture
+def client(world: World, tmp_path: Path) -> Iterator[Client]:
+    made = Client(tmp_path, "claude", world.environment())
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    made = Repository(tmp_path_factory.mktemp("hooks"))
+    yield made
+    made.close()
+
+
+def stopped(world: World) -> Actor:
+    """A process that stands still in the middle of a transaction."""
+    actor = world.actor("ann")
+    actor.do("arm", at=1, number=signal.SIGSTOP, match=FIRST)
+    actor.start("claim", "other.py")
+    actor.await_stop()
+    return actor
+
+
+def hook(world: World, client: Client, event: str, **fields: Any) -> Answer:
+    payload = {"session_id": "bob", "cwd": str(world.folder), "hook_event_name": event, **fields}
+    return client.run(
+        sys.executable, "-I", "-S", "-X", "utf8", ENTRY, "claude", cwd=world.folder, given=json.dumps(payload).encode(),
+        seconds=2 * LIMIT,
+    )  # fmt: skip
+
+
+def edit(world: World, client: Client) -> Answer:
+    return hook(world, client, "PreToolUse", tool_name="Edit", tool_input={"file_path": f"{world.folder}/a.py"})
+
+
+def test_an_edit_while_the_store_is_busy_is_refused_within_the_limit_and_names_the_process(
+    world: World, client: Client
+) -> None:
+    actor = stopped(world)
+    answer = edit(world, client)
+    assert answer.took < LIMIT / 2
+    assert f"the store is busy: process {actor.pid} (stopped) has held it" in answer.refusal
+    assert 'on_doubt = "allow"' in answer.refusal
+    actor.go_on()
+    actor.receive()
+    assert edit(world, client).silent
+    world.check()
+
+
+def test_a_command_while_the_store_is_busy_is_refused_if_it_writes_and_passes_if_not(
+    world: World, client: Client
+) -> None:
+    actor = stopped(world)
+    answer = hook(world, client, "PreToolUse", tool_name="Bash", tool_input={"command": "echo x > a.py"})
+    assert answer.took < LIMIT / 2
+    assert f"process {actor.pid}" in answer.refusal
+    assert hook(world, client, "PreToolUse", tool_name="Bash", tool_input={"command": "ls"}).silent
+
+
+def test_with_on_doubt_allow_an_edit_passes_while_the_store_is_busy(world: World, client: Client) -> None:
+    config = world.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text().replace("[guards]\n", '[guards]\non_doubt = "allow"\n'))
+    stopped(world)
+    answer = edit(world, client)
+    assert answer.silent
+    assert answer.took < LIMIT
+
+
+def test_looking_at_a_file_is_not_refused_because_the_store_is_busy(world: World, client: Client) -> None:
+    """A sign of life that cannot be given is no reason against a Read: nothing is decided there."""
+    stopped(world)
+    answer = hook(world, client, "PreToolUse", tool_name="Read", tool_input={"file_path": f"{world.folder}/a.py"})
+    assert answer.took < LIMIT / 2
+    assert answer.code == 0
+
+
+def test_what_cannot_be_refused_is_not_and_an_agent_that_starts_is_told_to_assume_nothing(
+    world: World, client: Client
+) -> None:
+    actor = stopped(world)
+    answer = hook(world, client, "SessionStart", source="compact")
+    assert answer.code == 0
+    assert f"process {actor.pid}" in answer.told
+    assert "Do not assume that you hold anything" in answer.told
+    for event in ("UserPromptSubmit", "Stop", "SessionEnd"):
+        answer = hook(world, client, event)
+        assert (answer.code, answer.out) == (0, ""), event
+        assert "Traceback" not in answer.err
+        assert answer.took < LIMIT
+
+
+# --- a journal that a full disk or a power failure has damaged
+
+TORN = b"W\t123\t45:6"  # and the next line begins right behind it
+DAMAGE = [
+    TORN,
+    b"\0" * 300,
+    b"\0" * 300 + b"\n",
+    b"O\tx\t\t\tcall\nC\t\t\t\tcall\nN\tx\t\t\t\n",
+    b"\xff\xfe\n\t\t\t\t\t\t\n",
+    b"%zz\n",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_journal_of_ones_own_does_not_keep_an_agent_from_its_work(repo: Repository, damage: bytes) -> None:
+    ada = repo.agent("ada")
+    ada.edit("a.py", "ada's\n")
+    with (repo.local / "journal" / "ada").open("ab") as file:
+        file.write(damage)
+    assert ada.read("a.py").silent
+    ada.edit("a.py", "ada's again\n")
+    ada.edit("b.py", "ada's\n")
+    assert ada.bash("python3 --version")[1].err == ""
+    assert "You hold" in ada.boot("compact")
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_journal_of_one_agent_does_not_blind_the_audit_of_another(repo: Repository, damage: bytes) -> None:
+    ada, bob, cal = repo.agent("ada"), repo.agent("bob"), repo.agent("cal")
+    bob.boot()
+    cal.edit("c.py", "cal's\n")
+    ada.edit("a.py", "ada's\n")
+    with (repo.local / "journal" / "cal").open("ab") as file:
+        file.write(damage)
+    repo.write("x.py", "open('a.py', 'w').write('overwritten')")
+    _, after = bob.bash("python3 x.py")
+    assert "your command changed a.py, which ada holds" in after.told, after
+
+
+def test_a_journal_that_cannot_be_written_is_a_doubt_and_no_traceback(repo: Repository) -> None:
+    (repo.local / "journal").write_text("in the way\n")
+    assert "could not decide" in repo.agent("ada").may_edit("a.py").refusal
