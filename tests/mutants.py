@@ -143,7 +143,7 @@ MUTANTS = (
     Mutant("operations/edits.py", "            return _stale(tx, call, item, tree)\n", "            pass\n",
            f"{EDITS}::test_what_a_dead_process_held_is_taken_over_but_not_written_over_unread"),
     Mutant("operations/edits.py", 'elif record["by"] != BY and resources', "elif resources",
-           f"{EDITS}::test_which_claims_of_ones_own_are_explicit"),
+           "tests/operations/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
     Mutant("operations/edits.py", '            and record["until"] - tx.now > record["ttl"] // 2\n', "",
            f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
     Mutant("operations/edits.py", "interest=True", "interest=False",

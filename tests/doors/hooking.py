@@ -220,6 +220,7 @@ class Agent:
         done = self.client.run(
             DIBS, *words, "--json", cwd=self.cwd, CLAUDE_CODE_SESSION_ID=self.session, PATH=self.repo.path
         )
+        assert done.out, done
         assert "Traceback" not in done.err, done
         found: dict[str, Any] = json.loads(done.out)
         return found

@@ -1,7 +1,8 @@
 """Real payloads of real clients (`samples/`, as they were sent): each is read right, and each is answered right.
 
 A file is named CLIENT-VERSION_EVENT[_TOOL]. Copilot's camelCase payloads do not say their event; there the hook's
-second word says it, and here the file's name. OpenCode's are lines of a plugin of its own, for which there is no door yet.
+second word says it, and here the file's name. OpenCode's are lines of a plugin of its own, for which there is no door
+yet.
 """
 
 from __future__ import annotations
@@ -238,8 +239,8 @@ def test_a_tool_of_another_server_passes_in_silence(repo: Repository, name: str)
 def test_a_sample_that_asks_for_nothing_is_never_refused(repo: Repository, client: str) -> None:
     repo.agent("holder").edit("hello.py", "mine\n")
     names = [name for name in TABLE if name.startswith(client) and TABLE[name][0] not in {BEFORE, UNKNOWN}]
+    agent = repo.agent("unused", client=repo.client(client))
     for name in names:
-        agent = repo.agent("unused", client=repo.client(client))
         session = payload_of(name).get("session_id") or payload_of(name)["sessionId"]
         start = {"session_id": session, "cwd": str(repo.folder), "hook_event_name": "SessionStart", "source": "startup"}
         assert agent.entry(client, given=json.dumps(start).encode()).code == 0

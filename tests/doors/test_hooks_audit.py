@@ -81,6 +81,18 @@ def test_a_file_claimed_by_hand_is_audited_too(repo: Repository) -> None:
     assert (repo.folder / "a.py").read_text() == "a.py at first\n"
 
 
+@pytest.mark.parametrize("tool", ["mcp__files__write", "AToolOfNextYear"])
+def test_a_tool_that_nobody_knows_is_audited_like_a_command(repo: Repository, tool: str) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    assert bob.may(tool, "call", where="a.py").silent
+    repo.write("a.py", "overwritten\n")
+    assert "a.py, which ada holds" in bob.did(tool, "call", where="a.py").told
+    assert ada.dibs("restore", "a.py")["ok"]
+    assert (repo.folder / "a.py").read_text() == "ada's\n"
+
+
 def test_a_new_file_that_an_opaque_command_wrote_over_anothers_claim_is_a_violation(repo: Repository) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")
     bob.boot()

@@ -179,6 +179,28 @@ def test_a_sweep_from_a_folder_below_or_with_dash_c_is_refused_too(repo: Reposit
     assert "a.py (ada until" in bob.may_run(f"cd / && git -C {repo.folder} stash").refusal
 
 
+def test_a_sweep_in_another_working_tree_meets_the_claims_that_count_there(repo: Repository) -> None:
+    tree = repo.worktree("tree")
+    repo.agent("ada", cwd=tree).edit("a.py", "ada's\n")
+    bob, cal = repo.agent("bob"), repo.agent("cal")
+    for command in (f"cd {tree} && git add -A", f"git -C {tree} commit -am x", f"git -C {tree} reset --hard"):
+        assert "a.py (ada until" in bob.may_run(command).refusal, command
+    cal.edit("b.py", "cal's\n")
+    (tree / "b.py").write_text("changed there\n")
+    assert bob.may_run(f"git -C {tree} add b.py").allowed, "what is held here is another file than that there"
+
+
+def test_a_sweep_in_a_repository_inside_names_its_files_from_there(repo: Repository) -> None:
+    repo.git("init", "-q", "inner")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("inner/x.py", "ada's\n")
+    assert "inner/x.py (ada until" in bob.may_run("cd inner && git add -A").refusal
+    ada.edit("y.py", "ada's\n")
+    ada.dibs("release", "inner/x.py")
+    repo.write("inner/y.py", "somebody's\n")
+    assert bob.may_run("cd inner && git add -A").allowed, "that is another y.py"
+
+
 def test_a_plain_commit_is_refused_while_anothers_file_is_staged(repo: Repository) -> None:
     bob = two_at_work(repo)
     repo.git("add", "a.py", "b.py")

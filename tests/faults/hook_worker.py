@@ -1,8 +1,8 @@
 """Answers hook input by the thousand: one process that has loaded the hook's modules and forks a child for each input.
 
 A child is what a hook's process is: it reads its stdin, runs `hook.main` and leaves with its exit code. Only the start
-of the interpreter is saved. Input comes in frames on stdin (words as JSON, then the bytes), answers go out as JSON lines.
-The worker detaches itself, so that no client above the test run is among the ancestors.
+of the interpreter is saved. Input comes in frames on stdin (words as JSON, then the bytes), answers go out as lines of
+JSON. The worker detaches itself, so that no client above the test run is among the ancestors.
 """
 
 from __future__ import annotations

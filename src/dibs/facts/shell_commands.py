@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 WRAPPED = 16  # wrappers around one command
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
+# The names in the table of `shell_writers`, which is loaded only for them.
+WRITERS = frozenset((
+    "7z", "apply_patch", "applypatch", "awk", "bunzip2", "bzip2", "cp", "cpio", "csplit", "curl", "dd", "dos2unix",
+    "ed", "ex", "fallocate", "gawk", "gcp", "gmv", "grm", "gsed", "gtar", "gunzip", "gzip", "iconv", "install",
+    "link", "ln", "lzma", "mkfifo", "mv", "patch", "perl", "pigz", "rename", "rm", "rmdir", "rsync", "scp", "sed",
+    "shred", "sort", "split", "sponge", "srm", "tar", "tee", "touch", "trash", "trash-put", "truncate", "unix2dos",
+    "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget", "xz", "yq", "zip", "zstd",
+))  # fmt: skip
+
 # Wrapper → its options that take a value, short and long; and how many words stand before the command.
 WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "builtin": ("", (), 0),
@@ -104,12 +113,10 @@ class Call:
             from dibs.facts import shell_find
 
             shell_find.find(self)
-        else:
+        elif self.name in WRITERS:
             from dibs.facts import shell_writers
 
-            writer = shell_writers.TABLE.get(self.name)
-            if writer:
-                writer(self)
+            shell_writers.TABLE[self.name](self)
         return None
 
     # What the writers use.
@@ -250,13 +257,11 @@ def _fed(words: Words, given: Options) -> Words:
 
 def signs(text: str) -> bool:
     """Does a text look as if it wrote something?"""
-    from dibs.facts import shell_writers
-
     if ">" in text:
         return True
     for mark in "\"'`$(){};&|":
         text = text.replace(mark, " ")
-    return any(os.path.basename(word) in shell_writers.TABLE for word in text.split())
+    return any(os.path.basename(word) in WRITERS for word in text.split())
 
 
 # ------------------------------------------------------------------------------------------------------------------

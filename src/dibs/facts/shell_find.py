@@ -19,51 +19,12 @@ if TYPE_CHECKING:
     from dibs.facts.shell_options import Words
 
 # Tests and actions by the number of words they take.
-_ONE = frozenset(
-    [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-iwholename",
-        "-type",
-        "-xtype",
-        "-size",
-        "-mtime",
-        "-mmin",
-        "-atime",
-        "-amin",
-        "-ctime",
-        "-cmin",
-        "-newer",
-        "-perm",
-        "-user",
-        "-group",
-        "-uid",
-        "-gid",
-        "-regex",
-        "-iregex",
-        "-regextype",
-        "-links",
-        "-inum",
-        "-samefile",
-        "-maxdepth",
-        "-mindepth",
-        "-fstype",
-        "-lname",
-        "-ilname",
-        "-used",
-        "-context",
-        "-printf",
-        "-fprint",
-        "-fprint0",
-        "-fls",
-        "-anewer",
-        "-cnewer",
-        "-newermt",
-    ]
-)
+_ONE = frozenset((
+    "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-context", "-ctime", "-fls", "-fprint", "-fprint0", "-fstype",
+    "-gid", "-group", "-ilname", "-iname", "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname",
+    "-maxdepth", "-mindepth", "-mmin", "-mtime", "-name", "-newer", "-newermt", "-path", "-perm", "-printf", "-regex",
+    "-regextype", "-samefile", "-size", "-type", "-uid", "-used", "-user", "-wholename", "-xtype",
+))  # fmt: skip
 _EXEC = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _WRITES = frozenset(("-fprint", "-fprint0", "-fls", "-fprintf"))
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dibs.facts import shell_commands
 from dibs.facts.shell_chains import REDIRECTS
+from dibs.facts.shell_words import SAFE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from dibs.facts.shell_reading import Env, Value
+    from dibs.facts.shell_text import Span
     from dibs.facts.shell_walk import Script
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
@@ -124,11 +128,13 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
     for child in node.children:
         if child.is_missing or (child.type == "command_name" and not script.text(child)):
             script.repaired(child)  # `A=b > f`: the grammar misses a command
+        elif child.type == "variable_assignment" and script.source[script.end(child) :].startswith(("\\ ", "\\\t")):
+            script.reading.broken = True  # the value goes on, and what looks like the command is a part of it
         elif child.type == "subshell" or child.is_error:
             script.run(child, env.copy())
     behind = Tail(script, own + tail, env, cwd)
-    _glued(script, node)
-    fields = script.fields(words + behind.extras, env, cwd)
+    spans = sorted(script.spans(words) + script.spans(behind.extras) + _dropped(script, node, tail), key=_place)
+    fields = script.expanded(spans, env, cwd)
     text = script.text(node)
     if not any(child.type == "heredoc_redirect" for child in tail) and tail:
         text = script.source[script.start(node) : script.end(tail[-1])]
@@ -145,6 +151,10 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
     return failed
 
 
+def _place(span: Span) -> tuple[int, int]:
+    return span[:2]
+
+
 def _text(value: Value) -> str | None:
     return value if isinstance(value, str) else None
 
@@ -157,11 +167,20 @@ def _is_word(node: Node) -> bool:
     return not node.is_missing and node.end_byte > node.start_byte
 
 
-def _glued(script: Script, node: Node) -> None:
-    """An assignment or redirection with more behind it than the grammar saw: what it says is not what was typed."""
-    for child in node.children[:-1]:
-        following = child.next_sibling
-        if child.type not in {"variable_assignment", "file_redirect"} or not following:
-            continue
-        if following.end_byte > following.start_byte and not script.apart(script.end(child), script.start(following)):
-            script.reading.broken = True
+def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
+    """Words of a command that the grammar left out: `git switch - 2>&1` has lost its dash."""
+    found: list[Span] = []
+    parts = [*node.children, *tail]
+    for before, after in pairwise(parts):
+        if before.type == "heredoc_redirect":
+            break
+        end, start = script.end(before), script.start(after)
+        text = script.dropped(end, start) if end < start else ""
+        if text and not text.strip(SAFE + " \t"):
+            script.recovered.add(start)
+            at = end
+            for word in text.split():
+                at = script.source.index(word, at)
+                found.append((at, at + len(word), []))
+                at += len(word)
+    return found

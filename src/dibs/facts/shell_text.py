@@ -1,7 +1,8 @@
 """The text of a script with the tree that the grammar made of it: where words are, and what they may become.
 
 The grammar has its own view of some words: an escaped blank behind quotes, or at the beginning, falls out between two
-of them, and commands in the text of a here-document or in `${…}` are not always shown. Both are put right here.
+of them, a word before a redirection may be left out, and commands in the text of a here-document or in `${…}` are not
+always shown. That is put right; whatever else is left out makes the reading a broken one.
 Statements are walked in `shell_walk`.
 """
 
@@ -31,11 +32,12 @@ _EXPANSIONS = frozenset((
 class Text(Reader):
     """One text that is read as a script: its words."""
 
-    __slots__ = ("_starts", "source")
+    __slots__ = ("_starts", "recovered", "source")
 
     def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
         super().__init__(reading, home, look, level)
         self.source = source
+        self.recovered: set[int] = set()  # before which nodes text was left out that is accounted for
         self._starts: list[int] = []  # byte → character, where they differ
 
     def encoded(self) -> bytes:
@@ -94,8 +96,12 @@ class Text(Reader):
 
     def fields(self, nodes: list[Node], env: Env, cwd: str | None) -> list[str | None]:
         """The fields of some words."""
+        return self.expanded(self.spans(nodes), env, cwd)
+
+    def expanded(self, spans: list[Span], env: Env, cwd: str | None) -> list[str | None]:
+        """The fields of the words in some places."""
         found: list[str | None] = []
-        for start, end, parts in self.spans(nodes):
+        for start, end, parts in spans:
             self.reading.step()
             holes = self.holes(parts, env, start, cwd)
             found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.look)
@@ -106,14 +112,22 @@ class Text(Reader):
         found: list[Span] = []
         for node in nodes:
             start, end = self.start(node), self.end(node)
+            begin = start
             while self.source[max(start - 2, 0) : start] in {"\\ ", "\\\t"}:
                 start -= 2  # an escaped blank at the beginning of a word falls out of it
             if found and not self.apart(found[-1][1], start):
                 first, _, parts = found.pop()
                 found.append((first, end, [*parts, node]))
+                self.recovered.add(begin)
             else:
                 found.append((start, end, [node]))
+                if start != begin:
+                    self.recovered.add(begin)
         return found
+
+    def dropped(self, end: int, start: int) -> str:
+        """The text between two nodes that belongs to nothing: the grammar leaves some out without a word."""
+        return self.source[end:start].replace("\\\n", "  ").strip()
 
     def apart(self, end: int, start: int) -> bool:
         """Do two words stand apart? What is between them may also be a redirection, which is known on its own."""

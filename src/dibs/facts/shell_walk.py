@@ -10,6 +10,8 @@ is.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dibs.facts import shell_chains, shell_parser, shell_redirects
 from dibs.facts.shell_reading import Env, Reading, TooMuch
 from dibs.facts.shell_text import Text
@@ -66,6 +68,8 @@ class Script(Text):
                 self.run(body, inside, tail)
         if root.has_error:
             self._admit(root)
+        if self._lost(root):
+            self.reading.broken = True
 
     def repaired(self, node: Node) -> None:
         """The errors in this node are understood."""
@@ -86,6 +90,21 @@ class Script(Text):
                 return
             if node.has_error:
                 waiting += node.children
+
+    def _lost(self, root: Node) -> bool:
+        """Is there text that belongs to nothing in the tree, and was not found again?"""
+        if self.source[: self.start(root)].strip() or self.source[self.end(root) :].strip():
+            return True
+        waiting = [root]
+        while waiting:
+            node = waiting.pop()
+            children = node.children
+            for before, after in pairwise(children):
+                end, start = self.end(before), self.start(after)
+                if end < start and start not in self.recovered and self.dropped(end, start):
+                    return True
+            waiting += [child for child in children if child.child_count and child.type not in _TEXTS]
+        return False
 
     # --------------------------------------------------------------------------------------------------------------
     # Statements
@@ -128,12 +147,7 @@ class Script(Text):
     def sequence(self, nodes: list[Node], env: Env) -> Env | None:
         """Statements one after the other."""
         alternative = None
-        last = 0
         for index, node in enumerate(nodes):
-            gap = self.source[last : self.start(node)] if last else ""
-            last = self.end(node)
-            if gap and gap.replace("\\\n", "").strip():
-                self.reading.broken = True  # text that belongs to nothing
             if not node.is_named or node.type in {"comment", "heredoc_body", "heredoc_end"}:
                 continue
             if alternative:
@@ -348,6 +362,9 @@ def _joined(envs: list[Env]) -> Env:
         first.join(other)
     return first
 
+
+# In these, what stands between two nodes is text of its own.
+_TEXTS = frozenset(("string", "translated_string", "heredoc_body", "expansion", "arithmetic_expansion", "test_command"))
 
 _STATEMENTS = {
     "program": "_program",

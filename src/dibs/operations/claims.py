@@ -53,7 +53,7 @@ class _Found:
 def take(
     tx: Transaction,
     call: Call,
-    got: Fetched,
+    got: Fetched | None,
     resources: Sequence[Sequence[str]],
     mode: str = "write",
     ttl: int | None = None,

@@ -35,7 +35,7 @@ def _command(
     tree: str,
     sweeps: Sequence[dict[str, Any]] = (),
     unresolved: Sequence[str] = (),
-    index: Sequence[str] | None = None,
+    index: Sequence[Sequence[str]] = (),
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
@@ -49,15 +49,16 @@ def _command(
         refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(command, target, against)
         return _refuse(tx, call, command, refusal)
     if sweeps or unresolved:
-        others = audits.others(tx, call, tree)
+        others = audits.others(tx, call, "")
         for sweep in sweeps:
-            refusal = _swept(tx, sweep, others)
+            refusal = _swept(tx, sweep, [record for record in others if record["tree"] in {"", sweep["tree"]}])
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
-        if unresolved and others:
-            return _refuse(tx, call, unresolved[0], _unreadable(tx, unresolved, others))
-    if index is not None:
-        held = claims.take(tx, call, got, [index], by=audits.SHELL, ttl=INDEX_TTL, reason="a git command runs")
+        here = [record for record in others if record["tree"] in {"", tree}]
+        if unresolved and here:
+            return _refuse(tx, call, unresolved[0], _unreadable(tx, unresolved, here))
+    if index:
+        held = claims.take(tx, call, got, index, by=audits.SHELL, ttl=INDEX_TTL, reason="a git command runs")
         return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
     return {"claims": []}
 

@@ -14,7 +14,7 @@ claim is there or it is not; if its process is dead, it ends when anybody looks.
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held
-from dibs.operations import claims, holds, resources, roles
+from dibs.operations import claims, ending, holds, resources, roles
 from dibs.operations.call import related
 from dibs.operations.declare import Operation
 from dibs.operations.policy import matches
@@ -36,6 +36,16 @@ SHOWN = 16
 FREE, GUARDED, STRICT = "free", "guarded", "strict"
 
 
+class _Caller:
+    """Who wants to edit, with what, and what was read about it on the way in."""
+
+    __slots__ = ("agent", "client", "got", "tool")
+
+    def __init__(self, agent: Record, client: str, tool: str, got: Fetched | None) -> None:
+        self.agent, self.client, self.tool = agent, client, tool
+        self.got = got  # None: what is held is to be read for each working tree
+
+
 def _edit(
     tx: Transaction,
     call: Call,
@@ -45,47 +55,73 @@ def _edit(
     local: bool = True,
     client: str = "",
     tool: str = "",
+    more: Sequence[dict[str, Any]] = (),
 ) -> Any:
-    agent = got.values[f"a\t{call.agent}"]
+    """All of it or nothing. `more` is for files in other working trees than the first."""
+    taken: list[dict[str, Any]] = []
+    caller = _Caller(got.values[f"a\t{call.agent}"], client, tool, None if more else got)
+    for part in ({"items": items, "tree": tree, "local": local}, *more):
+        answer = _in_tree(tx, call, caller, part["items"], part["tree"], local=part["local"])
+        if isinstance(answer, DibsError):
+            _give_back(tx, call, taken)
+            return answer
+        taken += answer
+    return {"claims": taken}
+
+
+def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None:
+    """What was granted in one working tree goes back when the other one refuses."""
+    new = {answer["claim"] for answer in taken if not answer.get("renewed")}
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if new else ():
+        if claim["claim"] in new:
+            ending.give_back(tx, claim, claim["resources"], "released")
+            ending.serve(tx, claim["resources"])
+
+
+def _in_tree(tx: Transaction, call: Call, caller: _Caller, items: Sequence[Item], tree: str, *, local: bool) -> Any:
+    """The claims on the files of one working tree, or the refusal."""
     wanted: list[Item] = []
-    strict: list[Item] = []
-    refusal: DibsError | None
     for item in items:
-        refusal = roles.refusal_of_write(call, agent, item[0], local=local, client=client, tool=tool)
+        refusal: DibsError | None = roles.refusal_of_write(
+            call, caller.agent, item[0], local=local, client=caller.client, tool=caller.tool
+        )
         if refusal is not None:
             return _refuse(tx, call, item, tree, refusal)
-        sort = sort_of(call.policy.guards, item[0], ignored=item[1])
-        if sort != FREE:
+        if sort_of(call.policy.guards, item[0], ignored=item[1]) != FREE:
             wanted.append(item)
-        if sort == STRICT:
-            strict.append(item)
     if not wanted:
-        return {"claims": []}
+        return []
     normal = resources.normal([item[0] for item in wanted])
-    met = list(holds.meeting(tx, normal, tree, got))
-    for item in strict:
-        refusal = _not_explicit(tx, call, item, met)
-        if refusal is not None:
-            return _refuse(tx, call, item, tree, refusal)
-    held = _still_good(tx, call, normal, tree, met)
-    across: list[Record] = []
-    if held is None:
-        across = _elsewhere(tx, call, normal, tree, got)
-        if across and call.policy.guards["across_worktrees"] == "block":
-            blockers = [holds.blocker(tx, record, normal) for record in across[:SHOWN]]
-            return _refuse(tx, call, wanted[0], tree, Held(blockers=blockers, more=0))
-        held = claims.take(
-            tx, call, got, [item[0] for item in wanted], tree=tree, by=BY, interest=True,
-            base={item[0][1]: item[2] for item in wanted},
-        )  # fmt: skip
-        if isinstance(held, DibsError):
-            return held
+    met = list(holds.meeting(tx, normal, tree, caller.got))
+    for item in wanted:
+        if sort_of(call.policy.guards, item[0], ignored=False) == STRICT:
+            refusal = _not_explicit(tx, call, item, met)
+            if refusal is not None:
+                return _refuse(tx, call, item, tree, refusal)
+    held = _still_good(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
+    if isinstance(held, DibsError):
+        return held
     for item in wanted:
         if item[3] is not None:
             return _stale(tx, call, item, tree)
-    if across and not held.get("renewed"):
-        return {"claims": [held], "across": _warn(tx, call, across, normal, tree)}
-    return {"claims": [held]}
+    return [held]
+
+
+def _take(
+    tx: Transaction, call: Call, got: Fetched | None, wanted: list[Item], normal: list[list[str]], tree: str
+) -> dict[str, Any] | DibsError:
+    """Claim it, or say who holds it; here, or in another working tree where the config minds that."""
+    across = _elsewhere(tx, call, normal, tree, got)
+    if across and call.policy.guards["across_worktrees"] == "block":
+        blockers = [holds.blocker(tx, record, normal) for record in across[:SHOWN]]
+        return _refuse(tx, call, wanted[0], tree, Held(blockers=blockers, more=0))
+    held: dict[str, Any] | DibsError = claims.take(
+        tx, call, got, [item[0] for item in wanted], tree=tree, by=BY, interest=True,
+        base={item[0][1]: item[2] for item in wanted},
+    )  # fmt: skip
+    if across and not isinstance(held, DibsError) and not held.get("renewed"):
+        _warn(tx, call, across, normal, tree)
+    return held
 
 
 def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
@@ -152,7 +188,7 @@ def _stale(tx: Transaction, call: Call, item: Item, tree: str) -> DibsError:
     return _refuse(tx, call, item, tree, Conflict(message, path=name, changed_by=item[3] or None))
 
 
-def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, got: Fetched) -> list[Record]:
+def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, got: Fetched | None) -> list[Record]:
     """Claims of other agents on the same paths in other working trees: a merge conflict to come."""
     if call.policy.guards["across_worktrees"] == "ignore":
         return []
@@ -167,23 +203,17 @@ def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, 
     ]
 
 
-def _warn(
-    tx: Transaction, call: Call, across: list[Record], normal: list[list[str]], tree: str
-) -> list[dict[str, Any]]:
-    """Tell both sides, once: this side in the answer, the other by a message."""
+def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[str]], tree: str) -> None:
+    """Tell both sides, once."""
     from dibs.operations import messages
 
-    told = []
     for record in across[:SHOWN]:
-        shown = {**holds.blocker(tx, record, normal), "tree": record["tree"]}
-        told.append(shown)
-        name = shown["resource"]
+        name = holds.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
         text = f"{call.agent} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
         messages.post(tx, record["agent"], "dibs", "across", text, resource=name)
         text = f"{record['agent']} changes {name} in {record['tree']}, and you in {tree}: {coming}"
         messages.post(tx, call.agent, "dibs", "across", text, resource=name)
-    return told
 
 
 def _refuse(tx: Transaction, call: Call, item: Item, tree: str, error: DibsError) -> DibsError:
@@ -192,7 +222,9 @@ def _refuse(tx: Transaction, call: Call, item: Item, tree: str, error: DibsError
     return error
 
 
-def _ahead(call: Call, items: Sequence[Item], **_: Any) -> list[Range]:
+def _ahead(call: Call, items: Sequence[Item], more: Sequence[dict[str, Any]] = (), **_: Any) -> list[Range]:
+    if more:  # each working tree's rows are read when it is its turn
+        return []
     return ranges_for([item[0] for item in items])
 
 

@@ -66,7 +66,9 @@ def refusal_of_write(
     call: Call, agent: Record | None, resource: Sequence[str], *, local: bool, client: str = "", tool: str = ""
 ) -> Forbidden | None:
     """Why the caller may not write this path, if so. `local`: it is in the working tree that has `.dibs/local/`."""
-    text = resource[1]
+    kind, text = resource[0], resource[1]
+    if local and kind == "tree" and (not text or LOCAL.startswith(text + "/")):
+        return Forbidden(f"{text or '.'} has dibs' own record in it, {LOCAL}/; name what is in it instead.", path=text)
     if local and (text == LOCAL or text.startswith(LOCAL + "/")):
         scratch = scratch_of(call.agent.partition("/")[0])
         if text.startswith(scratch + "/") or text == scratch:

@@ -23,6 +23,7 @@ LARGEST = 512 * 1024  # a longer journal is cut down to what its last lines say
 HASHED = 4 * 1024 * 1024  # a bigger file is known by its signature alone
 OPEN_FOR = 30 * 60_000  # ms after which a call that was never closed counts as closed
 RENEW = 4 * 60_000  # ms between signs of life: well within half of the shortest usual life of a claim
+_FILE, _KIND = 0o100000, 0o170000  # st_mode, without importing stat
 MISSING = "-"  # signature of what is not there
 
 _BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -72,11 +73,17 @@ def blob_of(path: str) -> str:
     from _sha1 import sha1  # without hashlib, which costs several milliseconds
 
     try:
-        with open(path, "rb", buffering=0) as file:
-            content = file.read(HASHED + 1)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep a hook waiting
+        try:
+            status = os.fstat(fd)
+            if status.st_mode & _KIND != _FILE or status.st_size > HASHED:
+                return ""
+            content = b""
+            while part := os.read(fd, status.st_size + 1):
+                content += part
+        finally:
+            os.close(fd)
     except (OSError, ValueError):
-        return ""
-    if len(content) > HASHED:
         return ""
     digest = sha1(b"blob %d\0" % len(content), usedforsecurity=False)
     digest.update(content)

@@ -34,9 +34,7 @@ def open_session(place: Place) -> Session:
 def identify(session: Session, event: clients.Event) -> Call:
     """Who calls, and from which client process: it started this hook, so it is the nearest one that is no shell."""
     chain = processes.ancestors()
-    client = processes.client_among(chain)
-    if client is None:
-        client = next((process for process, name in chain if name not in SHELLS), None)
+    client = next((process for process, name in chain if name not in SHELLS), None)
     return session.identify(event.agent, client=client)
 
 
@@ -59,6 +57,8 @@ def before(event: clients.Event, place: Place) -> str:
             paths = [path for _, path in patches.paths(event.command)]
         except ValueError as error:
             raise Invalid(f"the patch cannot be read: {error}") from None
+        if not paths:
+            raise Invalid("the patch names no file that could be read.")
     session = open_session(place)
     call = identify(session, event)
     allow_edits(session, call, event, paths)
@@ -85,6 +85,10 @@ def allow_edits(session: Session, call: Call, event: clients.Event, paths: list[
         try:
             kind, text, alias, top = session.paths.located(path, event.cwd or session.cwd, literal=True)
         except Invalid:
+            if journal.inside(
+                session.place, real
+            ):  # a name that nobody can claim, a loop of links: where to is unknown
+                raise
             if roles["default"] or roles["assign"]:  # whoever may write only here may not write elsewhere either
                 trees.setdefault("", []).append([["file", real, ""], True, "", None])
             continue
@@ -100,17 +104,11 @@ def allow_edits(session: Session, call: Call, event: clients.Event, paths: list[
         lines.append(journal.line("W", real, signature, blob))
         if blob:
             keep(session.place.local, real, blob)
-    refused: DibsError | None = None
-    for top, items in trees.items():
-        fields = {"items": items, "tree": top, "local": top == session.place.root, "client": event.client,
-                  "tool": event.tool}  # fmt: skip
-        try:
-            session.run(EDIT, call, fields)
-        except DibsError as error:
-            refused = error
-            break
-    if refused is not None:
-        raise refused
+    if trees:
+        first, *more = [
+            {"items": items, "tree": top, "local": top == session.place.root} for top, items in trees.items()
+        ]
+        session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
     lines.append(journal.next_renewal())
     journal.append(session.place.local, call.agent, lines)
 

@@ -11,7 +11,7 @@ import os
 from dibs.doors.hooks import journal
 from dibs.doors.hooks.moments import allow_edits, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import clock, git, reflog, shell
+from dibs.facts import clock, reflog, shell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,71 +19,82 @@ if TYPE_CHECKING:
 
     from dibs.doors.hooks.clients import Event
     from dibs.doors.session import Session
-    from dibs.facts.gitwords import GitEffect
+    from dibs.facts.gitwords import GitEffect as Effect
     from dibs.facts.workspace import Place
     from dibs.operations.call import Call
 
-    Found = tuple[list[dict[str, Any]], list[str]]  # what is swept up, and what is named one by one
-
 PATIENCE = 3.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
 GLANCE = 0.15  # seconds between two looks
-PATCH_MOST = 8 * 1024 * 1024  # letters of a patch that are read
-OWN_TREE = "Work in a working tree of your own: `git worktree add`."
+MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
     reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
-    effects = _effects(reading)
-    session: Session | None = None
-    deploys: list[list[str]] = []
-    if reading.commands:
-        session = open_session(place)
+    session = open_session(place) if reading.commands or reading.unresolved else None
+    taken: list[str] = []
+    if session is not None:
+        effects = _effects(reading)
         deploys = _deploys(session, reading)
-    pushed = [act for act in effects if act.kind == "push"]
-    taken = ""
-    if reading.writes or reading.unresolved or effects or deploys:
-        session = session or open_session(place)
-        call = identify(session, event)
-        paths = [target.path for target in reading.writes]
-        deploys = [[*deploy, _against(session, call, deploy[1])] for deploy in deploys]
-        sweeps, more, index = _swept(session, effects)
-        fields = {
-            "tree": place.top, "sweeps": sweeps, "unresolved": reading.unresolved, "deploys": deploys,
-            "acts": _acts(effects, pushed), "client": event.client,
-            "index": list(session.paths.resource("git:index", place.top)) if index else None,
-        }  # fmt: skip
-        if sweeps or reading.unresolved or deploys or index or fields["acts"]:
-            taken = ",".join(_command(session, call, fields))
-        paths += more
-        if paths:
-            try:
-                allow_edits(session, call, event, paths)
-            except DibsError:
-                if taken:
-                    _give_back(session, call, taken)
-                raise
-    line = journal.line("O", event.call or event.tool, str(reflog.size(place.top)), taken)
+        if reading.writes or reading.unresolved or effects or deploys:
+            taken = _decide(session, event, reading, effects, deploys)
+    line = journal.line("O", event.call or event.tool, str(reflog.size(place.top)), ",".join(taken))
     journal.append(place.local, event.agent, [line])
     return ""
 
 
-def _effects(reading: Any) -> list[GitEffect]:
-    """What the git commands among them would do."""
+def _decide(session: Session, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]]) -> list[str]:
+    """Both decisions: the command's own, and that about the files it names. The claims that end with the call."""
+    call = identify(session, event)
+    paths = [target.path for target in reading.writes]
+    unresolved = list(reading.unresolved)
+    sweeps: list[dict[str, Any]] = []
+    index: list[list[str]] = []
+    if effects:
+        from dibs.doors.hooks import sweeping
+
+        found = sweeping.look(session, effects)
+        sweeps, index = found.sweeps, found.index
+        paths += found.named
+        unresolved += found.unresolved
+    fields = {
+        "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
+        "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
+        "index": index, "client": event.client,
+    }  # fmt: skip
+    taken: list[str] = []
+    if sweeps or unresolved or deploys or index or fields["acts"]:
+        taken = _command(session, call, fields)
+    if paths:
+        try:
+            allow_edits(session, call, event, paths)
+        except DibsError:
+            if taken:
+                _give_back(session, call, taken)
+            raise
+    return taken
+
+
+def _effects(reading: Any) -> list[Effect]:
+    """What the git commands among them would do, each with the directory it is run in."""
     if not reading.git:
         return []
     from dibs.facts import gitwords
 
-    found = [gitwords.effect(simple.words, simple.cwd or "") for simple in reading.git]
-    return [effect for effect in found if effect is not None and not effect.dry]
+    found = []
+    for simple in reading.git:
+        effect = gitwords.effect(simple.words, simple.cwd)
+        if effect is not None and not effect.dry:
+            found.append(effect)
+    return found
 
 
-def _acts(effects: list[GitEffect], pushed: list[GitEffect]) -> list[str]:
+def _acts(effects: list[Effect]) -> list[str]:
     """What a role may forbid."""
     acts = []
-    if any(effect.kind in {"commit", "merge", "cherry-pick", "revert", "rebase", "am"} for effect in effects):
+    if any(effect.kind in MAKE_COMMITS for effect in effects):
         acts.append("commit")
-    if pushed:
+    if any(effect.kind == "push" for effect in effects):
         acts.append("deploy")
     return acts
 
@@ -106,10 +117,10 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
             return claims
 
 
-def _give_back(session: Session, call: Call, taken: str) -> None:
+def _give_back(session: Session, call: Call, taken: list[str]) -> None:
     from dibs.operations.audits import AUDIT
 
-    session.run(AUDIT, call, {"release": taken.split(",")})
+    session.run(AUDIT, call, {"release": taken})
 
 
 # --- deploys
@@ -154,112 +165,3 @@ def _speaks_of(pattern: str, words: list[str]) -> bool:
         if place < len(wanted) and word == wanted[place]:
             place += 1
     return place == len(wanted)
-
-
-# --- git
-
-
-def _swept(session: Session, effects: list[GitEffect]) -> tuple[list[dict[str, Any]], list[str], bool]:
-    """What git would sweep up; the files that are named one by one; whether the index is touched."""
-    sweeps: list[dict[str, Any]] = []
-    named: list[str] = []
-    for effect in effects:
-        look = _LOOKS.get(effect.kind)
-        if look is not None:
-            found = look(effect.cwd or session.cwd, effect)
-            sweeps += found[0]
-            named += found[1]
-    return sweeps, named, any(effect.index for effect in effects)
-
-
-def _sweep(effect: GitEffect, paths: list[str] | None, does: str, safe: str = "", other: str = "") -> Found:
-    """One thing that git would do to many files; None for all of them."""
-    what = " ".join([word if word is not None else "…" for word in effect.words])[:120]
-    return [{"what": what, "paths": paths, "does": does, "safe": safe, "else": other}], []
-
-
-def _add(where: str, effect: GitEffect) -> Found:
-    changes = git.dirty(where, effect.paths)
-    return _sweep(effect, [change.path for change in changes], "take in", "git add --")
-
-
-def _commit(where: str, effect: GitEffect) -> Found:
-    paths = [] if effect.paths else git.staged(where)
-    if effect.all or effect.paths:
-        paths += [change.path for change in git.dirty(where, effect.paths, untracked=False)]
-    return _sweep(effect, paths, "commit", "git commit --")
-
-
-def _stash(where: str, effect: GitEffect) -> Found:
-    if "pop" in effect.words or "apply" in effect.words:
-        return _sweep(effect, git.stash_paths(where), "write over", other=OWN_TREE)
-    kept = [change.path for change in git.dirty(where, effect.paths) if effect.all or not change.untracked]
-    return _sweep(effect, kept, "take away", "git stash push --")
-
-
-def _throw_away(where: str, effect: GitEffect) -> Found:
-    """checkout, switch, restore, reset: changes of the working tree that are lost, and what another commit brings."""
-    if not effect.tree:
-        return [], []
-    if effect.paths:
-        changes = git.dirty(where, effect.paths, untracked=False)
-        return _sweep(effect, [change.path for change in changes], "write over", "git restore --")
-    lost: list[str] = []
-    if effect.kind == "reset" or effect.force:
-        lost = [change.path for change in git.dirty(where, untracked=False)]
-    return _sweep(effect, [*lost, *_brought(where, effect)], "write over", "git restore --", OWN_TREE)
-
-
-def _brought(where: str, effect: GitEffect) -> list[str]:
-    """The files that differ between here and the commits that are named."""
-    found: list[str] = []
-    for word in effect.words[1:]:
-        if word is not None and not word.startswith("-"):
-            commit = git.commit(where, word)
-            if commit:
-                found += git.diff_paths(where, "HEAD", commit)
-    return found
-
-
-def _bring_in(where: str, effect: GitEffect) -> Found:
-    """Files change under everybody's hands; what a pull or an e-mailed patch brings is not known beforehand."""
-    known = effect.kind in {"merge", "rebase", "cherry-pick", "revert"}
-    paths = _brought(where, effect) if known else []
-    return _sweep(effect, paths or None, "change", other=OWN_TREE)
-
-
-def _clean(where: str, effect: GitEffect) -> Found:
-    paths = [change.path for change in git.dirty(where, effect.paths) if change.untracked]
-    return _sweep(effect, paths, "delete", "git clean -f --")
-
-
-def _named(where: str, effect: GitEffect) -> Found:
-    """rm, mv: edits of the files that they name."""
-    return [], [os.path.join(where, path) for path in effect.paths] if effect.tree else []
-
-
-def _apply(where: str, effect: GitEffect) -> Found:
-    """The files that a patch names; one that cannot be read may change anything."""
-    from dibs.facts import patches
-
-    if not effect.tree:
-        return [], []
-    found: list[str] = []
-    for path in effect.paths:
-        try:
-            with open(os.path.join(where, path), encoding="utf-8", errors="surrogateescape") as file:
-                found += patches.diff_paths(file.read(PATCH_MOST))
-        except (OSError, ValueError):
-            return _sweep(effect, None, "change", other=OWN_TREE)
-    if not found:
-        return _sweep(effect, None, "change", other=OWN_TREE)
-    top = git.top(where)
-    return [], [os.path.join(top, name) for name in found]
-
-
-_LOOKS = {
-    "add": _add, "commit": _commit, "stash": _stash, "checkout": _throw_away, "switch": _throw_away,
-    "restore": _throw_away, "reset": _throw_away, "clean": _clean, "pull": _bring_in, "merge": _bring_in,
-    "rebase": _bring_in, "cherry-pick": _bring_in, "revert": _bring_in, "am": _bring_in, "apply": _apply,
-    "rm": _named, "mv": _named,
-}  # fmt: skip
