@@ -55,7 +55,7 @@ def test_every_example_in_the_template_is_a_setting_that_works(tmp_path: Path) -
     guards = read(tmp_path, uncommented(config.TEMPLATE.format(id="w-1")))
     for key in ("on_doubt", "free", "across_worktrees"):
         assert guards[key] == GUARDS[key]
-    assert guards["strict"] == ["**/migrations/**", "deploy/"]
+    assert guards["strict"] == [*GUARDS["strict"], "deploy/"]
     assert guards["roles"] == {
         "default": "worker",
         "assign": [["lead", "orchestrator"]],
@@ -78,7 +78,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         [guards]
         on_doubt = "allow"
         free = ["notes/", "**/*.log"]
-        strict = []
+        strict = ["deploy/", "!**/migrations/**"]
         across_worktrees = "block"
         [files]
         state = "docs/STATE.md"
@@ -110,7 +110,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
     assert guards == {
         "on_doubt": "allow",
         "free": ["notes/", "**/*.log"],
-        "strict": [],
+        "strict": [*[pattern for pattern in GUARDS["strict"] if pattern != "**/migrations/**"], "deploy/"],
         "across_worktrees": "block",
         "files": {"state": "docs/STATE.md"},
         "roles": {
@@ -197,7 +197,7 @@ BAD = [
     ("[deploy]\nfetch_timeout = true", "deploy.fetch_timeout is a number of seconds up to 3600"),
     ("[deploy]\nverify_timeout = 3601", "deploy.verify_timeout is a number of seconds up to 3600"),
     ("[deploy]\nverify_timeout = '2m'", "deploy.verify_timeout is a number of seconds up to 3600"),
-    ("[deploy]\ntargets = []", "[targets] is a table"),
+    ("[deploy]\ntargets = []", "[deploy.targets] is a table"),
     ("[deploy.targets]\nprod = 'x'", "[deploy.targets.prod] is a table"),
     ("[deploy.targets.prod]\nverfy = 'x'", "[deploy.targets.prod] has no setting 'verfy'"),
     ("[deploy.targets.prod]\nverify = ''", "deploy.targets.prod.verify is a text"),

@@ -103,7 +103,9 @@ def test_a_strict_path_needs_an_explicit_claim_first(repo: Repository) -> None:
 
 
 def test_the_configs_own_list_of_strict_paths_counts_and_a_free_path_needs_no_claim(repo: Repository) -> None:
-    repo.config('[guards]\nstrict = ["deploy/**"]\nfree = ["notes/**"]\n[files]\nstate = "STATE.md"\n')
+    repo.config(
+        '[guards]\nstrict = ["deploy/**", "!**/migrations/**"]\nfree = ["notes/**"]\n[files]\nstate = "STATE.md"\n'
+    )
     ada, bob = repo.agent("ada"), repo.agent("bob")
     assert "deploy/run.sh is strict here" in ada.may_edit("deploy/run.sh").refusal
     assert "STATE.md is strict here" in ada.may_edit("STATE.md").refusal
@@ -163,7 +165,10 @@ def test_dibs_own_record_is_nobodys_to_write(repo: Repository) -> None:
 
 def test_a_folder_that_holds_dibs_own_record_is_nobodys_to_delete(repo: Repository) -> None:
     repo.config("[guards]\nstrict = []\n")
-    assert repo.agent("ada").may_run("rm -rf .dibs").refusal
+    ada = repo.agent("ada")
+    assert ada.may_run("rm -rf .dibs").refusal
+    assert ada.may_run("rm -rf .").refusal
+    assert ada.may_run(f"rm -rf {repo.folder}").refusal
 
 
 # --- several files at once

@@ -32,7 +32,7 @@ def repo(tmp_path: Path) -> Iterator[Repository]:
     "command",
     [
         "echo x > a.py", "echo x >> a.py", "echo x | tee a.py", "sed -i s/a/b/ a.py", "cp b.py a.py", "mv b.py a.py",
-        "mv a.py z.py", "rm a.py", "rm -rf .", "cd / && cd {repo} && echo x > a.py", "bash -c 'echo x > a.py'",
+        "mv a.py z.py", "rm a.py", "cd / && cd {repo} && echo x > a.py", "bash -c 'echo x > a.py'",
         "ln -sf b.py a.py", "dd if=b.py of=a.py", "install b.py a.py", "git rm a.py", "git mv a.py z.py",
         "git checkout a.py", "git restore a.py", "git checkout HEAD -- a.py", "true; {{ echo x; }} > a.py",
         "F=a.py; echo x > $F", "sudo tee a.py < b.py", "truncate -s0 a.py",
@@ -76,6 +76,7 @@ def test_a_command_in_a_folder_below_names_files_from_there(repo: Repository) ->
     bob = repo.agent("bob", cwd=repo.folder / "sub")
     assert "ada holds sub/a.py" in bob.may_run("echo x > a.py").refusal
     assert bob.may_run("echo x > ../a.py").silent
+    assert "ada holds sub/a.py" in bob.may_run("cd .. && rm -rf sub").refusal
 
 
 def test_a_repository_in_memory_is_guarded_like_any_other() -> None:

@@ -231,10 +231,10 @@ def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folde
 def test_a_missing_launcher_is_a_refusal(tmp_path: Path) -> None:
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path)}
     for client in ("claude", "codex", "gemini", "copilot"):
+        words = ["sh", "-c", launcher.command(client, "PreToolUse")]
         done = subprocess.run(
-            ["sh", "-c", launcher.command(client, "PreToolUse")], input=BEFORE, cwd=tmp_path, env=environment, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+            words, input=BEFORE, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 2, (client, done)
 
 

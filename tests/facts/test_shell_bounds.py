@@ -32,6 +32,8 @@ def sane(command: str) -> None:
 
 @given(st.text(st.characters(codec=None), max_size=200))
 @example("\ud800 > \udc80")
+@example("{\U00031860")  # what crashes the grammar, if it sees it
+@example("{" + "".join(map(chr, range(0xE000, 0x110000, 997))))
 def test_no_text_makes_the_reading_fail(command: str) -> None:
     sane(command)
 

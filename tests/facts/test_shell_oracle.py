@@ -207,8 +207,6 @@ def covered(path: str, reading: shell.Reading) -> bool:
         head, tail = os.path.split(
             os.path.normpath(target.path) if ".." not in target.path else target.path.rstrip("/")
         )
-        if os.path.exists(path) and os.path.exists(target.path) and os.path.samefile(path, target.path):
-            return True  # by another name: the command itself made the link
         foretold = {os.path.join(os.path.realpath(head), tail), os.path.realpath(target.path)}
         if any(real == one or real.startswith(one + "/") for one in foretold):
             return True

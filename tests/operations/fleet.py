@@ -35,9 +35,11 @@ def guards(**settings: Any) -> dict[str, Any]:
     return {**GUARDS, **settings}
 
 
-def item(name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "") -> Any:
+def item(
+    name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "", inside: Any = ()
+) -> Any:
     """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
-    return [[*resource(name), alias], ignored, blob, changed]
+    return [[*resource(name), alias], ignored, blob, changed, inside]
 
 
 class Fleet:

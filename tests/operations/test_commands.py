@@ -172,7 +172,7 @@ def test_an_unreadable_target_is_refused_while_others_hold_files_here(fleet: Fle
 
 
 def test_a_command_that_touches_the_index_holds_it_until_the_audit_of_that_call(fleet: Fleet) -> None:
-    taken = run(fleet, "a", index=INDEX)["claims"]
+    taken = run(fleet, "a", index=[INDEX])["claims"]
     assert fleet.holders() == [("a", "git:index")]
     with pytest.raises(Held) as refusal:
         fleet.claim("b", "git:index")
@@ -186,11 +186,11 @@ def test_a_command_that_touches_the_index_holds_it_until_the_audit_of_that_call(
 
 
 def test_a_held_index_ends_with_its_process_and_at_the_latest_after_ten_minutes(fleet: Fleet) -> None:
-    run(fleet, "a", index=INDEX, process=10)
+    run(fleet, "a", index=[INDEX], process=10)
     fleet.kill9(10)
     fleet.claim("b", "git:index")
     fleet.release("b")
-    run(fleet, "c", index=INDEX)
+    run(fleet, "c", index=[INDEX])
     fleet.now += 10 * MINUTE - 1
     fleet.internal("c", AUDIT)  # activity does not make it longer
     with pytest.raises(Held):
@@ -200,22 +200,22 @@ def test_a_held_index_ends_with_its_process_and_at_the_latest_after_ten_minutes(
 
 
 def test_whoever_waits_for_the_index_gets_it_when_the_command_is_over(fleet: Fleet) -> None:
-    taken = run(fleet, "a", index=INDEX)["claims"]
+    taken = run(fleet, "a", index=[INDEX])["claims"]
     fleet.claim("b", "git:index", wait=MINUTE)
     fleet.internal("a", AUDIT, release=taken)
     assert fleet.holders() == [("b", "git:index")]
 
 
 def test_each_working_tree_has_its_own_index(fleet: Fleet) -> None:
-    run(fleet, "a", index=INDEX)
-    run(fleet, "b", tree=OTHER_TREE, index=["name", f"git:index@{OTHER_TREE}", ""])
+    run(fleet, "a", index=[INDEX])
+    run(fleet, "b", tree=OTHER_TREE, index=[["name", f"git:index@{OTHER_TREE}", ""]])
     assert fleet.holders() == [("a", "git:index"), ("b", f"git:index@{OTHER_TREE}")]
 
 
 def test_a_refused_command_does_not_hold_the_index(fleet: Fleet) -> None:
     fleet.edit("a", "a.py")
     with pytest.raises(Held):
-        run(fleet, "b", sweeps=sweep("a.py"), index=INDEX)
+        run(fleet, "b", sweeps=sweep("a.py"), index=[INDEX])
     assert fleet.holders() == [("a", "a.py")]
 
 
@@ -231,7 +231,7 @@ def test_an_audit_gives_back_only_what_was_claimed_for_a_command(fleet: Fleet) -
 
 def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) -> None:
     with pytest.raises(Forbidden, match=r"Run it as `dibs deploy prod -- wrangler deploy --minify`") as refusal:
-        run(fleet, "a", deploys=[["wrangler deploy --minify", "prod", ""]], index=INDEX)
+        run(fleet, "a", deploys=[["wrangler deploy --minify", "prod", ""]], index=[INDEX])
     assert (refusal.value.command, refusal.value.target) == ("wrangler deploy --minify", "prod")
     assert fleet.holders() == []
     assert fleet.events("command.refused")[-1]["subject"] == "wrangler deploy --minify"
@@ -246,12 +246,12 @@ def test_a_worker_may_neither_commit_nor_deploy_and_is_not_told_how() -> None:
     fleet = Fleet(guards=guards(roles={"default": "worker", "assign": [["lead", "orchestrator"]], "named": {}}))
     for act in ("commit", "deploy"):
         with pytest.raises(Forbidden, match=f"a is a worker and may not {act}") as refusal:
-            run(fleet, "a", acts=[act], index=INDEX)
+            run(fleet, "a", acts=[act], index=[INDEX])
         assert (refusal.value.role, refusal.value.act) == ("worker", act)
     with pytest.raises(Forbidden, match="may not deploy"):
         run(fleet, "a", deploys=[["wrangler deploy", "prod", ""]])
     assert fleet.holders() == []
-    assert run(fleet, "lead", acts=["commit", "deploy"], index=INDEX)["claims"]
+    assert run(fleet, "lead", acts=["commit", "deploy"], index=[INDEX])["claims"]
     with pytest.raises(Forbidden, match="Run it as `dibs deploy prod"):
         run(fleet, "lead", deploys=[["wrangler deploy", "prod", ""]])
     fleet.clean()
@@ -264,8 +264,8 @@ def test_a_killed_agent_and_an_earlier_process_run_no_command(fleet: Fleet) -> N
     fleet.call("a", "boot", client=10)
     fleet.call("a", "boot", client=11)
     with pytest.raises(Fenced):
-        run(fleet, "a", index=INDEX, process=10)
+        run(fleet, "a", index=[INDEX], process=10)
     fleet.call("boss", "kill", agent="a", why="runs wild")
     with pytest.raises(Killed):
-        run(fleet, "a", index=INDEX, process=11)
+        run(fleet, "a", index=[INDEX], process=11)
     assert fleet.holders() == []

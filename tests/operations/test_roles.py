@@ -211,10 +211,10 @@ def test_an_assignment_speaks_of(pattern: str, agents: list[str], others: list[s
     fleet.clean()
 
 
-def test_an_assignment_by_type_goes_by_what_the_agent_was_booted_as() -> None:
+def test_an_assignment_by_type_goes_by_what_the_clients_hook_told_and_not_by_what_an_agent_says_of_itself() -> None:
     fleet = fleet_of("worker", {"type:planner": "orchestrator"})
-    fleet.call("a", "boot", type="planner")
-    fleet.call("b", "boot", type="planners")
+    fleet.call("a", "boot", client_type="planner")
+    fleet.call("b", "boot", client_type="planners", type="planner")
     assert may_write(fleet, "a", "x.py")
     assert may(fleet, "a", "commit")
     for agent in ("b", "never-seen", "a/child", "type:planner"):

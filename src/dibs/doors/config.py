@@ -21,6 +21,7 @@ VERSION = 2  # of the kept form; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy")
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -46,8 +47,8 @@ id = "{id}"            # names this workspace on a shared store
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
 # free = []                      # paths that need no claim, beside those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
-# strict = ["**/migrations/**", "deploy/"]  # an explicit claim first; by default this config, the rules, the clients'
-#                                # settings and migrations
+# strict = ["deploy/"]           # an explicit claim first; beside this config, the rules, the clients' settings and
+#                                # migrations, which are strict anyway (`"!**/migrations/**"` takes one of them out)
 
 # Roles. A worker writes only to its scratch folder (`dibs scratch`); an orchestrator integrates, commits, deploys.
 # [roles]
@@ -125,13 +126,19 @@ def parse(path: str) -> dict[str, Any]:
         raise Invalid(f"{path} is not valid TOML: {error}", path=path) from None
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
+    for name in text:
+        if name not in KNOWN:  # a misspelt table would silently guard nothing
+            raise Invalid(f"{path}: there is no setting {name!r}; there are {', '.join(KNOWN)}", path=path)
     claims = _table(text, "claims", path)
     policy = _durations(claims, path)
     ordering = claims.get("ordering", "off")
     if ordering not in ORDERINGS:
         raise Invalid(f"{path}: claims.ordering is one of {', '.join(ORDERINGS)}, not {ordering!r}", path=path)
     patterns = []
-    for place, entry in enumerate(claims.get("patterns", [])):
+    listed = claims.get("patterns", [])
+    if not isinstance(listed, list):
+        raise Invalid(f"{path}: claims.patterns is a list of tables, `[[claims.patterns]]`", path=path)
+    for place, entry in enumerate(listed):
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})

@@ -43,13 +43,29 @@ def read(text: dict[str, Any], path: str) -> dict[str, Any]:
     _known(table, ("on_doubt", "free", "strict", "across_worktrees"), "guards", path)
     return {
         "on_doubt": _choice(table, "on_doubt", DOUBTS, path),
-        "free": _texts(table.get("free", GUARDS["free"]), "guards.free", path),
-        "strict": _texts(table.get("strict", GUARDS["strict"]), "guards.strict", path),
+        "free": _paths(table.get("free", GUARDS["free"]), "guards.free", path),
+        "strict": _strict(_paths(table.get("strict", []), "guards.strict", path)),
         "across_worktrees": _choice(table, "across_worktrees", ACROSS, path),
         "files": _files(text, path),
         "roles": _roles(text, path),
         "deploy": _deploy(text, path),
     }
+
+
+def _strict(wanted: list[str]) -> list[str]:
+    """What the file lists comes on top of what is strict anyway; `!PATTERN` takes one of those out."""
+    dropped = {pattern[1:] for pattern in wanted if pattern.startswith("!")}
+    added = [pattern for pattern in wanted if not pattern.startswith("!")]
+    return [*[pattern for pattern in GUARDS["strict"] if pattern not in dropped], *added]
+
+
+def _paths(value: Any, name: str, path: str) -> list[str]:
+    """Patterns of paths below the repository's top."""
+    found = _texts(value, name, path)
+    for pattern in found:
+        if pattern.startswith("/") or ".." in pattern.split("/"):
+            raise Invalid(f"{path}: {name} has {pattern!r}, which is not below the repository's top", path=path)
+    return found
 
 
 def _files(text: dict[str, Any], path: str) -> dict[str, str]:
@@ -69,34 +85,40 @@ def _roles(text: dict[str, Any], path: str) -> dict[str, Any]:
         raise Invalid(f"{path}: roles.default is the name of a role", path=path)
     if not isinstance(assign, dict) or not all(isinstance(role, str) for role in assign.values()):
         raise Invalid(f'{path}: [roles.assign] has lines such as "type:planner" = "orchestrator"', path=path)
-    named = {}
-    for name, role in table.items():
-        if name in {"default", "assign"}:
-            continue
-        if not isinstance(role, dict):
-            raise Invalid(f"{path}: [roles.{name}] is a table", path=path)
-        _known(role, ("write", "tools", "commit", "deploy"), f"roles.{name}", path)
-        kept: dict[str, Any] = {}
-        for key in ("write", "tools"):
-            if key in role:
-                kept[key] = _texts(role[key], f"roles.{name}.{key}", path)
-        for key in ("commit", "deploy"):
-            if key in role:
-                if not isinstance(role[key], bool):
-                    raise Invalid(f"{path}: roles.{name}.{key} is true or false", path=path)
-                kept[key] = role[key]
-        named[name] = kept
+    for pattern in assign:
+        if pattern.count("*") > 1:
+            raise Invalid(f"{path}: [roles.assign] {pattern!r}: an agent's id with at most one `*`", path=path)
+    named = {name: _role(role, name, path) for name, role in table.items() if name not in {"default", "assign"}}
     for role in [default, *assign.values()]:
         if role and role not in named and role not in {"worker", "orchestrator"}:
             raise Invalid(f"{path}: there is no [roles.{role}]", path=path)
     return {"default": default, "assign": [[pattern, role] for pattern, role in assign.items()], "named": named}
 
 
+def _role(role: Any, name: str, path: str) -> dict[str, Any]:
+    if not isinstance(role, dict):
+        raise Invalid(f"{path}: [roles.{name}] is a table", path=path)
+    _known(role, ("write", "tools", "commit", "deploy"), f"roles.{name}", path)
+    kept: dict[str, Any] = {}
+    if "write" in role:
+        kept["write"] = _paths(role["write"], f"roles.{name}.write", path)
+    if "tools" in role:
+        kept["tools"] = _texts(role["tools"], f"roles.{name}.tools", path)
+    for key in ("commit", "deploy"):
+        if key in role:
+            if not isinstance(role[key], bool):
+                raise Invalid(f"{path}: roles.{name}.{key} is true or false", path=path)
+            kept[key] = role[key]
+    return kept
+
+
 def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
     table = _table(text, "deploy", path)
     _known(table, tuple(DEPLOY), "deploy", path)
     commands = table.get("commands", COMMANDS)
-    if not isinstance(commands, dict) or not all(isinstance(target, str) and target for target in commands.values()):
+    if not isinstance(commands, dict) or not all(
+        isinstance(target, str) and target and command.strip() for command, target in commands.items()
+    ):
         raise Invalid(f'{path}: deploy.commands has pairs such as "wrangler deploy" = "prod"', path=path)
     found: dict[str, Any] = {
         "commands": dict(commands),
@@ -109,7 +131,9 @@ def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
         if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= 3600:  # noqa: PLR2004 - an hour
             raise Invalid(f"{path}: deploy.{key} is a number of seconds up to 3600", path=path)
         found[key] = seconds
-    targets = _table(table, "targets", path)
+    targets = table.get("targets", {})
+    if not isinstance(targets, dict):
+        raise Invalid(f"{path}: [deploy.targets] is a table", path=path)
     for name, target in targets.items():
         if not isinstance(target, dict):
             raise Invalid(f"{path}: [deploy.targets.{name}] is a table", path=path)

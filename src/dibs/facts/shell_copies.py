@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts.shell_globs import Unknowable
 from dibs.facts.shell_options import has, last
 
 TYPE_CHECKING = False
@@ -27,13 +28,23 @@ def _into(call: Call, folder: str | None, source: str | None, how: str = "write"
 def _arrives(call: Call, source: str, to: str, how: str) -> None:
     """A source gets this path; if it is a directory, all that is in it comes along."""
     call.write(to, how)
-    if how == "write" and (call.cwd is not None or to.startswith("/")) and not os.path.isfile(call.full(source)):
-        call.reader.look.whole(call.full(to))
+    if call.cwd is None and not to.startswith("/"):
+        return
+    place = call.full(to)
+    if how == "symlink":
+        call.reader.look.linked(place, os.path.join(os.path.dirname(place), source))
+    elif how == "link":
+        call.reader.look.linked(place, call.full(source))
+    elif not os.path.isfile(call.full(source)):
+        call.reader.look.whole(place)
 
 
 def _contents(call: Call, folder: str, source: str, how: str) -> None:
     """What is in a directory is put into another one."""
-    names = call.reader.look.entries(call.full(source)) if call.cwd is not None or source.startswith("/") else []
+    try:
+        names = call.reader.look.entries(call.full(source)) if call.cwd is not None or source.startswith("/") else []
+    except Unknowable:
+        names = []
     for name in names:
         call.write(os.path.join(folder, name), how)
     if not names:
@@ -77,7 +88,8 @@ def cp(call: Call) -> None:
         for source in sources:
             call.write(None if source is None else os.path.join(to, source.lstrip("/")))
         return
-    _copy(call, sources, to, given, "link" if has(given, "l", "s", "link", "symbolic-link") else "write")
+    link = "symlink" if has(given, "s", "symbolic-link") else "link" if has(given, "l", "link") else "write"
+    _copy(call, sources, to, given, link)
 
 
 def mv(call: Call) -> None:
@@ -100,13 +112,14 @@ def install(call: Call) -> None:
 def ln(call: Call) -> None:
     """The new name; without one, the same name here."""
     given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
+    how = "symlink" if has(given, "s", "symbolic") else "link"
     if to == "":
         for source in sources:
-            _into(call, ".", source, "link")
+            _into(call, ".", source, how)
         return
     if has(given, "n", "h", "no-dereference") and to is not None and os.path.islink(call.full(to)):
         given = [*given, ("T", None)]
-    _copy(call, sources, to, given, "link")
+    _copy(call, sources, to, given, how)
 
 
 def rsync(call: Call) -> None:

@@ -24,11 +24,12 @@ class Unknowable(Exception):
 class Look:
     """What directories hold: what is there now, and what the command itself will have put there."""
 
-    __slots__ = ("_left", "_made", "_whole")
+    __slots__ = ("_left", "_links", "_made", "_whole")
 
     def __init__(self, left: int = ENTRIES) -> None:
         self._left = left  # entries that may still be looked at
         self._made: dict[str, set[str]] = {}  # directory → names in it that the command writes
+        self._links: dict[str, str] = {}  # names that the command gives to other files → those
         self._whole: set[str] = set()  # directories that come from elsewhere, with whatever is in them
 
     def made(self, path: str) -> None:
@@ -72,6 +73,23 @@ class Look:
                 return False
             path = above
         return True
+
+    def linked(self, path: str, to: str) -> None:
+        """The command makes this absolute path another name of a file or directory."""
+        self._links[os.path.normpath(path)] = os.path.normpath(to)
+
+    def through(self, path: str, *, itself: bool) -> str | None:
+        """What is really written under a path that goes through such a name; `itself`: also if it is such a name."""
+        if not self._links:
+            return None
+        path = os.path.normpath(path)
+        name = path if itself else os.path.dirname(path)
+        while name not in self._links:
+            above = os.path.dirname(name)
+            if above == name:
+                return None
+            name = above
+        return self._links[name] + path[len(name) :]
 
     def is_there(self, path: str) -> bool:
         """Is this path there, or will it be?"""

@@ -18,20 +18,27 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser
 
+STAND_IN = "%"  # belongs to a word, and to no name of a variable
 _MISSING = object()
 _GRAMMAR = "tree_sitter_bash"
 _kept: dict[str, Any] = {}  # the parser, and the C modules that must outlive it
 
 
-def parse(source: bytes) -> Node:
-    """The tree of a script's text."""
+def parse(source: str) -> Node:
+    """The tree of a script's text; places in it are counted in characters.
+
+    The grammar never sees a character above ASCII: with some of them behind a brace it reads beyond a table and takes
+    the process down with it (tree-sitter-bash issue 337). To the shell they are letters of a word like others, so each
+    has a stand-in, and a byte is a character.
+    """
+    data = source if source.isascii() else "".join([one if one < "\x80" else STAND_IN for one in source])
     if "parser" not in _kept:
         try:
             _kept["parser"] = _light()
         except Exception:  # noqa: BLE001 - whatever went wrong on the short way, the long way is still there
             _kept["parser"] = _plain()
     parser: Parser = _kept["parser"]
-    tree = parser.parse(source)
+    tree = parser.parse(data.encode("ascii"))
     assert tree is not None, "a parser with a language and without a time limit gives a tree"
     return tree.root_node
 

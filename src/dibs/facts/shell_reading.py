@@ -20,6 +20,7 @@ STEPS = 20_000  # words and commands that are read before it is too much; a long
 SCRIPTS = 8  # scripts in scripts (`bash -c`, `eval`)
 LONG = 200_000  # characters of a command; what is longer is data, and nobody can say where it goes
 HERE = 500  # here-documents in a command: the grammar takes the square of their number
+HOPS = 8  # links that lead to links, all made by the command itself
 PLACES = 8  # directories a command may run in (each `cd` that may fail adds one) before that counts as not knowable
 
 
@@ -39,7 +40,7 @@ class Target:
 
     def __init__(self, path: str, how: str, words: str) -> None:
         self.path = path  # absolute, joined with the directory; links, `.` and `..` stay as they are
-        self.how = how  # write, append, delete, move, link, touch
+        self.how = how  # write, append, delete, move, link, symlink, touch
         self.words = words  # the command as typed
 
     def __repr__(self) -> str:
@@ -82,7 +83,7 @@ class Reading:
         if self._steps > STEPS:
             raise TooMuch
 
-    def write(self, cwd: str | None, path: str | None, how: str, words: str) -> None:
+    def write(self, cwd: str | None, path: str | None, how: str, words: str, hops: int = 0) -> None:
         """A path that is written, as it is named from a directory; what cannot be told is unresolved."""
         if path is None or (cwd is None and not path.startswith("/")):
             self.doubt(words)
@@ -90,13 +91,17 @@ class Reading:
         if not path or path == "-":
             return  # the empty name opens nothing; a lone dash is a stream wherever it may stand
         full = path if path.startswith("/") else os.path.join(cwd or "", path)
-        if full.startswith(("/dev/", "/proc/self/fd/")) or full == "/dev":
+        device = full.startswith("/dev/") and not full.startswith("/dev/shm/")  # files in memory are files
+        if device or full.startswith("/proc/self/fd/") or full == "/dev":
             return
         if (full, how) not in self._seen:
             self._seen.add((full, how))
             self.step()
             self._look.made(full)
             self.writes.append(Target(full, how, words))
+        other = self._look.through(full, itself=how not in {"delete", "move", "link", "symlink"})
+        if other is not None and hops < HOPS:
+            self.write(None, other, how, words, hops + 1)
 
     def doubt(self, words: str) -> None:
         """Something is written, and nobody can tell what."""

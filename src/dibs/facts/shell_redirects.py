@@ -69,6 +69,8 @@ class Tail:
         self.stdin = ("text", body(self._script, node))
         wrong = node.has_error
         delimiter = "".join(self._script.text(child) for child in node.children if child.type == "heredoc_start")
+        if not delimiter.isascii():
+            self._script.reading.broken = True  # the grammar does not see its letters, and may take another line for it
         for index, child in enumerate(node.children):
             if child.type == "heredoc_body":
                 self._script.substitutions(child, self._env)

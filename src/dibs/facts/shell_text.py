@@ -32,20 +32,12 @@ _EXPANSIONS = frozenset((
 class Text(Reader):
     """One text that is read as a script: its words."""
 
-    __slots__ = ("_starts", "recovered", "source")
+    __slots__ = ("recovered", "source")
 
     def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
         super().__init__(reading, home, look, level)
         self.source = source
         self.recovered: set[int] = set()  # before which nodes text was left out that is accounted for
-        self._starts: list[int] = []  # byte → character, where they differ
-
-    def encoded(self) -> bytes:
-        """The text as the grammar wants it; from then on, places in it can be asked for."""
-        data = self.source.encode("utf-8", "surrogatepass")
-        if len(data) != len(self.source):
-            self._starts = _characters(self.source)
-        return data
 
     def sequence(self, nodes: list[Node], env: Env) -> Env | None:
         """Walk through statements, one after the other."""
@@ -57,11 +49,11 @@ class Text(Reader):
 
     def start(self, node: Node) -> int:
         """Where a node starts in the text."""
-        return self._starts[node.start_byte] if self._starts else node.start_byte
+        return node.start_byte  # the grammar gets one byte for each character
 
     def end(self, node: Node) -> int:
         """Where a node ends in the text."""
-        return self._starts[node.end_byte] if self._starts else node.end_byte
+        return node.end_byte
 
     def text(self, node: Node) -> str:
         """A node as typed."""
@@ -194,13 +186,3 @@ def _commands(node: Node) -> Iterator[Node]:
             yield inner
         else:
             waiting += inner.children
-
-
-def _characters(source: str) -> list[int]:
-    """For each byte of the text in UTF-8 the character it belongs to, and one behind the end."""
-    starts: list[int] = []
-    for index, character in enumerate(source):
-        code = ord(character)
-        wide = 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4  # noqa: PLR2004 - UTF-8
-        starts += [index] * wide
-    return [*starts, len(source)]

@@ -55,7 +55,7 @@ class Script(Text):
 
     def read(self, env: Env) -> None:
         """Walk through all of it."""
-        root = shell_parser.parse(self.encoded())
+        root = shell_parser.parse(self.source)
         alternative = self.run(root, env)
         if alternative:
             env.join(alternative)

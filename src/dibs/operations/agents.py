@@ -47,6 +47,7 @@ def _boot(
     type: str = "",
     can: Sequence[str] = (),
     pid: Process | None = None,
+    client_type: str = "",
 ) -> dict[str, Any]:
     """Register, compare what the agent believed with the live record, and say what is true now."""
     process = pid if pid is not None else call.client
@@ -56,7 +57,9 @@ def _boot(
         moved = False
     else:
         moved = process is not None and agent["process"] is not None and agent["process"] != process
-    agent["type"] = check_text(type, "type") or agent["type"]
+    agent["type"] = check_text(type, "type") or check_text(client_type, "type") or agent["type"]
+    if client_type:
+        agent["client_type"] = client_type
     agent["can"] = sorted({check_text(word, "can") for word in can}) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
     if process is not None and agent["process"] != process:
@@ -308,6 +311,7 @@ OPERATIONS = (
             Field("type", "text", "what kind of agent you are", default="", metavar="T"),
             Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
             Field("pid", "process", "the process of your client", metavar="N"),
+            Field("client_type", "text", "the type that the client's hook tells", default="", hidden=True),
         ),
         json="agent, incarnation, held[], lost[], task, messages[], rules",
     ),

@@ -78,9 +78,14 @@ def _audit(
             violations.append(violation)
     freed: list[Any] = []
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
-        if claim["claim"] in release and claim["by"] == SHELL:
-            ending.give_back(tx, claim, claim["resources"], "released")
-            freed += claim["resources"]
+        if claim["claim"] not in release or claim["by"] != SHELL:
+            continue
+        if claim.get("uses", 1) > 1:  # another command of this agent still runs
+            claim["uses"] -= 1
+            holds.put(tx, claim)
+            continue
+        ending.give_back(tx, claim, claim["resources"], "released")
+        freed += claim["resources"]
     ending.serve(tx, freed)
     return {"violations": violations, **_news(tx, call, got)}
 
@@ -132,8 +137,8 @@ def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """
     agent = got.values[f"a\t{call.agent}"]
     news: list[dict[str, Any]] = []
-    for key, message in messages.unread(tx, call.agent)[0]:
-        if messages.mark_shown(tx, key, message):
+    for key, message in messages.unread(tx, call.agent, messages.FULL)[0]:
+        if len(news) < messages.UNREAD and messages.mark_shown(tx, key, message):
             news.append(messages.shown(tx, message))
     known = agent.get("rules", "")
     changed = bool(call.rules) and known != call.rules
@@ -159,7 +164,12 @@ def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None 
     """
     freed: list[Any] = []
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["by"] != BY or claim["until"] <= tx.now:
+        if claim["until"] <= tx.now:
+            continue
+        if claim["by"] == SHELL:  # of a command that was broken off, so that nobody told of its end
+            ending.give_back(tx, claim, claim["resources"], "released")
+            freed += claim["resources"]
+        if claim["by"] != BY:
             continue
         base = claim.get("base") or {}
         same = [
@@ -168,6 +178,7 @@ def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None 
             if resource[1] in base and (now or {}).get(f"{claim['claim']}\t{resource[1]}") == base[resource[1]]
         ]
         if same:
+            same = holds.with_aliases(claim["resources"], same)
             ending.give_back(tx, claim, same, "unchanged")
             freed += same
     ending.serve(tx, freed)
@@ -175,12 +186,12 @@ def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None 
 
 
 def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
-    """The caller's own live edit claims, so that the door can look at their files."""
+    """The caller's own live claims that guards made, so that the door can look at their files."""
     return {
         "claims": [
             [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL]]
             for record in holds.of_agent(tx, holds.CLAIM, call.agent)
-            if record["by"] == BY and record["until"] > tx.now
+            if record["by"] in {BY, SHELL} and record["until"] > tx.now
         ]
     }
 

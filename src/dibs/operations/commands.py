@@ -51,16 +51,32 @@ def _command(
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
         for sweep in sweeps:
-            refusal = _swept(tx, sweep, [record for record in others if record["tree"] in {"", sweep["tree"]}])
+            refusal = _swept(tx, sweep, [one for one in others if one["tree"] in {"", sweep.get("tree", tree)}])
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
-        here = [record for record in others if record["tree"] in {"", tree}]
+        here = [one for one in others if one["tree"] in {"", tree} and any(map(_is_file, one["resources"]))]
         if unresolved and here:
             return _refuse(tx, call, unresolved[0], _unreadable(tx, unresolved, here))
-    if index:
-        held = claims.take(tx, call, got, index, by=audits.SHELL, ttl=INDEX_TTL, reason="a git command runs")
-        return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
-    return {"claims": []}
+    return _hold_index(tx, call, index) if index else {"claims": []}
+
+
+def _hold_index(tx: Transaction, call: Call, index: Sequence[Sequence[str]]) -> Any:
+    """Git's index, as long as the command runs. What the agent holds of it anyway is left as it is."""
+    normal = resources.normal(index)
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if claim["until"] > tx.now and not claim["pending"] and resources.all_covered(normal, claim["resources"]):
+            if claim["by"] != audits.SHELL:
+                return {"claims": []}
+            claim["uses"] = claim.get("uses", 1) + 1  # another command of this agent runs: the last one gives it back
+            holds.put(tx, claim)
+            return {"claims": [claim["claim"]]}
+    ttl = min(INDEX_TTL, call.policy.lifetime(normal, None)[0])
+    held = claims.take(tx, call, None, index, by=audits.SHELL, ttl=ttl, reason="a git command runs")
+    return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
+
+
+def _is_file(resource: Sequence[str]) -> bool:
+    return resource[0] in resources.LITERAL or resource[0] == "glob"
 
 
 def _undeployed(command: str, target: str, against: str) -> Forbidden:
@@ -81,16 +97,15 @@ def _swept(tx: Transaction, sweep: dict[str, Any], others: list[Record]) -> Held
     known = set(paths or ())
     for record in others:
         for resource in record["resources"]:
-            if resource[0] not in resources.LITERAL and resource[0] != "glob":
+            if not _is_file(resource):
                 continue
             if paths is None:
-                hit: str | None = resources.show(resource)
+                hits = [resources.show(resource)]
             elif resource[0] == "file":
-                hit = resource[1] if resource[1] in known else None
+                hits = [resource[1]] if resource[1] in known else []
             else:
-                hit = next((path for path in paths if resources.overlap(["file", path], resource)), None)
-            if hit is not None:
-                found.append((hit, record))
+                hits = [path for path in paths if resources.overlap(["file", path], resource)]
+            found += [(hit, record) for hit in hits]
     if not found:
         return None
     named = "; ".join(
@@ -126,7 +141,7 @@ def _quoted(path: str) -> str:
 
 
 def _unreadable(tx: Transaction, unresolved: Sequence[str], others: list[Record]) -> Held:
-    names = [name for record in others for name in resources.shown(record["resources"])]
+    names = [resources.show(resource) for record in others for resource in record["resources"] if _is_file(resource)]
     targets = ", ".join(list(unresolved)[:3])
     return Held(
         f"which file this command would write cannot be read from its words ({targets}), and others hold files here: "

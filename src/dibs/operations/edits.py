@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held
 from dibs.operations import claims, ending, holds, resources, roles
-from dibs.operations.call import related
+from dibs.operations.call import related, within
 from dibs.operations.declare import Operation
-from dibs.operations.policy import matches
+from dibs.operations.policy import covers, matches
 from dibs.operations.resources import ranges_for
 
 TYPE_CHECKING = False
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-    # resource [kind, text, alias] · ignored by git · blob at hand · whether somebody else changed it since, and who
-    Item = tuple[Sequence[str], bool, str, str | None]
+    # resource [kind, text, alias] · ignored by git · blob at hand · who else changed it since ("": somebody) or None ·
+    # what is in it, where it is a directory
+    Item = tuple[Sequence[str], bool, str, str | None, Sequence[str]]
 
 BY = "edit"  # what a claim of this guard says in `by`; the commit releases these and no others
 SHOWN = 16
@@ -86,16 +87,16 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, items: Sequence[Item]
             call, caller.agent, item[0], local=local, client=caller.client, tool=caller.tool
         )
         if refusal is not None:
-            return _refuse(tx, call, item, tree, refusal)
-        if sort_of(call.policy.guards, item[0], ignored=item[1]) != FREE:
+            return _refuse(tx, call, item, tree, _held_within(tx, call, item, tree, refusal))
+        if is_strict(call.policy.guards, item) or sort_of(call.policy.guards, item[0], ignored=item[1]) != FREE:
             wanted.append(item)
     if not wanted:
         return []
     normal = resources.normal([item[0] for item in wanted])
     met = list(holds.meeting(tx, normal, tree, caller.got))
     for item in wanted:
-        if sort_of(call.policy.guards, item[0], ignored=False) == STRICT:
-            refusal = _not_explicit(tx, call, item, met)
+        if is_strict(call.policy.guards, item):
+            refusal = _not_explicit(tx, call, item, tree, met)
             if refusal is not None:
                 return _refuse(tx, call, item, tree, refusal)
     held = _still_good(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
@@ -113,15 +114,24 @@ def _take(
     """Claim it, or say who holds it; here, or in another working tree where the config minds that."""
     across = _elsewhere(tx, call, normal, tree, got)
     if across and call.policy.guards["across_worktrees"] == "block":
-        blockers = [holds.blocker(tx, record, normal) for record in across[:SHOWN]]
-        return _refuse(tx, call, wanted[0], tree, Held(blockers=blockers, more=0))
+        held_there = _blocked(tx, call, normal, "", across)
+        if held_there is not None:
+            return _refuse(tx, call, wanted[0], tree, held_there)
     held: dict[str, Any] | DibsError = claims.take(
         tx, call, got, [item[0] for item in wanted], tree=tree, by=BY, interest=True,
         base={item[0][1]: item[2] for item in wanted},
     )  # fmt: skip
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
-        _warn(tx, call, across, normal, tree)
+        gone = {claim["claim"] for claim in ending.gone(tx, call, across)}
+        _warn(tx, call, [record for record in across if record["claim"] not in gone], normal, tree)
     return held
+
+
+def is_strict(guards: dict[str, Any], item: Item) -> bool:
+    """Does the item need an explicit claim? A directory does if anything in it does."""
+    return any(sort_of(guards, ["file", text], ignored=False) == STRICT for text in item[4]) or (
+        sort_of(guards, item[0], ignored=False) == STRICT
+    )
 
 
 def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
@@ -130,7 +140,7 @@ def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -
         return STRICT
     if any(matches(path, resource) for path in guards["files"].values()):
         return STRICT
-    if ignored or any(matches(pattern, resource) for pattern in guards["free"]):
+    if ignored or any(covers(pattern, resource) for pattern in guards["free"]):
         return FREE
     return GUARDED
 
@@ -138,36 +148,38 @@ def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -
 def _still_good(
     tx: Transaction, call: Call, normal: list[list[str]], tree: str, met: list[Record]
 ) -> dict[str, Any] | None:
-    """A live claim of the agent's own on all of it, in the first half of its life: nothing needs to be written."""
+    """Live claims of the agent's own on all of it, in the first half of their life: nothing needs to be written."""
+    good = [
+        record
+        for record in met
+        if holds.CLAIM in record
+        and record["agent"] == call.agent
+        and record["mode"] == resources.WRITE
+        and not record["pending"]
+        and record["until"] - tx.now > record["ttl"] // 2
+        and record["tree"] in {"", tree}
+        and record["tied"] == call.tied
+    ]
+    held = [resource for record in good for resource in record["resources"]]
+    return holds.granted(tx, good[0], renewed=True) if good and resources.all_covered(normal, held) else None
+
+
+def _not_explicit(tx: Transaction, call: Call, item: Item, tree: str, met: list[Record]) -> DibsError | None:
+    """A strict path without a claim that was asked for by name: by this agent, or by one above it."""
+    wanted = resources.normal([item[0]])
     for record in met:
         if (
             holds.CLAIM in record
-            and record["agent"] == call.agent
+            and record["until"] > tx.now
             and record["mode"] == resources.WRITE
-            and not record["pending"]
-            and record["until"] - tx.now > record["ttl"] // 2
-            and record["tree"] in {"", tree}
-            and record["tied"] == call.tied
-            and resources.all_covered(normal, record["resources"])
+            and record["by"] != BY
+            and within(call.agent, record["agent"])
+            and resources.all_covered(wanted, record["resources"])
         ):
-            return holds.granted(tx, record, renewed=True)
-    return None
-
-
-def _not_explicit(tx: Transaction, call: Call, item: Item, met: list[Record]) -> DibsError | None:
-    """A strict path without a claim that was asked for by name: by this agent, or by one above it."""
-    wanted = resources.normal([item[0]])
-    blockers = []
-    for record in met:
-        if holds.CLAIM not in record or record["until"] <= tx.now or record["mode"] != resources.WRITE:
-            continue
-        if not related(record["agent"], call.agent):
-            if resources.any_overlap(record["resources"], wanted) is not None:
-                blockers.append(holds.blocker(tx, record, wanted))
-        elif record["by"] != BY and resources.all_covered(wanted, record["resources"]):
             return None
-    if blockers:
-        return Held(blockers=blockers[:SHOWN], more=max(0, len(blockers) - SHOWN))
+    held = _held_by_others(tx, call, item, tree, met)
+    if held is not None:
+        return held
     name = resources.show(item[0])
     return Forbidden(
         f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
@@ -175,6 +187,42 @@ def _not_explicit(tx: Transaction, call: Call, item: Item, met: list[Record]) ->
         path=name,
         strict=True,
     )
+
+
+def _held_within(tx: Transaction, call: Call, item: Item, tree: str, refusal: DibsError) -> DibsError:
+    """For a directory that is nobody's to write as a whole: whoever holds something in it is the better answer."""
+    if not refusal.fields.get("within"):
+        return refusal
+    met = list(holds.meeting(tx, resources.normal([item[0]]), tree))
+    return _held_by_others(tx, call, item, tree, met) or refusal
+
+
+def _held_by_others(tx: Transaction, call: Call, item: Item, tree: str, met: list[Record]) -> Held | None:
+    """The refusal because of others' live claims, with an interest left; None if nobody is in the way."""
+    wanted = resources.normal([item[0]])
+    found = [
+        record
+        for record in met
+        if holds.CLAIM in record
+        and record["until"] > tx.now
+        and ending.blocks(record, resources.WRITE, call.agent)
+        and resources.any_overlap(record["resources"], wanted) is not None
+    ]
+    return _blocked(tx, call, wanted, tree, found)
+
+
+def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, found: list[Record]) -> Held | None:
+    """A refusal that names these holders, but for those whose process is dead; the agent is told when it is free."""
+    gone = {claim["claim"] for claim in ending.gone(tx, call, found)}
+    found = [record for record in found if record["claim"] not in gone]
+    if not found:
+        return None
+    from dibs.operations import waiting
+
+    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": wanted, "reason": ""}
+    waiting.leave_interest(tx, wish)
+    blockers = [holds.blocker(tx, record, wanted) for record in found[:SHOWN]]
+    return Held(blockers=blockers, more=max(0, len(found) - SHOWN))
 
 
 def _stale(tx: Transaction, call: Call, item: Item, tree: str) -> DibsError:

@@ -137,6 +137,16 @@ def every(tx: Transaction, kind: str, limit: int) -> tuple[list[Record], bool]:
         after = page.rows[-1][0]
 
 
+def with_aliases(held: Sequence[Sequence[str]], chosen: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """The chosen resources of a claim together with the inode that stands behind each multiply linked file."""
+    found: list[Sequence[str]] = []
+    for place, resource in enumerate(held):
+        if resource in chosen:
+            found.append(resource)
+            found += [one for one in held[place + 1 : place + 2] if one[0] == "inode"]
+    return found
+
+
 def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
     """One record in the way, as a refusal shows it."""
     resource = resources.any_overlap(record["resources"], wanted)

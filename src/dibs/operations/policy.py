@@ -96,17 +96,35 @@ def check_duration(value: int, field: str, least: int = 1, most: int = ABSURD) -
 
 
 def matches(pattern: str, resource: Sequence[str]) -> bool:
-    """Does a pattern of the config speak of this resource?"""
+    """Does a pattern of the config speak of this resource, or of something that is certainly in it?
+
+    A pattern for any depth (`**/migrations/**`) speaks of a directory only if that is within: else it would of all.
+    """
     kind, text = resource[0], resource[1]
-    if pattern.startswith("**/") and pattern.endswith("/**") and kind in resources.LITERAL:
-        middle = pattern[3:-3]
-        if middle and not any(sign in middle for sign in "*?["):  # the usual form, without the algebra of globs
-            return f"/{middle}/" in f"/{text}/"
-    if kind in resources.LITERAL:
-        return resources.overlap(_parsed(pattern), resource)
-    if kind == "glob":
-        return resources.overlap(_parsed(pattern), resource)
-    return kind == "name" and (pattern == text or (pattern.endswith("*") and text.startswith(pattern[:-1])))
+    if kind == "name":
+        return pattern == text or (pattern.endswith("*") and text.startswith(pattern[:-1]))
+    anywhere = _anywhere(pattern)
+    if anywhere and kind in resources.LITERAL:
+        return f"/{anywhere}/" in f"/{text}/"
+    if pattern.startswith("**") and kind == "tree":
+        return resources.covers(_parsed(pattern), resource)
+    return resources.overlap(_parsed(pattern), resource)
+
+
+def covers(pattern: str, resource: Sequence[str]) -> bool:
+    """Is all of this resource within what a pattern of the config speaks of?"""
+    anywhere = _anywhere(pattern)
+    if anywhere and resource[0] in resources.LITERAL:
+        return f"/{anywhere}/" in f"/{resource[1]}/"
+    return pattern == "**" or resources.covers(_parsed(pattern), resource)
+
+
+def _anywhere(pattern: str) -> str:
+    """The literal middle of a pattern such as `**/migrations/**`: it needs no algebra of globs."""
+    if not (pattern.startswith("**/") and pattern.endswith("/**")):
+        return ""
+    middle = pattern[3:-3]
+    return middle if not any(sign in middle for sign in "*?[") else ""
 
 
 def _parsed(pattern: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ task's result. An orchestrator integrates, commits and deploys. An agent without
 from __future__ import annotations
 
 from dibs.errors import Forbidden
-from dibs.operations.policy import matches
+from dibs.operations.policy import covers
+from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 LOCAL = ".dibs/local"  # dibs' own record: nobody writes there but dibs, and agents into their scratch folders
 WORKER = "worker"
+LONGEST = 120  # letters of a file's name; a part of an id that is longer is cut and told apart by its digest
 NOTHING: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
 EVERYTHING: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
 
@@ -30,14 +32,14 @@ def scratch_of(agent: str) -> str:
 def safe(name: str) -> str:
     """A part of an agent's id as the name of a file: other characters are written out, so that no two ids meet."""
     plain = "".join([letter if letter.isalnum() or letter in "-_@" else f"%{ord(letter):x}." for letter in name])
-    return plain if len(plain) <= 120 else f"{plain[:100]}%{len(plain)}.{sum(map(ord, plain))}"  # noqa: PLR2004 - a file name has 255 bytes
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 20]}%{digest_of(name)[:16]}"
 
 
 def of(call: Call, agent: Record | None, client: str = "") -> tuple[str, dict[str, Any] | None]:
     """The caller's role and what it allows; ("", None) for an agent that has none."""
     roles = call.policy.guards["roles"]
     name = roles["default"]
-    kind = agent["type"] if agent is not None else ""
+    kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says of itself gives no role
     for pattern, given in roles["assign"]:
         if _speaks_of(pattern, call.agent, kind, client):
             name = given
@@ -68,9 +70,11 @@ def refusal_of_write(
     """Why the caller may not write this path, if so. `local`: it is in the working tree that has `.dibs/local/`."""
     kind, text = resource[0], resource[1]
     if local and kind == "tree" and (not text or LOCAL.startswith(text + "/")):
-        return Forbidden(f"{text or '.'} has dibs' own record in it, {LOCAL}/; name what is in it instead.", path=text)
+        return Forbidden(
+            f"{text or '.'} has dibs' own record in it, {LOCAL}/; name what is in it instead.", path=text, within=True
+        )
     if local and (text == LOCAL or text.startswith(LOCAL + "/")):
-        scratch = scratch_of(call.agent.partition("/")[0])
+        scratch = scratch_of(call.agent)
         if text.startswith(scratch + "/") or text == scratch:
             return None
         return Forbidden(
@@ -81,7 +85,7 @@ def refusal_of_write(
         return None
     if tool and tool in role["tools"]:
         return Forbidden(f"the role {name} may not use {tool}.", role=name, tool=tool)
-    if any(pattern == "**" or matches(pattern, resource) for pattern in role["write"]):
+    if any(covers(pattern, resource) for pattern in role["write"]):
         return None
     return Forbidden(
         f"{call.agent} is a {name} and may not write {text or '.'}: write to {scratch_of(call.agent)}/ and hand the "

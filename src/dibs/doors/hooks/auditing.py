@@ -62,7 +62,7 @@ def changes(
         mine = [claim for claim in claims if claim["agent"] == holder]
         for real, (signature, blob) in theirs.files().items():
             now = journal.signature(real)
-            if now == signature or not blob:
+            if now == signature or not (blob or signature == journal.MISSING):
                 continue
             covered = _covered(session.place, real, mine)
             if covered is None or theirs.is_writing(real):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
 LARGEST_KEPT = 4 * 1024 * 1024  # bytes of a file whose content is kept for `dibs restore`
 SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout"})
+WITHIN = 2_000  # files of a folder that is written as a whole which are looked at, one by one
 RESTAMPED = 300  # files of an agent's journal that are looked at after a command of its own
 
 
@@ -67,8 +68,7 @@ def before(event: clients.Event, place: Place) -> str:
 
 def _before_other(event: clients.Event, place: Place) -> str:
     """A tool whose writes cannot be known beforehand: allowed, and audited afterwards."""
-    if event.tool.startswith("mcp"):
-        journal.append(place.local, event.agent, [journal.line("O", event.call or event.tool)])
+    journal.append(place.local, event.agent, [journal.line("O", event.call or event.tool)])
     return ""
 
 
@@ -90,13 +90,15 @@ def allow_edits(session: Session, call: Call, event: clients.Event, paths: list[
             ):  # a name that nobody can claim, a loop of links: where to is unknown
                 raise
             if roles["default"] or roles["assign"]:  # whoever may write only here may not write elsewhere either
-                trees.setdefault("", []).append([["file", real, ""], True, "", None])
+                trees.setdefault("", []).append([["file", real, ""], True, "", None, ()])
             continue
         from dibs.facts.ignored import is_ignored
 
         signature = journal.signature(real)
         blob = journal.blob_of(real) if signature != journal.MISSING else ""
-        item = [[kind, text, alias], is_ignored(top, session.paths.common, text), blob, None]
+        ignored = is_ignored(top, session.paths.common, text)
+        inside = _within(real, top) if kind == "tree" and not ignored else ()
+        item = [[kind, text, alias], ignored, blob, None, inside]
         seen = known.last(real)
         if seen is not None and signature not in {journal.MISSING, seen[0]} and not (blob and blob == seen[1]):
             item[3] = who_changed(session.place.local, call.agent, real, blob)
@@ -111,6 +113,17 @@ def allow_edits(session: Session, call: Call, event: clients.Event, paths: list[
         session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
     lines.append(journal.next_renewal())
     journal.append(session.place.local, call.agent, lines)
+
+
+def _within(folder: str, top: str) -> list[str]:
+    """The files in a folder, from the top of its working tree: what is strict may be among them."""
+    found: list[str] = []
+    for directory, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in {".git", "node_modules"}]
+        found += [os.path.join(directory, name)[len(top) + 1 :] for name in files]
+        if len(found) > WITHIN:
+            break
+    return found[:WITHIN]
 
 
 def who_changed(local: str, agent: str, real: str, blob: str) -> str:
@@ -164,11 +177,9 @@ def after(event: clients.Event, place: Place) -> str:
         journal.append(place.local, agent, lines)
         journal.compact(place.local, agent)
         return ""
-    if event.kind == clients.SHELL or event.tool.startswith("mcp"):
-        from dibs.doors.hooks import auditing
+    from dibs.doors.hooks import auditing
 
-        return auditing.after(event, place)
-    return ""
+    return auditing.after(event, place)
 
 
 def left_behind(local: str, real: str) -> str:
@@ -191,7 +202,7 @@ def boot(event: clients.Event, place: Place) -> str:
     session = open_session(place)
     call = identify(session, event)
     journal.compact(place.local, call.agent)
-    fields = {"type": event.type or event.client}
+    fields = {"client_type": event.type or event.client}
     result = session.run(session.operation("boot"), call, fields)
     journal.append(place.local, call.agent, [journal.next_renewal()])
     return briefing.text(session, result, source=event.source)
@@ -221,11 +232,12 @@ def stop(event: clients.Event, place: Place) -> str:
     session = open_session(place)
     call = identify(session, event)
     now: dict[str, str] = {}
-    for claim, tree, texts in session.run(MINE, call, {})["claims"]:
+    mine = session.run(MINE, call, {})["claims"]
+    for claim, tree, texts in mine:
         for text in texts:
             real = f"{tree}/{text}"
             now[f"{claim}\t{text}"] = journal.blob_of(real) if os.path.isfile(real) else ""
-    if now:
+    if mine:
         session.run(IDLE, call, {"now": now})
     return ""
 

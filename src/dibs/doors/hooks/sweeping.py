@@ -26,11 +26,11 @@ UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash t
 class Look:
     """What was found, and the place of the command that is looked at."""
 
-    __slots__ = ("_session", "_top", "_where", "index", "named", "sweeps", "unresolved")
+    __slots__ = ("_prefix", "_session", "_top", "_where", "index", "named", "sweeps", "unresolved")
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._where = self._top = ""
+        self._where = self._top = self._prefix = ""
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
         self.unresolved: list[str] = []
@@ -46,6 +46,7 @@ class Look:
         except Invalid:
             return False
         self._where = effect.cwd
+        self._prefix = self._inner(os.path.realpath(effect.cwd))
         if effect.unknown and (effect.tree or effect.index):
             self.unresolved.append(_what(effect))
         if effect.index:
@@ -57,6 +58,14 @@ class Look:
                 self.index.append(resource)
         return True
 
+    def _inner(self, directory: str) -> str:
+        """Where a repository inside this working tree begins, whose paths git gives from there; "" for our own."""
+        while directory.startswith(f"{self._top}/"):
+            if os.path.exists(f"{directory}/.git"):
+                return directory[len(self._top) + 1 :] + "/"
+            directory = os.path.dirname(directory)
+        return ""
+
     def sweep(self, effect: GitEffect, paths: list[str] | None, does: str, safe: str = "", other: str = "") -> None:
         """One thing that git would do to many files; None for all of them."""
         texts = None if paths is None else [self._text(path) for path in paths]
@@ -66,6 +75,7 @@ class Look:
 
     def _text(self, path: str) -> str:
         """A path of git's as claims write it: letters may be composed, or case folded."""
+        path = self._prefix + path
         if path.isascii() and not self._session.paths.fold:
             return path
         try:
