@@ -30,8 +30,8 @@ NOTHING, UNKNOWN = "nothing", "unknown"  # an event that is none of dibs' busine
 # sample → moment, what the tool does, the paths or the command
 CLAUDE: dict[str, tuple[str, ...]] = {
     "PostCompact": (NOTHING,),
-    "PostToolBatch": (UNKNOWN,),
-    "PostToolBatch_in_subagent": (UNKNOWN,),
+    "PostToolBatch": (NOTHING,),
+    "PostToolBatch_in_subagent": (NOTHING,),
     "PostToolUse_Bash": (AFTER, SHELL, "cat hello.py; echo ENV_FROM_HOOK=$FLEET_AGENT"),
     "PostToolUse_Edit": (AFTER, EDIT, HELLO),
     "PostToolUse_Write": (AFTER, EDIT, HELLO),
@@ -48,8 +48,8 @@ CLAUDE: dict[str, tuple[str, ...]] = {
     "Stop": (STOP,),
     "SubagentStart_in_subagent": (BORN,),
     "SubagentStop_in_subagent": (DIED,),
-    "TaskCompleted": (UNKNOWN,),
-    "TaskCreated": (UNKNOWN,),
+    "TaskCompleted": (NOTHING,),
+    "TaskCreated": (NOTHING,),
     "UserPromptSubmit": (PROMPT,),
 }
 CODEX: dict[str, tuple[str, ...]] = {

@@ -164,13 +164,14 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
     assert {"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"} <= set(read["codex"])
     assert {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"} <= set(read["gemini"])
     assert read["gemini"]["BeforeTool"][0]["hooks"][0]["timeout"] == 10_000, "milliseconds there"
-    assert read["copilot"]["preToolUse"][0]["bash"].endswith("copilot preToolUse' || exit 2")
+    assert " copilot preToolUse; " in read["copilot"]["preToolUse"][0]["bash"]
+    assert read["copilot"]["preToolUse"][0]["bash"].endswith("exit 2' || exit 2")
     assert json.loads((plain.folder / ".github/hooks/dibs.json").read_text())["version"] == 1
     for client in ("claude", "codex", "gemini"):
         for event, (group,) in read[client].items():
             (handler,) = group["hooks"]
             before = event in {"PreToolUse", "BeforeTool"}  # only there is exit 2 a refusal and nothing else
-            assert handler["command"].endswith("|| exit 2" if before else "|| exit 0"), (client, event)
+            assert handler["command"].endswith("exit 2" if before else "exit 0"), (client, event)
     assert read["claude"]["PreToolUse"][0]["hooks"][0]["onFailure"] == "block"
 
 

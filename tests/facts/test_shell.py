@@ -243,6 +243,7 @@ def test_a_target_that_cannot_be_known_is_said(here: str, command: str) -> None:
         "rm ((" * 500,
         'a=b"c"\\ d rm x',
         "cat > f <<é\nü\né",
+        '> "b"\\.txt echo x',
     ],
 )
 def test_what_does_not_parse_is_said_and_is_a_doubt_where_it_shows_signs_of_writing(here: str, command: str) -> None:

@@ -200,6 +200,26 @@ def prepare(top: Path) -> None:
         os.utime(top / name, (1, 1))
 
 
+def really_run(command: str, top: Path) -> None:
+    """Run it to the end, that of what it left in the background too: all of them hold the pipe open."""
+    end, held = os.pipe()
+    try:
+        subprocess.run(
+            ["bash", "-c", command],
+            cwd=top,
+            env={"PATH": os.environ["PATH"], "HOME": str(top), "LC_ALL": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=60,
+            pass_fds=[held],
+        )
+    finally:
+        os.close(held)
+        os.read(end, 1)
+        os.close(end)
+
+
 def covered(path: str, reading: shell.Reading) -> bool:
     """Was this path foretold, or a directory above it?"""
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
@@ -213,7 +233,7 @@ def covered(path: str, reading: shell.Reading) -> bool:
     return False
 
 
-@settings(max_examples=4000)
+@settings(max_examples=6000)
 @given(st.one_of(chain, st.lists(statement, min_size=1, max_size=3).map("\n".join)))
 def test_whatever_a_generated_command_changes_on_disk_was_foretold(command: str) -> None:
     top = Path(os.path.realpath(tempfile.mkdtemp()))
@@ -221,18 +241,12 @@ def test_whatever_a_generated_command_changes_on_disk_was_foretold(command: str)
         prepare(top)
         before = snapshot(top)
         reading = shell.read(command, str(top), home=str(top))
-        subprocess.run(
-            ["bash", "-c", command],
-            cwd=top,
-            env={"PATH": os.environ["PATH"], "HOME": str(top), "LC_ALL": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
+        really_run(command, top)
         after = snapshot(top)
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         changed = {path for path in changed if not path.endswith((".rej", ".orig"))}  # what patch leaves where it fails
+        # A pattern stays as it is where the command failed to make the files it was for; nobody has such a file.
+        changed = {path for path in changed if path in before or not any(mark in path for mark in "*?[{")}
         missed = {path for path in changed if not covered(path, reading)}
         assert not missed or reading.unresolved, f"{sorted(missed)} of {reading.writes}"
     finally:

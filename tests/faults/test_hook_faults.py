@@ -135,7 +135,7 @@ def test_a_damaged_journal_of_ones_own_does_not_keep_an_agent_from_its_work(repo
     ada.edit("a.py", "ada's\n")
     with (repo.local / "journal" / "ada").open("ab") as file:
         file.write(damage)
-    assert ada.read("a.py").silent
+    assert ada.read("a.py").allowed
     ada.edit("a.py", "ada's again\n")
     ada.edit("b.py", "ada's\n")
     assert ada.bash("python3 --version")[1].err == ""

@@ -91,7 +91,7 @@ class Reading:
         if not path or path == "-":
             return  # the empty name opens nothing; a lone dash is a stream wherever it may stand
         full = path if path.startswith("/") else os.path.join(cwd or "", path)
-        device = full.startswith("/dev/") and not full.startswith("/dev/shm/")  # files in memory are files
+        device = full.startswith("/dev/") and not full.startswith("/dev/shm/")  # noqa: S108 - files in memory are files
         if device or full.startswith("/proc/self/fd/") or full == "/dev":
             return
         if (full, how) not in self._seen:
@@ -181,7 +181,7 @@ class Env:
 
     def same(self, other: Env) -> bool:
         """Does the other know exactly this?"""
-        return self.cwds == other.cwds and self.variables == other.variables
+        return self.cwds == other.cwds and self.old == other.old and self.variables == other.variables
 
     def is_directory(self, path: str) -> bool:
         """Is this absolute path a directory, or will it be one by what the command did before?"""

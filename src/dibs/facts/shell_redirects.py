@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell_walk import Script
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
+_BEFORE = frozenset(("variable_assignment", "file_redirect", "herestring_redirect"))
 _HOW = {">>": "append", "&>>": "append"}
 
 
@@ -130,8 +131,8 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
     for child in node.children:
         if child.is_missing or (child.type == "command_name" and not script.text(child)):
             script.repaired(child)  # `A=b > f`: the grammar misses a command
-        elif child.type == "variable_assignment" and script.source[script.end(child) :].startswith(("\\ ", "\\\t")):
-            script.reading.broken = True  # the value goes on, and what looks like the command is a part of it
+        elif child.type in _BEFORE and _goes_on(script, child):
+            script.reading.broken = True  # what looks like the command is a part of this
         elif child.type == "subshell" or child.is_error:
             script.run(child, env.copy())
     behind = Tail(script, own + tail, env, cwd)
@@ -151,6 +152,12 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
     failed = call.run()
     go_on(script, own + tail, env)
     return failed
+
+
+def _goes_on(script: Script, node: Node) -> bool:
+    """Does a word go on behind its node? Where quotes are followed by an escape, the grammar cuts it short."""
+    following = script.source[script.end(node) : script.end(node) + 2]
+    return bool(following) and following != "\\\n" and following[0] not in " \t\n\r;&|<>()`"
 
 
 def _place(span: Span) -> tuple[int, int]:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-VERSION = 4
+VERSION = 5
+# Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
+EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select")
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = ("", "doors", "doors/hooks", "facts", "operations", "stores")
 LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
@@ -53,16 +55,34 @@ class Bundle:
 
     def __init__(self, root: str, fd: int, table: dict[str, tuple[bool, str, int, int, int, int]], start: int) -> None:
         self._root, self._fd, self._table, self._start = root, fd, table, start
+        self.places: dict[str, str] = {}
         self.stale = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002 - Python's protocol
         """Python asks: do you have this module? With it come those that it is known to ask for next."""
+        if name in self.places:
+            return self._extension(name, self.places[name])
         self.put_together(name)
         file = self._file_of(name)
         if not file:
             return None
         package = self._table[name][0]
         spec = sys.modules["_frozen_importlib"].ModuleSpec(name, self, origin=file, is_package=package)
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations.append(file.rpartition("/")[0])
+        return spec
+
+    def _extension(self, name: str, file: str) -> Any:
+        """A module in C, from the file where it lay when the bundle was made."""
+        try:
+            stat(file)
+        except OSError:
+            self.stale = True
+            return None
+        loader = sys.modules["_frozen_importlib_external"].ExtensionFileLoader(name, file)
+        package = file.rpartition("/")[2].startswith("__init__.")
+        spec = sys.modules["_frozen_importlib"].ModuleSpec(name, loader, origin=file, is_package=package)
         spec.has_location = True
         if package:
             spec.submodule_search_locations.append(file.rpartition("/")[0])
@@ -134,12 +154,13 @@ def use(root: str) -> Bundle | None:
         length = int.from_bytes(read(fd, HEAD), "big")
         if not 0 < length <= LONGEST:
             return None
-        version, python, table = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
+        version, python, table, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
         if version != VERSION or python != sys.version or not isinstance(table, dict):
             return None
     except (OSError, ValueError, TypeError, EOFError, MemoryError):
         return None
     bundle = Bundle(root, fd, table, HEAD + length)
+    bundle.places = places
     sys.meta_path.insert(0, bundle)
     return bundle
 
@@ -167,7 +188,7 @@ def make(root: str) -> None:
                 table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
                 parts.append(code)
                 place += len(code)
-        head = marshal.dumps((VERSION, sys.version, table))
+        head = marshal.dumps((VERSION, sys.version, table, _places()))
         making = f"{path_of(root)}.{os.getpid()}"
         os.makedirs(os.path.dirname(making), exist_ok=True)
         with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
@@ -175,6 +196,18 @@ def make(root: str) -> None:
         os.replace(making, path_of(root))
     except (OSError, ValueError, SyntaxError):
         return
+
+
+def _places() -> dict[str, str]:
+    """Where the modules in C lie that hooks load, as far as they are files at all."""
+    from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
+
+    found: dict[str, str] = {}
+    for name in EXTENSIONS:
+        spec = None if name in sys.builtin_module_names else PathFinder.find_spec(name)
+        if spec is not None and spec.origin and spec.origin.endswith(tuple(EXTENSION_SUFFIXES)):
+            found[name] = spec.origin
+    return found
 
 
 def _slim(text: bytes, path: str) -> CodeType:

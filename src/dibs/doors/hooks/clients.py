@@ -25,9 +25,12 @@ _CLAUDE_TOOLS = {
     "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL, "Read": READ,
     "apply_patch": PATCH,
 }  # fmt: skip
-_SILENT = ("PreCompact", "PostCompact", "Notification", "PermissionRequest", "preCompact", "errorOccurred",
-           "permissionRequest", "notification", "PreCompress", "BeforeModel", "AfterModel",
-           "BeforeToolSelection")  # fmt: skip
+# Events that dibs has no business with. One that is neither here nor in a table is a doubt.
+_SILENT = frozenset((
+    "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted", "Notification", "PermissionRequest",
+    "preCompact", "errorOccurred", "permissionRequest", "notification", "PreCompress", "BeforeModel", "AfterModel",
+    "BeforeToolSelection",
+))  # fmt: skip
 
 EVENTS: dict[str, dict[str, str]] = {
     "claude": _CLAUDE_EVENTS,
@@ -54,7 +57,6 @@ TOOLS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 _PATHS = ("file_path", "notebook_path", "path", "absolute_path", "filePath")
-_COMMANDS = ("command", "cmd")
 
 
 class Event:
@@ -129,26 +131,31 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     if not isinstance(given, dict):
         raise Unreadable(f"{event.tool} has no input")
     if event.kind in {SHELL, PATCH}:
-        command = given.get("command", given.get("cmd", given.get("input")))
-        if isinstance(command, list) and all(isinstance(word, str) for word in command):  # a list of words, not shell
-            command = _joined(command)
-        if not isinstance(command, str):
-            raise Unreadable(f"{event.tool} has no command")
-        event.command = command
-        where = given.get("directory") or given.get("workdir")
-        if event.kind == SHELL and isinstance(where, str) and where:
-            event.cwd = where if where.startswith("/") else f"{event.cwd}/{where}"
+        _read_command(event, given)
         return
     for field in _PATHS:
         path = given.get(field)
         if path is not None:
             if not isinstance(path, str) or not path or "\0" in path:
                 raise Unreadable(f"{event.tool} has no readable path")
-            event.paths = [path]
-            if event.tool == "str_replace_editor" and given.get("command") == "view":
-                event.kind = READ
-            return
-    raise Unreadable(f"{event.tool} names no path")
+            event.paths.append(path)
+    if not event.paths:
+        raise Unreadable(f"{event.tool} names no path")
+    if event.tool == "str_replace_editor" and given.get("command") == "view":
+        event.kind = READ
+
+
+def _read_command(event: Event, given: dict[str, Any]) -> None:
+    """The words of a shell command, or the text of a patch."""
+    command = given.get("command", given.get("cmd", given.get("input")))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):  # a list of words, not shell
+        command = _joined(command)
+    if not isinstance(command, str):
+        raise Unreadable(f"{event.tool} has no command")
+    event.command = command
+    where = given.get("directory") or given.get("workdir")
+    if event.kind == SHELL and isinstance(where, str) and where:
+        event.cwd = where if where.startswith("/") else f"{event.cwd}/{where}"
 
 
 def _joined(words: list[str]) -> str:

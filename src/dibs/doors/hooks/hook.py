@@ -19,10 +19,14 @@ from dibs.facts import workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal  # the same functions, with types
     from typing import Any, NoReturn
 
     from dibs.facts.workspace import Place
+else:
+    import _signal  # `signal` itself imports enum
 
+PATIENCE = 3.0  # seconds for the client's text
 LARGEST = 16 * 1024 * 1024  # bytes of a payload; a file that long is not written by a model
 HASHED = 256 * 1024  # a bigger file is known by its signature alone when it is read
 ALLOW, DENY = 0, 2
@@ -71,21 +75,31 @@ def _words(error: BaseException) -> str:
 
 
 def _sent() -> str:
-    """What the client sends."""
+    """What the client sends. One that does not come to an end would keep the hook until the client lets it through."""
     parts: list[bytes] = []
     size = 0
-    while True:
-        part = os.read(0, 1 << 16)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-        if size > LARGEST:
-            raise clients.Unreadable(f"the payload is longer than {LARGEST} bytes")
+    _signal.signal(_signal.SIGALRM, _too_late)
+    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE)
+    try:
+        while True:
+            part = os.read(0, 1 << 16)
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST:
+                raise clients.Unreadable(f"the payload is longer than {LARGEST} bytes")
+    finally:
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
     text = b"".join(parts).decode("utf-8").strip()
     if not text:
         raise clients.Unreadable("the client sent nothing")
     return text
+
+
+def _too_late(_: int, __: object) -> NoReturn:
+    raise clients.Unreadable(f"the client's text did not come to an end within {PATIENCE} s.")
 
 
 # --- answers
@@ -107,7 +121,7 @@ def _answer(event: clients.Event) -> int:
 
 def _place(event: clients.Event) -> Place | None:
     """The workspace: the launcher's own working tree, wherever the agent has gone meanwhile; else the agent's."""
-    start = os.environ.get("DIBS_TREE") or event.cwd or os.getcwd()
+    start = os.environ.get("DIBS_TREE") or os.environ.get("CLAUDE_PROJECT_DIR") or event.cwd or os.getcwd()
     try:
         return workspace.find(start, os.environ.get("DIBS_WORKSPACE"))
     except DibsError:

@@ -109,7 +109,8 @@ def append(local: str, agent: str, lines: Iterable[str]) -> None:
         os.makedirs(f"{local}/journal", 0o700, exist_ok=True)
         fd = os.open(path, flags, 0o600)
     try:
-        os.write(fd, data)
+        while data:  # more than once only where the disk is full or nearly so
+            data = data[os.write(fd, data) :]
     finally:
         os.close(fd)
 
@@ -133,9 +134,9 @@ class Journal:
         found = self._text.rfind(b"\t" + wanted)
         while found >= 0:
             start = self._text.rfind(b"\n", 0, found) + 1
-            kind, _, signature, blob = self._text[start:found].split(b"\t")
-            if kind in {b"R", b"W"}:
-                return signature.decode(), blob.decode()
+            parts = self._text[start:found].split(b"\t")  # a line that was torn has more or fewer
+            if len(parts) == 4 and parts[0] in {b"R", b"W"}:  # noqa: PLR2004 - see the head of this file
+                return parts[2].decode(), parts[3].decode()
             found = self._text.rfind(b"\t" + wanted, 0, found)
         return None
 
@@ -161,10 +162,10 @@ class Journal:
             if len(parts) != 5 or parts[0] not in {b"O", b"C"}:  # noqa: PLR2004 - the same
                 continue
             if parts[0] == b"O":
-                opened[parts[4]] = int(parts[1])
+                opened[parts[4]] = _number(parts[1])
             else:
                 opened.pop(parts[4], None)
-                if since and int(parts[1]) >= since:
+                if since and _number(parts[1]) >= since:
                     return True
         return any(at - when < OPEN_FOR for when in opened.values())
 
@@ -197,12 +198,12 @@ class Journal:
     def opened_at(self, call: str) -> int:
         """When a call was opened, in ms since boot; 0 if the journal does not say."""
         found = self._opening(call)
-        return int(found[1]) if found else 0
+        return _number(found[1]) if found else 0
 
     def diary_at(self, call: str) -> int:
         """How long git's diary of HEAD was when a shell command began; negative if the journal does not say."""
         found = self._opening(call)
-        return int(found[2]) if found and found[2] else -1
+        return _number(found[2]) if found and found[2] else -1
 
     def claims_of(self, call: str) -> list[str]:
         """The claims that were taken for one call and end with it."""
@@ -214,13 +215,18 @@ class Journal:
         found = self._text.rfind(b"\nN\t") + 1
         if not self._text.startswith(b"N\t", found):
             return True
-        when = int(self._text[found + 2 : self._text.index(b"\t", found + 2)])
+        when = _number(self._text[found + 2 : found + 32].partition(b"\t")[0])
         return not 0 <= when - now() <= RENEW
 
     @property
     def size(self) -> int:
         """Bytes."""
         return len(self._text)
+
+
+def _number(text: bytes) -> int:
+    """A number of a line; 0 in a line that was torn."""
+    return int(text) if text.isdigit() else 0
 
 
 def next_renewal() -> str:

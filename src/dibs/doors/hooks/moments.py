@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
 LARGEST_KEPT = 4 * 1024 * 1024  # bytes of a file whose content is kept for `dibs restore`
-SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout"})
+SHELLS = frozenset(
+    {"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout", "nice", "nohup", "uv", "direnv"}
+)
 WITHIN = 2_000  # files of a folder that is written as a whole which are looked at, one by one
 RESTAMPED = 300  # files of an agent's journal that are looked at after a command of its own
 

@@ -14,12 +14,14 @@ import sys
 # taken for a refusal by every client. At other moments exit 2 would keep back a person's words, or send the model back
 # to work.
 BEFORE = frozenset({"PreToolUse", "BeforeTool", "preToolUse"})
-CLAUDE = '"$CLAUDE_PROJECT_DIR"/.dibs/hook claude || exit {code}'
+# The launcher is read by the shell that is running already, which saves the start of another one.
+CLAUDE = 'dibs_hook=$CLAUDE_PROJECT_DIR/.dibs/hook; set -- claude; [ -r "$dibs_hook" ] && . "$dibs_hook"; exit {code}'
 # The other clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
 # to the user's own shell, which may be one that cannot read it, so sh reads it.
 OTHERS = (
     "sh -c 'd=$PWD; until [ -f \"$d/.dibs/hook\" ] || [ -z \"$d\" ]; do d=${{d%/*}}; done; "
-    "exec \"$d/.dibs/hook\" {words}' || exit {code}"
+    'dibs_hook=$d/.dibs/hook; set -- {words}; [ -r "$dibs_hook" ] && . "$dibs_hook"; exit {code}'
+    "' || exit {code}"
 )  # fmt: skip
 MARK = ".dibs/hook"  # by this an entry in somebody's settings is recognised as ours
 
@@ -30,7 +32,7 @@ TEXT = r"""#!/bin/sh
 # Where dibs is installed, it decides. Where it is not, nothing is guarded, and a session's start says how to get it.
 # Up to dibs only the shell's own commands are used: a hook has milliseconds.
 
-case $0 in */*) home=${0%/*} ;; *) home=. ;; esac
+case ${dibs_hook:-$0} in */*) home=${dibs_hook:-$0} home=${home%/*} ;; *) home=. ;; esac
 
 # Which interpreter runs dibs on this machine: it stands beside this file, or in the main worktree.
 find_run() {
@@ -62,7 +64,10 @@ if find_run; then
     python= entry=
     . "$run"
     if [ -x "$python" ] && [ -r "$entry" ]; then
-        exec "$python" -I -S -X utf8 "$entry" "$@"
+        [ -n "$dibs_hook" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
+        # read by a client's command, which says what a failure means: before a tool call, a refusal
+        "$python" -I -S -X utf8 "$entry" "$@" && exit 0
+        return 1
     fi
     found=gone
 elif command -v dibs >/dev/null 2>&1; then
