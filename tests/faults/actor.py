@@ -26,13 +26,13 @@ from dibs.doors import catalogue
 from dibs.doors.session import Session
 from dibs.errors import DibsError
 from dibs.facts import clock, processes
-from dibs.operations import ending, index, sweeps, waiting
+from dibs.operations import claims, ending, index, waiting
 from dibs.operations.call import Call
 from dibs.stores import sqlite
 from dibs.stores.gate import Gate
 from dibs.stores.wakes import Wakes
 
-sweeps.ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
+claims.ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors import catalogue, config
+from dibs.doors import config
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
@@ -167,6 +167,12 @@ class Session:
         except DibsError:
             pass
 
+    def chain(self) -> list[tuple[list[Any], str]]:
+        """The processes above this one with their names, nearest first; looked up once."""
+        if self._chain is None:
+            self._chain = processes.ancestors()
+        return self._chain
+
     def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
         """Who is calling, from what was said, the environment and the processes above this one."""
         named = agent or os.environ.get("DIBS_AGENT") or ""
@@ -175,22 +181,23 @@ class Session:
                 named = os.environ.get(variable) or ""
                 if named:
                     break
-        if self._chain is None:
-            self._chain = processes.ancestors()
+        chain = self.chain()
         if client is None:
-            client = processes.client_among(self._chain)
+            client = processes.client_among(chain)
         return Call(
             self.config.policy,
             agent=named,
             fallback=f"{_user()}@{os.uname().nodename}",
             terminal=os.isatty(0) and os.isatty(2),
             client=client,
-            ancestors=[process for process, _ in self._chain],
+            ancestors=[process for process, _ in chain],
             request=request,
         )
 
     def operation(self, name: str) -> Operation:
         """The declared operation of that name."""
+        from dibs.doors import catalogue
+
         return catalogue.operation(name)
 
 

@@ -22,16 +22,10 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-A_FEW = 8  # due records that a claim looks at on its way, and
-ONE_IN = 4  # so many claims do: the others save themselves the look
+A_FEW = 8  # due records that a claim looks at on its way
 MANY = 256  # due records that one `sweep` transaction looks at
 AGENTS = 500  # agents whose process is looked at in one sweep
 KEEP = 30 * 86_400_000  # a month of the log
-
-
-def on_the_way(tx: Transaction) -> bool:
-    """A little sweeping by the way, now and then; says whether anything was looked at."""
-    return tx.now % ONE_IN == 0 and some(tx, A_FEW)["looked_at"] > 0
 
 
 def some(tx: Transaction, limit: int) -> dict[str, int]:

@@ -33,12 +33,12 @@ TOGETHER = {
         "dibs.doors.hooks.journal", "dibs.errors", "dibs.facts", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.moments": (
-        "dibs.operations", "dibs.operations.index", "dibs.doors.catalogue", "dibs.facts.paths",
+        "dibs.operations", "dibs.facts.paths",
         "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config", "dibs.facts.clock",
         "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
     ),
     "dibs.operations.edits": (
-        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare", "dibs.operations.sweeps",
+        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
         "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),
     "dibs.doors.hooks.shells": (

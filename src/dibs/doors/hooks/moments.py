@@ -11,7 +11,6 @@ import os
 from dibs.doors.hooks import clients, journal
 from dibs.doors.session import Session
 from dibs.errors import DibsError, Invalid
-from dibs.facts import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ def open_session(place: Place) -> Session:
 
 def identify(session: Session, event: clients.Event) -> Call:
     """Who calls, and from which client process: it started this hook, so it is the nearest one that is no shell."""
-    chain = processes.ancestors()
-    client = next((process for process, name in chain if name not in SHELLS), None)
+    client = next((process for process, name in session.chain() if name not in SHELLS), None)
     return session.identify(event.agent, client=client)
 
 
