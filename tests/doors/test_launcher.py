@@ -236,6 +236,7 @@ def test_a_missing_launcher_is_a_refusal(tmp_path: Path) -> None:
             words, input=BEFORE, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 2, (client, done)
+        assert "did not answer" in done.stderr, "Codex takes exit 2 for a refusal only with a word on stderr"
 
 
 def test_claudes_command_goes_by_the_project_folder_wherever_the_agent_is(folder: Folder, tmp_path: Path) -> None:

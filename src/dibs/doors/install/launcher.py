@@ -15,14 +15,16 @@ import sys
 # to work.
 BEFORE = frozenset({"PreToolUse", "BeforeTool", "preToolUse"})
 # The launcher is read by the shell that is running already, which saves the start of another one.
-CLAUDE = 'dibs_hook=$CLAUDE_PROJECT_DIR/.dibs/hook; set -- claude; [ -r "$dibs_hook" ] && . "$dibs_hook"; exit {code}'
+READ_IT = '[ -r "$dibs_hook" ] && . "$dibs_hook"; {otherwise}'
+CLAUDE = f"dibs_hook=$CLAUDE_PROJECT_DIR/.dibs/hook; set -- claude; {READ_IT}"
 # The other clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
 # to the user's own shell, which may be one that cannot read it, so sh reads it.
 OTHERS = (
-    "sh -c 'd=$PWD; until [ -f \"$d/.dibs/hook\" ] || [ -z \"$d\" ]; do d=${{d%/*}}; done; "
-    'dibs_hook=$d/.dibs/hook; set -- {words}; [ -r "$dibs_hook" ] && . "$dibs_hook"; exit {code}'
-    "' || exit {code}"
-)  # fmt: skip
+    'sh -c \'d=$PWD; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${{d%/*}}; done; '
+    f"dibs_hook=$d/.dibs/hook; set -- {{words}}; {READ_IT}' || exit {{code}}"
+)
+# Codex takes exit 2 for a refusal only if something stands on stderr.
+REFUSE = 'echo "dibs: $dibs_hook did not answer" >&2; exit 2'
 MARK = ".dibs/hook"  # by this an entry in somebody's settings is recognised as ours
 
 TEXT = r"""#!/bin/sh
@@ -138,10 +140,12 @@ exit 2
 
 def command(client: str, event: str) -> str:
     """The command for one event in a client's settings; Copilot's payload does not say which event it is."""
-    code = 2 if event in BEFORE else 0
+    before = event in BEFORE
+    otherwise = REFUSE if before else "exit 0"
     if client == "claude":
-        return CLAUDE.format(code=code)
-    return OTHERS.format(words=f"{client} {event}" if client == "copilot" else client, code=code)
+        return CLAUDE.format(otherwise=otherwise)
+    words = f"{client} {event}" if client == "copilot" else client
+    return OTHERS.format(words=words, otherwise=otherwise, code=2 if before else 0)
 
 
 def entry_path() -> str:
