@@ -10,7 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dibs.facts import shell, shell_commands, shell_reading, shell_writers
+from dibs.facts import shell
+from dibs.facts.shell import commands as shell_commands
+from dibs.facts.shell import reading as shell_reading
+from dibs.facts.shell import writers as shell_writers
 
 SRC = Path(__file__).resolve().parent.parent.parent / "src"
 
@@ -73,7 +76,7 @@ def test_depth_and_length_have_a_bound(command: str) -> None:
 def fresh(code: str) -> str:
     """The output of a new interpreter that has loaded nothing, as a hook's is."""
     packages = str(Path(sys.modules["tree_sitter"].__file__ or "").parent.parent)
-    start = f"import sys\nsys.path[:0] = [{str(SRC)!r}, {packages!r}]\nfrom dibs.facts import shell, shell_parser\n"
+    start = f"import sys\nsys.path[:0] = [{str(SRC)!r}, {packages!r}]\nfrom dibs.facts import shell\nfrom dibs.facts.shell import parser as shell_parser\n"
     run = [sys.executable, "-I", "-S", "-c", start + code]
     done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -92,12 +95,12 @@ def test_the_parser_is_loaded_without_anything_dear() -> None:
 
 def test_the_table_of_writers_is_loaded_for_all_that_is_in_it_and_nothing_else() -> None:
     assert shell_writers.TABLE.keys() == shell_commands.WRITERS
-    assert fresh("shell.read('npm test', '/')\nprint('dibs.facts.shell_writers' in sys.modules)") == "False"
+    assert fresh("shell.read('npm test', '/')\nprint('dibs.facts.shell.writers' in sys.modules)") == "False"
 
 
 def test_a_plain_command_needs_no_parser() -> None:
     code = (
-        "print(shell.read('rm -f a', '/').writes[0].path, 'dibs.facts.shell_walk' in sys.modules, shell_parser._kept)"
+        "print(shell.read('rm -f a', '/').writes[0].path, 'dibs.facts.shell.walk' in sys.modules, shell_parser._kept)"
     )
     assert fresh(code) == "/a False {}"
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.facts.gitwords import GitEffect
-    from dibs.facts.shell_options import Words
+    from dibs.facts.shell.options import Words
 
 PATCH_MAX = 1 << 20  # bytes of a patch that are looked at for its names
 

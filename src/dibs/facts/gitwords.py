@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts.shell_options import leading, options
+from dibs.facts.shell.options import leading, options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.shell_options import Options, Words
+    from dibs.facts.shell.options import Options, Words
 
 
 class GitEffect:

@@ -22,7 +22,7 @@ VERSION = 5
 # Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
 EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select")
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
-FOLDERS = ("", "doors", "doors/hooks", "facts", "operations", "stores")
+FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
 LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py")  # fmt: skip
 LONGEST = 1 << 20  # bytes of that table, or it is none
@@ -42,8 +42,8 @@ TOGETHER = {
         "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),
     "dibs.doors.hooks.shells": (
-        "dibs.facts.git", "dibs.facts.reflog", "dibs.facts.shell_globs", "dibs.facts.shell_reading",
-        "dibs.facts.shell_words", "dibs.facts.shell",
+        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.reading",
+        "dibs.facts.shell.words",
     ),
     "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
 }  # fmt: skip

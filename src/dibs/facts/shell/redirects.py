@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dibs.facts import shell_commands
-from dibs.facts.shell_chains import REDIRECTS
-from dibs.facts.shell_words import SAFE
+from dibs.facts.shell import commands as shell_commands
+from dibs.facts.shell.chains import REDIRECTS
+from dibs.facts.shell.words import SAFE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from dibs.facts.shell_reading import Env, Value
-    from dibs.facts.shell_text import Span
-    from dibs.facts.shell_walk import Script
+    from dibs.facts.shell.reading import Env, Value
+    from dibs.facts.shell.text import Span
+    from dibs.facts.shell.walk import Script
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
 _BEFORE = frozenset(("variable_assignment", "file_redirect", "herestring_redirect"))

@@ -8,8 +8,9 @@ Statements are walked in `shell_walk`.
 
 from __future__ import annotations
 
-from dibs.facts import shell_parameters, shell_words
-from dibs.facts.shell_reading import Env, Reader, Reading
+from dibs.facts.shell import parameters as shell_parameters
+from dibs.facts.shell import words as shell_words
+from dibs.facts.shell.reading import Env, Reader, Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from dibs.facts.shell_globs import Look
-    from dibs.facts.shell_reading import Value
+    from dibs.facts.shell.globs import Look
+    from dibs.facts.shell.reading import Value
 
     Span = tuple[int, int, list[Node]]  # where a word starts and ends, and the nodes it is made of
 

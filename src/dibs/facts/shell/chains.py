@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from dibs.facts.shell_text import Text
+    from dibs.facts.shell.text import Text
 
 JOINED = frozenset(("list", "pipeline", "redirected_statement", "negated_command"))  # what is laid out here
 REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))

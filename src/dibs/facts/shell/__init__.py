@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts.shell_globs import Look
-from dibs.facts.shell_reading import Env, Reader, Reading, Simple, Target, TooMuch, unreadable
-from dibs.facts.shell_words import SAFE
+from dibs.facts.shell.globs import Look
+from dibs.facts.shell.reading import Env, Reader, Reading, Simple, Target, TooMuch, unreadable
+from dibs.facts.shell.words import SAFE
 
 __all__ = ["Reading", "Simple", "Target", "read"]
 
@@ -42,7 +42,7 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     except (TooMuch, RecursionError):
         reading.broken = True
     if reading.broken:
-        from dibs.facts.shell_commands import signs
+        from dibs.facts.shell.commands import signs
 
         if signs(command):
             reading.doubt(command if len(command) <= SHOWN else command[:SHOWN] + "…")
@@ -54,7 +54,7 @@ SHOWN = 500  # characters of a command that could not be read, to say which
 
 def _plain(reader: Reader, command: str, env: Env) -> bool:
     """A line of words that mean themselves needs no parser."""
-    from dibs.facts.shell_commands import Call
+    from dibs.facts.shell.commands import Call
 
     words = command.split()
     if words and words[0] in _KEYWORDS:

@@ -9,13 +9,13 @@ A word is taken apart into items (character, kind). The kind says what the later
 
 from __future__ import annotations
 
-from dibs.facts import shell_globs
+from dibs.facts.shell import globs as shell_globs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell_reading import Value
+    from dibs.facts.shell.reading import Value
 
     Item = tuple[str | None, int]  # None: a text that cannot be known
     Holes = dict[int, tuple[int, Callable[[], Value]]]  # where an expansion starts → where it ends, and its value

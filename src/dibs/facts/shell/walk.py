@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dibs.facts import shell_chains, shell_parser, shell_redirects
-from dibs.facts.shell_reading import Env, Reading, TooMuch
-from dibs.facts.shell_text import Text
+from dibs.facts.shell import chains as shell_chains
+from dibs.facts.shell import parser as shell_parser
+from dibs.facts.shell import redirects as shell_redirects
+from dibs.facts.shell.reading import Env, Reading, TooMuch
+from dibs.facts.shell.text import Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from dibs.facts.shell_globs import Look
+    from dibs.facts.shell.globs import Look
 
     Walk = Callable[[Node, Env], Env | None]
 

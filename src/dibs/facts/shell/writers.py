@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import shell_archives, shell_copies
-from dibs.facts.shell_options import has, last
+from dibs.facts.shell import archives as shell_archives
+from dibs.facts.shell import copies as shell_copies
+from dibs.facts.shell.options import has, last
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell_commands import Call
-    from dibs.facts.shell_options import Words
+    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.options import Words
 
 
 def _operands(how: str, short: str = "", long: tuple[str, ...] = (), *, skip: int = 0) -> Callable[[Call], None]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts.shell_globs import Unknowable
-from dibs.facts.shell_options import has, last
+from dibs.facts.shell.globs import Unknowable
+from dibs.facts.shell.options import has, last
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.shell_commands import Call
-    from dibs.facts.shell_options import Options, Words
+    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.options import Options, Words
 
 
 def _into(call: Call, folder: str | None, source: str | None, how: str = "write") -> None:

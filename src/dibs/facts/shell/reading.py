@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.facts.shell_globs import Look
+    from dibs.facts.shell.globs import Look
 
     Value = str | list[str | None] | None  # a variable: its text, an array's elements, or not knowable
 
@@ -133,7 +133,7 @@ class Reader:
 
     def script(self, source: str, env: Env) -> None:
         """Read a text as a script of its own (`bash -c`, `eval`)."""
-        from dibs.facts import shell_walk
+        from dibs.facts.shell import walk as shell_walk
 
         if self.level >= SCRIPTS:
             raise TooMuch

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts.shell_options import has, last
+from dibs.facts.shell.options import has, last
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell_commands import Call
-    from dibs.facts.shell_options import Options
+    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.options import Options
 
 PATCH_MAX = 1 << 20  # bytes of a patch file that are looked at for its names
 

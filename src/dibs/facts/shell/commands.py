@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts.shell_options import leading, options
-from dibs.facts.shell_reading import Env, Simple
+from dibs.facts.shell.options import leading, options
+from dibs.facts.shell.reading import Env, Simple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell_options import Options, Words
-    from dibs.facts.shell_reading import Reader
+    from dibs.facts.shell.options import Options, Words
+    from dibs.facts.shell.reading import Reader
 
 WRAPPED = 16  # wrappers around one command
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
@@ -110,11 +110,11 @@ class Call:
         if self.name in SHELLS:
             self._shell()
         elif self.name == "find":
-            from dibs.facts import shell_find
+            from dibs.facts.shell import find as shell_find
 
             shell_find.find(self)
         elif self.name in WRITERS:
-            from dibs.facts import shell_writers
+            from dibs.facts.shell import writers as shell_writers
 
             shell_writers.TABLE[self.name](self)
         return None

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import shell_globs, shell_words
+from dibs.facts.shell import globs as shell_globs
+from dibs.facts.shell import words as shell_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from dibs.facts.shell_reading import Env, Value
-    from dibs.facts.shell_text import Text
+    from dibs.facts.shell.reading import Env, Value
+    from dibs.facts.shell.text import Text
 
 COUNTED = 1_000  # numbers that `seq` may give
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import shell_globs
-from dibs.facts.shell_reading import Reading
+from dibs.facts.shell import globs as shell_globs
+from dibs.facts.shell.reading import Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.facts.shell_commands import Call
-    from dibs.facts.shell_options import Words
+    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.options import Words
 
 # Tests and actions by the number of words they take.
 _ONE = frozenset((
@@ -53,8 +53,8 @@ def _does_something(call: Call, expression: Words, index: int) -> bool:
     """Would this action write? A command of -exec is tried with an unknown file, apart from the reading."""
     if expression[index] == "-delete":
         return True
-    from dibs.facts.shell_commands import Call as Inner
-    from dibs.facts.shell_reading import Reader
+    from dibs.facts.shell.commands import Call as Inner
+    from dibs.facts.shell.reading import Reader
 
     reader = Reader(Reading(shell_globs.Look()), call.reader.home, call.reader.look, call.reader.level)
     words = [None if word is not None and "{}" in word else word for word in _command(expression, index)]
@@ -180,7 +180,7 @@ class _Expression:
 
     def _execute(self, *, live: bool | None) -> bool | None:
         """Whether the command succeeds decides what comes next; nobody knows that."""
-        from dibs.facts.shell_commands import Call
+        from dibs.facts.shell.commands import Call
 
         command = _command(self._words, self._at - 1)
         self._at += len(command) + 1
