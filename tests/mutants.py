@@ -21,6 +21,8 @@ AGENTS, STORES = "tests/operations/test_agents.py", "tests/stores"
 EDITS, COMMANDS = "tests/operations/test_edits.py", "tests/operations/test_commands.py"
 AUDITS, ROLES, RULES = (f"tests/operations/test_{name}.py" for name in ("audits", "roles", "rules"))
 
+COMMITS, DEPLOYS = "tests/operations/test_commits.py", "tests/operations/test_deploys.py"
+
 
 class Mutant(NamedTuple):
     """One check, taken out."""
@@ -142,13 +144,13 @@ MUTANTS = (
     # The guards
     Mutant("operations/edits.py", "            return _stale(tx, call, item, tree)\n", "            pass\n",
            f"{EDITS}::test_what_a_dead_process_held_is_taken_over_but_not_written_over_unread"),
-    Mutant("operations/edits.py", 'elif record["by"] != BY and resources', "elif resources",
+    Mutant("operations/edits.py", '            and record["by"] != BY\n', "",
            "tests/operations/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
-    Mutant("operations/edits.py", '            and record["until"] - tx.now > record["ttl"] // 2\n', "",
+    Mutant("operations/edits.py", '        and record["until"] - tx.now > record["ttl"] // 2\n', "",
            f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
     Mutant("operations/edits.py", "interest=True", "interest=False",
            f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
-    Mutant("operations/commands.py", "if unresolved and others:", "if False:",
+    Mutant("operations/commands.py", "if unresolved and here:", "if False:",
            f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
     Mutant("operations/commands.py", " if path not in {hit for hit, _ in found}]", "]",
            f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
@@ -161,6 +163,17 @@ MUTANTS = (
            f"{ROLES}::test_the_first_assignment_that_speaks_of_an_agent_wins"),
     Mutant("operations/agents.py", '        loss["told"] = True\n', "",
            f"{RULES}::test_a_loss_is_told_once_and_remembered_until_it_is_settled_by_a_release"),
+    Mutant("operations/edits.py", "            _give_back(tx, call, taken)\n", "",
+           "tests/doors/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
+    Mutant("operations/commits.py", ' if claim["by"] == BY else []', "",
+           f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
+    Mutant("operations/commits.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
+           f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),
+    Mutant("operations/deploys.py", ' and call.alive(running["process"]) is not False', "",
+           f"{DEPLOYS}::test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives"),
+    Mutant("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
+           "    return ALLOW\n", "tests/doors/test_hooks.py"),
+    Mutant("doors/hooks/auditing.py", " or theirs.is_writing(real)", "", "tests/doors/test_hooks_audit.py"),
     # Paths and processes
     Mutant("facts/filesystems.py", "    if kind in NETWORK:", "    if False:", "tests/facts/test_filesystems.py"),
     Mutant("facts/processes.py", '    return stat is not None and stat[1] == start and stat[2] not in "ZX"',

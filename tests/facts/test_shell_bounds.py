@@ -76,7 +76,10 @@ def test_depth_and_length_have_a_bound(command: str) -> None:
 def fresh(code: str) -> str:
     """The output of a new interpreter that has loaded nothing, as a hook's is."""
     packages = str(Path(sys.modules["tree_sitter"].__file__ or "").parent.parent)
-    start = f"import sys\nsys.path[:0] = [{str(SRC)!r}, {packages!r}]\nfrom dibs.facts import shell\nfrom dibs.facts.shell import parser as shell_parser\n"
+    start = (
+        f"import sys\nsys.path[:0] = [{str(SRC)!r}, {packages!r}]\n"
+        "from dibs.facts import shell\nfrom dibs.facts.shell import parser as shell_parser\n"
+    )
     run = [sys.executable, "-I", "-S", "-c", start + code]
     done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -67,8 +67,10 @@ if find_run; then
     . "$run"
     if [ -x "$python" ] && [ -r "$entry" ]; then
         [ -n "$dibs_hook" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
-        # read by a client's command, which says what a failure means: before a tool call, a refusal
-        "$python" -I -S -X utf8 "$entry" "$@" && exit 0
+        # read by a client's command, which says what any other end means: before a tool call, a refusal
+        "$python" -I -S -X utf8 "$entry" "$@"
+        code=$?
+        case $code in 0 | 2) exit $code ;; esac
         return 1
     fi
     found=gone
