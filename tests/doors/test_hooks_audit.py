@@ -174,3 +174,31 @@ def test_a_client_that_died_in_a_commit_leaves_the_index_free(repo: Repository) 
     assert ada.may_run("git commit -m x").allowed
     ada.client.kill()
     assert bob.may_run("git add -A").allowed
+
+
+def test_what_the_holder_itself_is_writing_right_now_is_no_violation(repo: Repository) -> None:
+    """An audit may come between the holder's write and its own hook after it."""
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    path = str(repo.folder / "a.py")
+    assert ada.may("Edit", "open", file_path=path, old_string="a", new_string="b").silent
+    repo.write("a.py", "ada's, just written\n")
+    assert bob.bash("python3 --version")[1].told == ""
+    assert ada.did("Edit", "open", file_path=path).code == 0
+    assert bob.bash("python3 --version")[1].told == ""
+    assert repo.events("edit.violated", "edit.unattributed") == []
+
+
+def test_a_commit_in_a_shell_without_gits_hooks_is_noticed_and_those_it_concerns_are_told(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    repo.write("x.sh", "git -c core.hooksPath= commit -qam 'all of it'\n")
+    bob.bash("sh x.sh")
+    [event] = repo.events("commit.unverified")
+    assert (event["agent"], event["data"]["how"], event["data"]["paths"]) == ("bob", "past", ["a.py"])
+    assert "a.py" in ada.hook("UserPromptSubmit", prompt="go").told
+    bob.bash("python3 --version")
+    assert len(repo.events("commit.unverified")) == 1, "told once"

@@ -57,6 +57,7 @@ class Bundle:
         self._root, self._fd, self._table, self._start = root, fd, table, start
         self.places: dict[str, str] = {}
         self.stale = False
+        self._found: dict[str, CodeType] = {}  # taken out, and not run yet
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002 - Python's protocol
         """Python asks: do you have this module? With it come those that it is known to ask for next."""
@@ -94,7 +95,7 @@ class Bundle:
             self._put(needed)
 
     def _file_of(self, name: str) -> str:
-        """A module's source, if the module is here and its source did not change since."""
+        """A module's source, if the module is here, whole, and its source did not change since."""
         found = self._table.get(name)
         if found is None:
             return ""
@@ -106,6 +107,14 @@ class Bundle:
         if status is None or status.st_size != found[2] or status.st_mtime_ns != found[3]:
             self.stale = True
             return ""
+        try:
+            code = marshal.loads(pread(self._fd, found[5], self._start + found[4]))  # noqa: S302 - like a .pyc
+        except (OSError, ValueError, TypeError, EOFError, MemoryError):
+            code = None
+        if not isinstance(code, type(self.exec_module.__code__)):  # damaged: the usual way, and a new file
+            self.stale = True
+            return ""
+        self._found[name] = code
         return file
 
     def _put(self, name: str) -> None:
@@ -137,9 +146,7 @@ class Bundle:
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code."""
-        *_, place, length = self._table[module.__name__]
-        code: CodeType = marshal.loads(pread(self._fd, length, self._start + place))  # noqa: S302 - our own, like a .pyc
-        exec(code, module.__dict__)  # noqa: S102 - the same
+        exec(self._found.pop(module.__name__), module.__dict__)  # noqa: S102 - as Python does
 
 
 def path_of(root: str) -> str:

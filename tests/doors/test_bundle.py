@@ -1,0 +1,97 @@
+"""All modules of the hook path in one file: used when it is right, made anew when it is not, never in the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parent.parent.parent / "src"
+
+
+class Copy:
+    """A copy of the package that a hook can be started from."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "src"
+        shutil.copytree(SRC, self.root, ignore=shutil.ignore_patterns("__pycache__"))
+        self.repo = folder / "repo"
+        self.repo.mkdir()
+        subprocess.run(["git", "init", "-q", "."], cwd=self.repo, check=True)
+        self.dibs("init", "--clients", "none")
+        self.cache = self.root / "dibs" / "doors" / "hooks" / "__pycache__"
+
+    @property
+    def file(self) -> Path:
+        (found,) = self.cache.glob("bundle.*.bin")
+        return found
+
+    def dibs(self, *words: str) -> None:
+        command = [
+            sys.executable,
+            "-P",
+            "-c",
+            "from dibs.doors.cli import main; import sys; sys.exit(main(sys.argv[1:]))",
+        ]
+        subprocess.run(
+            [*command, *words], cwd=self.repo, check=True, capture_output=True, env={"PYTHONPATH": str(self.root)}
+        )
+
+    def hook(self, agent: str) -> subprocess.CompletedProcess[str]:
+        payload = {
+            "session_id": agent, "cwd": str(self.repo), "hook_event_name": "PreToolUse", "tool_name": "Edit",
+            "tool_input": {"file_path": "a.py"},
+        }  # fmt: skip
+        entry = self.root / "dibs" / "doors" / "hooks" / "entry.py"
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-X", "utf8", str(entry), "claude"], input=json.dumps(payload), cwd=self.repo,
+            capture_output=True, text=True, check=False, timeout=60, env={"DIBS_TREE": str(self.repo)},
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    made = Copy(tmp_path)
+    assert made.hook("ada").returncode == 0  # makes Python's own byte code
+    assert made.hook("ada").returncode == 0
+    return made
+
+
+def test_the_first_hook_makes_it_and_the_next_ones_use_it(copy: Copy) -> None:
+    made = copy.file.stat().st_mtime_ns
+    assert copy.hook("bob").returncode == 2
+    assert copy.file.stat().st_mtime_ns == made
+
+
+def test_a_changed_source_counts_at_once_and_the_file_is_made_anew(copy: Copy) -> None:
+    made = copy.file.stat().st_mtime_ns
+    source = copy.root / "dibs" / "errors.py"
+    source.write_text(source.read_text().replace("or pick other work.", "or do something else entirely."))
+    assert "or do something else entirely." in copy.hook("bob").stderr
+    assert copy.file.stat().st_mtime_ns != made
+    assert "or do something else entirely." in copy.hook("bob").stderr
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "code", "length"])
+def test_a_damaged_file_is_not_in_the_way(copy: Copy, damage: str) -> None:
+    data = copy.file.read_bytes()
+    copy.file.write_bytes({
+        "empty": b"", "cut": data[: len(data) // 2], "garbage": b"\xff" * 5000,
+        "code": data[:-400_000] + b"\xff" * 400_000, "length": b"\x7f" * 8 + data[8:],
+    }[damage])  # fmt: skip
+    assert copy.hook("ada").returncode == 0
+    refused = copy.hook("bob")
+    assert (refused.returncode, "ada holds a.py" in refused.stderr) == (2, True)
+
+
+def test_where_it_cannot_be_written_hooks_work_all_the_same(copy: Copy) -> None:
+    shutil.rmtree(copy.cache)
+    copy.cache.write_text("a file where the folder should be")
+    assert copy.hook("ada").returncode == 0
+    assert copy.hook("bob").returncode == 2
