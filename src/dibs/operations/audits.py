@@ -11,7 +11,7 @@ what its holder left there); here it is decided what that means, and both sides 
 
 from __future__ import annotations
 
-from dibs.operations import ending, holds, messages, resources
+from dibs.operations import ending, holds, messages, resources, sweeps
 from dibs.operations.call import check_text, iso, put_agent, related
 from dibs.operations.declare import Operation
 from dibs.operations.edits import BY
@@ -87,6 +87,7 @@ def _audit(
         ending.give_back(tx, claim, claim["resources"], "released")
         freed += claim["resources"]
     ending.serve(tx, freed)
+    sweeps.some(tx, sweeps.A_FEW)  # a little of it here, where nobody waits for the answer
     return {"violations": violations, **_news(tx, call, got)}
 
 

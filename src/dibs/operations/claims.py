@@ -77,7 +77,7 @@ def take(
         if handed is not None:
             return _refresh(tx, call, handed, wish, ttl, _Found())
     first: Fetched | None = None if waiter else got
-    if tx.now % ONE_IN == 0 and _sweep_on_the_way(tx):
+    if by == "hand" and tx.now % ONE_IN == 0 and _sweep_on_the_way(tx):  # guards sweep after a call, not before
         first = None  # what was read on the way in may be over by now
     for _ in range(ROUNDS):
         found = _meet(tx, call, wish, waiter, first, patient=wait > 0)

@@ -4,7 +4,8 @@ The file lies beside the byte code that Python itself keeps (`__pycache__`), and
 and made anew when a source changed: each source's size and time of change are in it and looked at before a module is
 taken out of it. Where it cannot be written, or anything about it is odd, imports go their usual way.
 
-`entry.py` imports this before anything else, so it uses only what the interpreter has loaded by itself.
+`entry.py` runs this before anything else, so it uses only what the interpreter has loaded by itself. The file is made
+by bundling.py.
 """
 
 from __future__ import annotations
@@ -18,35 +19,8 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-VERSION = 5
-# Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
-EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select")
-# Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
-FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
-LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
-            "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py")  # fmt: skip
+VERSION = 6
 LONGEST = 1 << 20  # bytes of that table, or it is none
-# Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
-TOGETHER = {
-    "dibs.doors.hooks.hook": (
-        "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.jsontext", "dibs.doors.hooks.clients",
-        "dibs.doors.hooks.journal", "dibs.errors", "dibs.facts", "dibs.facts.workspace",
-    ),
-    "dibs.doors.hooks.moments": (
-        "dibs.operations", "dibs.facts.paths",
-        "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config", "dibs.facts.clock",
-        "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
-    ),
-    "dibs.operations.edits": (
-        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
-        "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
-    ),
-    "dibs.doors.hooks.shells": (
-        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.reading",
-        "dibs.facts.shell.words",
-    ),
-    "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
-}  # fmt: skip
 HEAD = 8  # bytes: the length of the table that stands before the code
 
 
@@ -56,6 +30,7 @@ class Bundle:
     def __init__(self, root: str, fd: int, table: dict[str, tuple[bool, str, int, int, int, int]], start: int) -> None:
         self._root, self._fd, self._table, self._start = root, fd, table, start
         self.places: dict[str, str] = {}
+        self.groups: dict[str, tuple[int, int, list[str]]] = {}
         self.stale = False
         self._found: dict[str, CodeType] = {}  # taken out, and not run yet
 
@@ -64,7 +39,7 @@ class Bundle:
         if name in self.places:
             return self._extension(name, self.places[name])
         self.put_together(name)
-        file = self._file_of(name)
+        file = self._take(name)
         if not file:
             return None
         package = self._table[name][0]
@@ -90,12 +65,21 @@ class Bundle:
         return spec
 
     def put_together(self, name: str) -> None:
-        """Load what a module is known to ask for."""
-        for needed in TOGETHER.get(name, ()):
+        """Load what a module is known to ask for; the code of all of them is taken out at once."""
+        group = self.groups.get(name)
+        if group is None:
+            return
+        place, length, names = group
+        if not any(needed in sys.modules for needed in names):
+            files = [self._file_of(needed) for needed in names]
+            codes = self._code(place, length, tuple) if all(files) else None
+            if codes is not None and len(codes) == len(names):
+                self._found.update(zip(names, codes, strict=True))
+        for needed in names:
             self._put(needed)
 
     def _file_of(self, name: str) -> str:
-        """A module's source, if the module is here, whole, and its source did not change since."""
+        """A module's source, if the module is here and its source did not change since."""
         found = self._table.get(name)
         if found is None:
             return ""
@@ -107,21 +91,34 @@ class Bundle:
         if status is None or status.st_size != found[2] or status.st_mtime_ns != found[3]:
             self.stale = True
             return ""
+        return file
+
+    def _code(self, place: int, length: int, kind: type) -> Any:
+        """What was kept at that place; None if it is damaged: then the usual way, and a new file."""
         try:
-            code = marshal.loads(pread(self._fd, found[5], self._start + found[4]))  # noqa: S302 - like a .pyc
+            code = marshal.loads(pread(self._fd, length, self._start + place))  # noqa: S302 - our own, like a .pyc
         except (OSError, ValueError, TypeError, EOFError, MemoryError):
             code = None
-        if not isinstance(code, type(self.exec_module.__code__)):  # damaged: the usual way, and a new file
+        if not isinstance(code, kind):
             self.stale = True
-            return ""
-        self._found[name] = code
+            return None
+        return code
+
+    def _take(self, name: str) -> str:
+        """Take a module's code out; gives its source, "" if it cannot be had from here."""
+        file = self._file_of(name)
+        if file and name not in self._found:
+            code = self._code(self._table[name][4], self._table[name][5], type(_of_code.__code__))
+            if code is None:
+                return ""
+            self._found[name] = code
         return file
 
     def _put(self, name: str) -> None:
         """Load a module without Python's own way of importing, which costs as much again as running its code."""
         if name in sys.modules:
             return
-        file = self._file_of(name)
+        file = self._take(name)
         if not file:
             return
         module = type(sys)(name)
@@ -149,6 +146,10 @@ class Bundle:
         exec(self._found.pop(module.__name__), module.__dict__)  # noqa: S102 - as Python does
 
 
+def _of_code() -> None:
+    """Its code is of the kind that all code is of."""
+
+
 def path_of(root: str) -> str:
     """Where the file of this package and this interpreter lies."""
     return f"{root}/dibs/doors/hooks/__pycache__/bundle.{sys.implementation.cache_tag}.bin"
@@ -161,88 +162,12 @@ def use(root: str) -> Bundle | None:
         length = int.from_bytes(read(fd, HEAD), "big")
         if not 0 < length <= LONGEST:
             return None
-        version, python, table, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
+        version, python, table, groups, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
         if version != VERSION or python != sys.version or not isinstance(table, dict):
             return None
     except (OSError, ValueError, TypeError, EOFError, MemoryError):
         return None
     bundle = Bundle(root, fd, table, HEAD + length)
-    bundle.places = places
+    bundle.places, bundle.groups = places, groups
     sys.meta_path.insert(0, bundle)
     return bundle
-
-
-def make(root: str) -> None:
-    """Write the file. Where that cannot be done, the next hook takes the usual way as well."""
-    import os
-
-    table: dict[str, tuple[bool, str, int, int, int, int]] = {}
-    parts: list[bytes] = []
-    place = 0
-    try:
-        for folder in FOLDERS:
-            for name in sorted(os.listdir(f"{root}/dibs/{folder}")):
-                file = f"{folder}/{name}" if folder else name
-                if not name.endswith(".py") or file in LEFT_OUT:
-                    continue
-                with os.fdopen(os.open(f"{root}/dibs/{file}", O_RDONLY), "rb") as source:
-                    status = os.fstat(source.fileno())
-                    text = source.read()
-                code = marshal.dumps(_slim(text, f"{root}/dibs/{file}"))
-                package = name == "__init__.py"
-                dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
-                dotted = dotted.rstrip("/").replace("/", ".")
-                table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
-                parts.append(code)
-                place += len(code)
-        head = marshal.dumps((VERSION, sys.version, table, _places()))
-        making = f"{path_of(root)}.{os.getpid()}"
-        os.makedirs(os.path.dirname(making), exist_ok=True)
-        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
-            written.write(len(head).to_bytes(HEAD, "big") + head + b"".join(parts))
-        os.replace(making, path_of(root))
-    except (OSError, ValueError, SyntaxError):
-        return
-
-
-def _places() -> dict[str, str]:
-    """Where the modules in C lie that hooks load, as far as they are files at all."""
-    from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
-
-    found: dict[str, str] = {}
-    for name in EXTENSIONS:
-        spec = None if name in sys.builtin_module_names else PathFinder.find_spec(name)
-        if spec is not None and spec.origin and spec.origin.endswith(tuple(EXTENSION_SUFFIXES)):
-            found[name] = spec.origin
-    return found
-
-
-def _slim(text: bytes, path: str) -> CodeType:
-    """A module's code without what nobody asks for while a hook runs: words about functions, types, line numbers.
-
-    That halves what has to be read. Assertions stay, and so do the words about classes: an error's text may be those.
-    """
-    import ast
-
-    tree = ast.parse(text, path)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                first.value.value = ""
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.returns = None
-            given = node.args
-            for argument in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]:
-                if argument is not None:
-                    argument.annotation = None
-    return _unlined(compile(tree, path, "exec", dont_inherit=True, optimize=0))
-
-
-def _unlined(code: CodeType) -> CodeType:
-    inner = tuple([_unlined(part) if isinstance(part, type(code)) else part for part in code.co_consts])
-    return code.replace(co_consts=inner, co_linetable=b"")

@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
     code = main(sys.argv[1:])
     if bundled is None or bundled.stale:
-        from dibs.doors.hooks import bundle
+        from dibs.doors.hooks import bundling
 
-        bundle.make(root)
+        bundling.make(root)
     leave(code)

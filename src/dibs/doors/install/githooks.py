@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.workspace import Place
 
-NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "pre-push")
+NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")
 BEGIN = "# dibs:begin (made by `dibs init`; `dibs init --uninstall` takes it out)"
 END = "# dibs:end"
 KEPT = "dibs-kept"  # a folder, so that a kept hook keeps its name: some ask by which name they were called
@@ -84,7 +84,7 @@ def is_husky(hooks: str) -> bool:
 def block(name: str, root: str, *, kept: bool = False) -> str:
     """Our lines of a hook; `root` is the way from the folder of hooks to the workspace."""
     template = CALL_PUSH if name == "pre-push" else CALL
-    otherwise = ":" if name == "post-commit" else "exit 1"
+    otherwise = ":" if name in {"post-commit", "post-merge"} else "exit 1"
     text = template.format(name=name, root=root, otherwise=otherwise)
     if kept:
         text += GO_ON.format(name=name, kept=KEPT)

@@ -1,0 +1,122 @@
+"""Makes the bundle of the hook path's modules: see bundle.py, which uses it."""
+
+from __future__ import annotations
+
+import ast
+import marshal
+import os
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
+
+from dibs.doors.hooks.bundle import HEAD, VERSION, path_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+
+# Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
+EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select")
+# Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
+FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
+LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
+            "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py", "doors/hooks/bundling.py")  # fmt: skip
+# Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
+TOGETHER = {
+    "dibs.doors.hooks.hook": (
+        "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.jsontext", "dibs.doors.hooks.clients",
+        "dibs.doors.hooks.journal", "dibs.errors", "dibs.facts", "dibs.facts.workspace",
+    ),
+    "dibs.doors.hooks.moments": (
+        "dibs.operations", "dibs.facts.paths",
+        "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config", "dibs.facts.clock",
+        "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
+    ),
+    "dibs.operations.edits": (
+        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
+        "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
+    ),
+    "dibs.doors.hooks.shells": (
+        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.reading",
+        "dibs.facts.shell.words",
+    ),
+    "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
+}  # fmt: skip
+
+
+def make(root: str) -> None:
+    """Write the file. Where that cannot be done, the next hook takes the usual way as well."""
+    table: dict[str, tuple[bool, str, int, int, int, int]] = {}
+    codes: dict[str, CodeType] = {}
+    parts: list[bytes] = []
+    place = 0
+    try:
+        for folder in FOLDERS:
+            for name in sorted(os.listdir(f"{root}/dibs/{folder}")):
+                file = f"{folder}/{name}" if folder else name
+                if not name.endswith(".py") or file in LEFT_OUT:
+                    continue
+                with os.fdopen(os.open(f"{root}/dibs/{file}", os.O_RDONLY), "rb") as source:
+                    status = os.fstat(source.fileno())
+                    text = source.read()
+                slim = _slim(text, f"{root}/dibs/{file}")
+                code = marshal.dumps(slim)
+                package = name == "__init__.py"
+                dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
+                dotted = dotted.rstrip("/").replace("/", ".")
+                table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
+                codes[dotted] = slim
+                parts.append(code)
+                place += len(code)
+        groups = {}
+        for name, together in TOGETHER.items():
+            code = marshal.dumps(tuple([codes[one] for one in together]))
+            groups[name] = (place, len(code), list(together))
+            parts.append(code)
+            place += len(code)
+        head = marshal.dumps((VERSION, sys.version, table, groups, _places()))
+        making = f"{path_of(root)}.{os.getpid()}"
+        os.makedirs(os.path.dirname(making), exist_ok=True)
+        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
+            written.write(len(head).to_bytes(HEAD, "big") + head + b"".join(parts))
+        os.replace(making, path_of(root))
+    except (OSError, ValueError, SyntaxError, KeyError):
+        return
+
+
+def _places() -> dict[str, str]:
+    """Where the modules in C lie that hooks load, as far as they are files at all."""
+    found: dict[str, str] = {}
+    for name in EXTENSIONS:
+        spec = None if name in sys.builtin_module_names else PathFinder.find_spec(name)
+        if spec is not None and spec.origin and spec.origin.endswith(tuple(EXTENSION_SUFFIXES)):
+            found[name] = spec.origin
+    return found
+
+
+def _slim(text: bytes, path: str) -> CodeType:
+    """A module's code without what nobody asks for while a hook runs: words about functions, types, line numbers.
+
+    That halves what has to be read. Assertions stay, and so do the words about classes: an error's text may be those.
+    """
+    tree = ast.parse(text, path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                first.value.value = ""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+            given = node.args
+            for argument in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]:
+                if argument is not None:
+                    argument.annotation = None
+    return _unlined(compile(tree, path, "exec", dont_inherit=True, optimize=0))
+
+
+def _unlined(code: CodeType) -> CodeType:
+    inner = tuple([_unlined(part) if isinstance(part, type(code)) else part for part in code.co_consts])
+    return code.replace(co_consts=inner, co_linetable=b"")
