@@ -318,3 +318,42 @@ def wait_for(condition: object, seconds: float = 20) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not come true"
         time.sleep(0.05)
+
+
+def test_the_rules_are_shown_and_acknowledged_and_old_ones_are_visible(shell: Shell) -> None:
+    told = shell.json("boot", "--as", "ann", exit=0)["rules"]
+    assert (told["changed"], told["first"]) == (True, True)
+    assert "Claim before you change" in told["text"]
+    assert shell.json("rules", "--as", "ann", exit=0)["current"] is True
+    rules = shell.folder / ".dibs" / "rules.md"
+    rules.write_text(rules.read_text() + "\n11. Another one.\n")
+    assert shell.json("rules", "--as", "ann", exit=0)["current"] is False
+    assert {agent["agent"]: agent["rules"] for agent in shell.json("agents", exit=0)["agents"]}["ann"] == "old"
+    (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
+    assert (check["ok"], check["severity"], "ann" in check["message"]) == (False, "warning", True)
+    assert shell.json("rules", "--ack", "--as", "ann", exit=0)["current"] is True
+    assert "Another one." in shell.run("rules", "--as", "ann").stdout
+    (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
+    assert check["ok"]
+
+
+def test_an_agents_scratch_folder_is_made_and_its_own(shell: Shell) -> None:
+    ann = Path(shell.json("scratch", "--as", "ann", exit=0)["scratch"])
+    assert ann.is_dir()
+    assert ann.stat().st_mode & 0o777 == 0o700
+    assert shell.run("scratch", "--as", "ann").stdout.strip() == str(ann)
+    assert Path(shell.json("scratch", "--as", "../up", exit=0)["scratch"]).is_relative_to(ann.parent)
+
+
+def test_check_finds_a_violation_and_a_commit_past_the_guard(shell: Shell) -> None:
+    assert shell.json("check", exit=0)["failed"] == []
+    shell.json("claim", "a.py", "--as", "ann", exit=0)
+    (shell.folder / "a.py").write_text("x")
+    who = ["-c", "user.name=bob", "-c", "user.email=bob@example.org"]
+    subprocess.run(["git", "add", "-A"], cwd=shell.folder, check=True)
+    subprocess.run(
+        ["git", *who, "commit", "-qnm", "past"], cwd=shell.folder, check=True, env={**os.environ, "DIBS_AGENT": "bob"}
+    )
+    found = {one["check"]: one for one in shell.json("check", exit=0)["checks"]}
+    assert not found["commits"]["ok"]
+    assert "bob" in found["commits"]["message"]

@@ -13,6 +13,7 @@ from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.doors.session import Session
 from dibs.errors import NO, YES, DibsError
+from dibs.facts import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,13 +134,13 @@ def _events(session: Session, kind: str, what: str, more: str) -> Found:
             after = event.seq
             shown = read_event(event)
             if shown["kind"] == kind:
-                found.append(shown)
+                found.append((shown, event.wall))
         if len(page) < 1_000:  # noqa: PLR2004 - the page's size
             break
     if not found:
         return True, f"no {what}"
-    last = found[-1]
-    return False, f"{len(found)} times {what}, last {last['subject']} by {last['agent']} at {last['at']}: {more}"
+    last, when = found[-1]
+    return False, f"{len(found)} times {what}, last {last['subject']} by {last['agent']} at {clock.iso(when)}: {more}"
 
 
 def _files(session: Session, _: Any) -> Found:
