@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.doors.hooking import Repository
 
 DIBS = str(Path(sys.executable).parent / "dibs")
 
@@ -55,3 +58,10 @@ def shell(tmp_path: Path) -> Shell:
     made = Shell(folder)
     made.json("init", "--clients", "none", exit=0)
     return made
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repository]:
+    made = Repository(tmp_path)
+    yield made
+    made.close()

@@ -331,7 +331,9 @@ def test_the_rules_are_shown_and_acknowledged_and_old_ones_are_visible(shell: Sh
     assert {agent["agent"]: agent["rules"] for agent in shell.json("agents", exit=0)["agents"]}["ann"] == "old"
     (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
     assert (check["ok"], check["severity"], "ann" in check["message"]) == (False, "warning", True)
+    assert "on old rules until their next boot or prompt: ann" in shell.run("status").stdout
     assert shell.json("rules", "--ack", "--as", "ann", exit=0)["current"] is True
+    assert "on old rules" not in shell.run("status").stdout
     assert "Another one." in shell.run("rules", "--as", "ann").stdout
     (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
     assert check["ok"]

@@ -6,22 +6,9 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import pytest
 
 from dibs.doors.install import launcher
 from tests.doors.hooking import ENTRY, LIMIT, Repository
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 def token_in(briefing: str, name: str) -> int:

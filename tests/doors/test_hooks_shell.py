@@ -13,16 +13,7 @@ import pytest
 from tests.doors.hooking import DIBS, Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.doors.hooking import Agent
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 # --- files that a command names

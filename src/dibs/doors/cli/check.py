@@ -10,7 +10,7 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors.cli import parse
+from dibs.doors.cli import parse, show
 from dibs.doors.session import Session
 from dibs.errors import NO, YES, DibsError
 from dibs.facts import clock
@@ -86,7 +86,7 @@ def _rules(session: Session, _: Any) -> Found:
 def _old_rules(session: Session, call: Any) -> Found:
     """Agents at work that were told another version of the rules."""
     agents = session.run(session.operation("agents"), call, {})["agents"]
-    old = [a["agent"] for a in agents if a.get("rules") == "old" and a["state"] in {"alive", "unknown"}]
+    old = [a["agent"] for a in agents if a.get("rules") == "old" and a["state"] in show.AT_WORK]
     if not old:
         return True, "every agent at work was told these rules"
     return False, f"{len(old)} act on old rules until their next boot or message: {', '.join(old[:SHOWN])}"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+AT_WORK = frozenset({"alive", "unknown"})  # states of agents that may still act
+
 
 def show(command: str, result: dict[str, Any]) -> None:
     """Print one answer."""
@@ -115,6 +117,9 @@ def _status(result: dict[str, Any]) -> list[str]:
     ]
     if waits:
         lines += ["", *_table(("WAITED FOR", "MODE", "BY", "SINCE", "FOR"), waits)]
+    old = [agent["agent"] for agent in result["agents"] if agent.get("rules") == "old" and agent["state"] in AT_WORK]
+    if old:
+        lines += ["", f"on old rules until their next boot or prompt: {', '.join(old)}"]
     if result.get("more"):
         lines.append("(there are more; name resources to see those that overlap them)")
     return lines
@@ -123,9 +128,10 @@ def _status(result: dict[str, Any]) -> list[str]:
 def _agents(result: dict[str, Any]) -> list[str]:
     rows = [
         (a["agent"], a["state"], a["type"], str(a["incarnation"]), str(a["pid"] or ""), f"{ago(a['last_seen'])} ago",
-         a.get("killed", "")) for a in result["agents"]
+         a.get("rules", ""), a.get("killed", "")) for a in result["agents"]
     ]  # fmt: skip
-    return _table(("AGENT", "STATE", "TYPE", "INCARNATION", "PID", "SEEN", "WHY"), rows) if rows else ["no agents yet"]
+    head = ("AGENT", "STATE", "TYPE", "INCARNATION", "PID", "SEEN", "RULES", "WHY")
+    return _table(head, rows) if rows else ["no agents yet"]
 
 
 def _kill(result: dict[str, Any]) -> list[str]:

@@ -70,7 +70,10 @@ def signature(path: str) -> str:
 
 def blob_of(path: str) -> str:
     """The id that git gives to a file's bytes; "" where they cannot be read."""
-    from _sha1 import sha1  # without hashlib, which costs several milliseconds
+    try:
+        from _sha1 import sha1  # without hashlib, which costs several milliseconds
+    except ImportError:  # pragma: no cover - an interpreter without it
+        from hashlib import sha1
 
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep a hook waiting
