@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import unicodedata
 from pathlib import Path
 
 import pytest
 
-from tests.doors.hooking import LIMIT, Repository
+from tests.doors.hooking import ENTRY, LIMIT, Repository
 
 # --- stale reads
 
@@ -330,3 +332,29 @@ def test_a_folder_where_a_file_should_be_does_not_confuse_the_guard(repo: Reposi
     ada.edit("sub/x.py", "ada's\n")
     assert "ada holds sub/x.py" in bob.may_edit("sub").refusal
     assert ada.read("sub").silent
+
+
+@pytest.mark.parametrize("tool", ["mcp__files__write_file", "WriteOfNextYear"])
+def test_a_tool_that_is_not_in_the_table_and_brings_content_for_a_file_is_an_edit(repo: Repository, tool: str) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    path = str(repo.folder / "a.py")
+    assert "ada holds a.py" in bob.may(tool, path=path, content="bob's\n").refusal
+    assert bob.may(tool, path=path).allowed, "to look at it is no edit"
+
+
+def test_a_directory_that_is_not_there_is_a_doubt_and_a_file_in_the_repository_is_found_from_elsewhere(
+    repo: Repository, tmp_path: Path
+) -> None:
+    repo.agent("ada").edit("a.py", "ada's\n")
+    payload = {
+        "session_id": "bob", "hook_event_name": "PreToolUse", "tool_name": "Edit",
+        "tool_input": {"file_path": str(repo.folder / "a.py"), "old_string": "a", "new_string": "b"},
+    }  # fmt: skip
+    client = repo.agent("bob").client
+    words = (sys.executable, "-I", "-S", ENTRY, "claude")
+    for cwd in ("/", "/nowhere/at/all"):
+        answer = client.run(*words, cwd=tmp_path, given=json.dumps({**payload, "cwd": cwd}).encode())
+        assert "ada holds a.py" in answer.refusal
+    outside = {**payload, "cwd": "/nowhere/at/all", "tool_input": {"file_path": "x.py", "content": "x"}}
+    assert client.run(*words, cwd=tmp_path, given=json.dumps(outside).encode()).code == 2

@@ -213,8 +213,8 @@ def test_a_command_is_found_behind_its_wrappers(here: str, wrapper: str) -> None
 @pytest.mark.parametrize(
     "command",
     [
-        "echo > $F", 'echo >> "$(mktemp)"', 'tee "$(mktemp)"', 'cp a "$X"', "cp $X src", "mv a $X", "rm $(cat list)",
-        "rm ~other/x", "ls | xargs rm",
+        "echo > $F", 'echo >> "$(mktemp x.XXX)"', 'tee "$(mktemp -p .)"', 'cp a "$X"', "cp $X src", "mv a $X",
+        "rm $(cat list)", "rm ~other/x", "ls | xargs rm",
         "ls | xargs -I{} mv {} {}.bak", "grep -l x . | xargs -0 sed -i s/a/b/", "ls | xargs -I{} sh -c 'rm {}'",
         "tar xzf a.tgz", "tar -xf a -C src", "unzip a.zip",
         "patch -p1", "git diff | patch -p1", "patch -p1 < nowhere.diff", "cd $X; rm a", "cd $X && echo > a",
@@ -304,3 +304,12 @@ def test_too_many_entries_are_not_looked_at_one_by_one(tmp_path: Path) -> None:
     assert shell.read("rm */*", str(tmp_path)).unresolved == ["rm */*"]
     found = shell.read("find . -name '*9' -delete", str(tmp_path))
     assert f"{tmp_path}/." in [target.path for target in found.writes]  # then it is all of it
+
+
+def test_a_file_of_mktemp_is_nobodys_and_what_is_made_of_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    found = shell.read('T=$(mktemp) && echo x > "$T" && mv "$T" a.py; cp a.py "$(mktemp -d)/"', "/repo")
+    assert found.unresolved == []
+    assert {target.path for target in found.writes if not target.path.startswith("/tmp/tmp.")} == {"/repo/a.py"}
+    monkeypatch.setenv("TMPDIR", "/repo/tmp")
+    assert shell.read('echo > "$(mktemp)"', "/repo").writes[0].path.startswith("/repo/tmp/")

@@ -57,6 +57,10 @@ TOOLS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 _PATHS = ("file_path", "notebook_path", "path", "absolute_path", "filePath")
+_CONTENTS = (
+    "content", "contents", "new_string", "new_str", "newString", "old_string", "old_str", "oldString", "edits",
+    "file_text", "new_source", "patch", "diff", "text",
+)  # fmt: skip
 
 
 class Event:
@@ -118,9 +122,11 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     if not event.tool:
         raise Unreadable("the payload names no tool")
     event.kind = TOOLS[event.client].get(event.tool, OTHER)
-    if event.kind == OTHER:
-        return
     given = sent.get("tool_input") if "tool_input" in sent else sent.get("toolArgs")
+    if event.kind == OTHER:
+        if not _writes(given):
+            return
+        event.kind = EDIT  # by whatever name: an MCP server's, or one that came after this table
     if isinstance(given, str):  # Copilot sends its arguments as a text now and then
         from dibs import jsontext
 
@@ -143,6 +149,15 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
         raise Unreadable(f"{event.tool} names no path")
     if event.tool == "str_replace_editor" and given.get("command") == "view":
         event.kind = READ
+
+
+def _writes(given: Any) -> bool:
+    """Does a tool that is not in the table look like one that writes? It names a file, and brings what to put there."""
+    return (
+        isinstance(given, dict)
+        and any(isinstance(given.get(field), str) and given[field] for field in _PATHS)
+        and any(field in given for field in _CONTENTS)
+    )
 
 
 def _read_command(event: Event, given: dict[str, Any]) -> None:

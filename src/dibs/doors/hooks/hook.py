@@ -127,7 +127,19 @@ def _place(event: clients.Event) -> Place | None:
     except DibsError:
         if _claimed_above(start) or os.environ.get("DIBS_WORKSPACE"):
             raise
-        return None
+    for path in event.paths:  # without the launcher's word: wherever the agent is, the file may be in a workspace
+        if path.startswith("/") and _claimed_above(os.path.dirname(path)):
+            return workspace.find(_existing(os.path.dirname(path)), None)
+    if not os.path.isdir(start):
+        raise clients.Unreadable(f"the agent's directory {start[:200]!r} is not there")
+    return None
+
+
+def _existing(directory: str) -> str:
+    """The nearest directory upward that is there."""
+    while not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def _claimed_above(directory: str) -> bool:

@@ -113,9 +113,12 @@ def _closing(text: str, i: int) -> int:
 def _output(words: list[str | None], cwd: str | None) -> str | None:
     """What some commands print, that only work on their words."""
     known = [word for word in words if word is not None]
-    if len(known) != len(words) or any(word.startswith("-") for word in known[1:] if known[0] != "git"):
+    name, rest = (known[0], known[1:]) if known else ("", [])
+    plain = name in {"git", "mktemp"} or not any(word.startswith("-") for word in rest)
+    if len(known) != len(words) or not plain:
         return None
-    name, rest = known[0], known[1:]
+    if name == "mktemp":
+        return _fresh(rest)
     if name == "pwd":
         return cwd
     if name == "echo":
@@ -127,9 +130,13 @@ def _output(words: list[str | None], cwd: str | None) -> str | None:
         return base.removesuffix(rest[1]) or base if len(rest) > 1 else base
     if name == "seq":
         return _counted(rest)
-    if known == ["git", "rev-parse", "--show-toplevel"]:
-        return _top(cwd)
-    return None
+    return _top(cwd) if known == ["git", "rev-parse", "--show-toplevel"] else None
+
+
+def _fresh(words: list[str]) -> str | None:
+    """What `mktemp` prints: a name that nobody has yet, and so nobody holds. Any will do that lies where it will."""
+    folder = os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where mktemp looks, nothing is made here
+    return f"{folder}/tmp.XXXXXXXXXX" if set(words) <= {"-d", "-q"} else None  # noqa: S108 - the same
 
 
 def _counted(words: list[str]) -> str | None:
