@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dibs.doors.session import Session
     from dibs.operations.call import Call
 
-PROTECTED = ("main", "master")  # branches whose push is a deploy, where the config names none
-PLACEHOLDERS = ("TODO", "TBD", "coming soon")  # what does not ship, where the config names none
 FOUND = 20  # places with a placeholder that are named
 SHOWN = 5
 
@@ -69,7 +67,7 @@ def targets_of(session: Session, branch: str) -> list[str]:
     """What a push to this branch deploys: nothing where it is not protected, else the targets of that branch."""
     from fnmatch import fnmatchcase
 
-    if not any(fnmatchcase(branch, pattern) for pattern in config(session).get("protected", PROTECTED)):
+    if not any(fnmatchcase(branch, pattern) for pattern in config(session)["protected"]):
         return []
     named = [name for name, target in config(session).get("targets", {}).items() if target.get("branch") == branch]
     return named or [branch]
@@ -166,7 +164,7 @@ def _refuse_dirty(top: str) -> None:
 
 def refuse_placeholders(session: Session, top: str, ships: Sequence[str], since: str, commit: str) -> None:
     """Raise Forbidden for a placeholder in what ships."""
-    words = [word for word in config(session).get("placeholders", PLACEHOLDERS) if word.strip()]
+    words = [word for word in config(session)["placeholders"] if word.strip()]
     if not words:
         return
     found = _in_files(top, words, ships) if ships else _in_added_lines(top, words, since, commit)

@@ -52,11 +52,11 @@ def find(cwd: str, given: str | None) -> Place:
             if own_common == common and own:  # a worktree keeps its own top, whichever of them was named
                 top = own
         return Place(root, top or root, common)
-    nearest = start if given else _nearest(start)
-    if nearest is None:
+    home = start if given else nearest(start)
+    if home is None:
         message = f"{cwd} is not in a workspace; run `dibs init` in the project's top directory"
         raise Invalid(message, path=cwd)
-    return Place(nearest, nearest, "")
+    return Place(home, home, "")
 
 
 def common_of(directory: str) -> str:
@@ -178,7 +178,7 @@ def _is_repository(directory: str) -> bool:
     )
 
 
-def _nearest(directory: str) -> str | None:
+def nearest(directory: str) -> str | None:
     """The nearest directory upward that has a `.dibs/`."""
     while _kind(os.path.join(directory, ".dibs")) != _DIRECTORY:
         parent = os.path.dirname(directory)

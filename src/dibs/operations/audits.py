@@ -55,8 +55,7 @@ def others(tx: Transaction, call: Call, tree: str) -> list[Record]:
         and (not tree or record["tree"] in {"", tree})
         and not related(record["agent"], call.agent)
     ]
-    gone = {claim["claim"] for claim in ending.gone(tx, call, live)}
-    return [record for record in live if record["claim"] not in gone]
+    return ending.living(tx, call, live)
 
 
 # --- after a call

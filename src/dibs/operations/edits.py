@@ -82,23 +82,26 @@ def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None
 def _in_tree(tx: Transaction, call: Call, caller: _Caller, items: Sequence[Item], tree: str, *, local: bool) -> Any:
     """The claims on the files of one working tree, or the refusal."""
     wanted: list[Item] = []
+    strict: list[Item] = []
     for item in items:
         refusal: DibsError | None = roles.refusal_of_write(
             call, caller.agent, item[0], local=local, client=caller.client, tool=caller.tool
         )
         if refusal is not None:
             return _refuse(tx, call, item, tree, _held_within(tx, call, item, tree, refusal))
-        if is_strict(call.policy.guards, item) or sort_of(call.policy.guards, item[0], ignored=item[1]) != FREE:
+        if is_strict(call.policy.guards, item):
+            strict.append(item)
+            wanted.append(item)
+        elif sort_of(call.policy.guards, item[0], ignored=item[1]) != FREE:
             wanted.append(item)
     if not wanted:
         return []
     normal = resources.normal([item[0] for item in wanted])
     met = list(holds.meeting(tx, normal, tree, caller.got))
-    for item in wanted:
-        if is_strict(call.policy.guards, item):
-            refusal = _not_explicit(tx, call, item, tree, met)
-            if refusal is not None:
-                return _refuse(tx, call, item, tree, refusal)
+    for item in strict:
+        refusal = _not_explicit(tx, call, item, tree, met)
+        if refusal is not None:
+            return _refuse(tx, call, item, tree, refusal)
     held = _still_good(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
@@ -122,8 +125,7 @@ def _take(
         base={item[0][1]: item[2] for item in wanted},
     )  # fmt: skip
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
-        gone = {claim["claim"] for claim in ending.gone(tx, call, across)}
-        _warn(tx, call, [record for record in across if record["claim"] not in gone], normal, tree)
+        _warn(tx, call, ending.living(tx, call, across), normal, tree)
     return held
 
 
@@ -213,8 +215,7 @@ def _held_by_others(tx: Transaction, call: Call, item: Item, tree: str, met: lis
 
 def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, found: list[Record]) -> Held | None:
     """A refusal that names these holders, but for those whose process is dead; the agent is told when it is free."""
-    gone = {claim["claim"] for claim in ending.gone(tx, call, found)}
-    found = [record for record in found if record["claim"] not in gone]
+    found = ending.living(tx, call, found)
     if not found:
         return None
     from dibs.operations import waiting

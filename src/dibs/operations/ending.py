@@ -93,6 +93,12 @@ def gone(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
     return dead
 
 
+def living(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
+    """The claims among these whose holder's local process is not known to be dead."""
+    dead = {claim["claim"] for claim in gone(tx, call, claims)}
+    return [claim for claim in claims if claim["claim"] not in dead]
+
+
 def blocks(record: Record, mode: str, agent: str) -> bool:
     """Does this claim or waiter stand in the way of that agent's wish, supposing that they overlap?"""
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)

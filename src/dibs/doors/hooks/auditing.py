@@ -8,11 +8,10 @@ they mean.
 from __future__ import annotations
 
 import os
-import time
 
 from dibs.doors.hooks import briefing, journal
 from dibs.doors.hooks.moments import RESTAMPED, identify, left_behind, open_session
-from dibs.facts import reflog
+from dibs.facts import clock, reflog
 from dibs.operations import resources
 from dibs.operations.audits import AUDIT, OTHERS
 
@@ -98,7 +97,7 @@ def _during(real: str, started: int) -> bool:
         changed = os.stat(real).st_mtime_ns
     except OSError:
         return True
-    began = time.time_ns() - (journal.now() - started) * 1_000_000
+    began = (clock.wall() - (clock.since_boot() - started)) * 1_000_000
     return changed >= began - SLACK
 
 

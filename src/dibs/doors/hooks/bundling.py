@@ -24,11 +24,11 @@ LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.jsontext", "dibs.doors.hooks.clients",
-        "dibs.doors.hooks.journal", "dibs.errors", "dibs.facts", "dibs.facts.workspace",
+        "dibs.facts", "dibs.facts.clock", "dibs.doors.hooks.journal", "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.moments": (
         "dibs.operations", "dibs.facts.paths",
-        "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config", "dibs.facts.clock",
+        "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
         "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
     ),
     "dibs.operations.edits": (

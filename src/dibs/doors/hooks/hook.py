@@ -125,10 +125,11 @@ def _place(event: clients.Event) -> Place | None:
     try:
         return workspace.find(start, os.environ.get("DIBS_WORKSPACE"))
     except DibsError:
-        if _claimed_above(start) or os.environ.get("DIBS_WORKSPACE"):
+        if workspace.nearest(start) is not None or os.environ.get("DIBS_WORKSPACE"):
             raise
     for path in event.paths:  # without the launcher's word: wherever the agent is, the file may be in a workspace
-        if path.startswith("/") and _claimed_above(os.path.dirname(path)):
+        above = workspace.nearest(os.path.dirname(path)) if path.startswith("/") else None
+        if above is not None:
             return workspace.find(_existing(os.path.dirname(path)), None)
     if not os.path.isdir(start):
         raise clients.Unreadable(f"the agent's directory {start[:200]!r} is not there")
@@ -140,17 +141,6 @@ def _existing(directory: str) -> str:
     while not os.path.isdir(directory):
         directory = os.path.dirname(directory)
     return directory
-
-
-def _claimed_above(directory: str) -> bool:
-    """Is there a `.dibs/` upward? Then what went wrong concerns us."""
-    while True:
-        if os.path.isdir(f"{directory}/.dibs"):
-            return True
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return False
-        directory = parent
 
 
 def _read(event: clients.Event, place: Place) -> int:

@@ -11,7 +11,8 @@ N when the store should next hear that the agent is active (the time says when).
 from __future__ import annotations
 
 import os
-import time
+
+from dibs.facts import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +26,6 @@ OPEN_FOR = 30 * 60_000  # ms after which a call that was never closed counts as 
 RENEW = 4 * 60_000  # ms between signs of life: well within half of the shortest usual life of a claim
 _FILE, _KIND = 0o100000, 0o170000  # st_mode, without importing stat
 MISSING = "-"  # signature of what is not there
-
-_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def now() -> int:
-    """Milliseconds since boot, as the store counts them."""
-    return time.clock_gettime_ns(_BOOT) // 1_000_000
 
 
 def name_of(agent: str) -> str:
@@ -98,7 +92,7 @@ def line(kind: str, what: str, signature: str = "", blob: str = "", when: int | 
     """One line of a journal."""
     if "\\" in what or "\n" in what or "\t" in what:
         what = what.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
-    return f"{kind}\t{now() if when is None else when}\t{signature}\t{blob}\t{what}\n"
+    return f"{kind}\t{clock.since_boot() if when is None else when}\t{signature}\t{blob}\t{what}\n"
 
 
 def append(local: str, agent: str, lines: Iterable[str]) -> None:
@@ -159,7 +153,7 @@ class Journal:
     def open_calls(self, since: int = 0) -> bool:
         """Has the agent a call open now, or had it one at any time after `since`?"""
         opened: dict[bytes, int] = {}
-        at = now()
+        at = clock.since_boot()
         for row in self._text.split(b"\n"):
             parts = row.split(b"\t")
             if len(parts) != 5 or parts[0] not in {b"O", b"C"}:  # noqa: PLR2004 - the same
@@ -219,7 +213,7 @@ class Journal:
         if not self._text.startswith(b"N\t", found):
             return True
         when = _number(self._text[found + 2 : found + 32].partition(b"\t")[0])
-        return not 0 <= when - now() <= RENEW
+        return not 0 <= when - clock.since_boot() <= RENEW
 
     @property
     def size(self) -> int:
@@ -234,7 +228,7 @@ def _number(text: bytes) -> int:
 
 def next_renewal() -> str:
     """The line that says when the store should hear of the agent again."""
-    return line("N", "", when=now() + RENEW)
+    return line("N", "", when=clock.since_boot() + RENEW)
 
 
 def compact(local: str, agent: str) -> None:

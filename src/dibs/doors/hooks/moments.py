@@ -50,20 +50,25 @@ def before(event: clients.Event, place: Place) -> str:
         from dibs.doors.hooks import shells
 
         return shells.before(event, place)
-    paths = event.paths
-    if event.kind == clients.PATCH:
-        from dibs.facts import patches
-
-        try:
-            paths = [path for _, path in patches.paths(event.command)]
-        except ValueError as error:
-            raise Invalid(f"the patch cannot be read: {error}") from None
-        if not paths:
-            raise Invalid("the patch names no file that could be read.")
     session = open_session(place)
     call = identify(session, event)
-    allow_edits(session, call, event, paths)
+    allow_edits(session, call, event, _paths(event))
     return ""
+
+
+def _paths(event: clients.Event) -> list[str]:
+    """The files that an edit or a patch names."""
+    if event.kind != clients.PATCH:
+        return event.paths
+    from dibs.facts import patches
+
+    try:
+        paths = [path for _, path in patches.paths(event.command)]
+    except ValueError as error:
+        raise Invalid(f"the patch cannot be read: {error}") from None
+    if not paths:
+        raise Invalid("the patch names no file that could be read.")
+    return paths
 
 
 def _before_other(event: clients.Event, place: Place) -> str:
@@ -164,13 +169,8 @@ def after(event: clients.Event, place: Place) -> str:
     """Note what the agent left in its files; after a command, look at everybody else's."""
     agent = event.agent
     if event.kind in {clients.EDIT, clients.PATCH}:
-        paths = event.paths
-        if event.kind == clients.PATCH:
-            from dibs.facts import patches
-
-            paths = [path for _, path in patches.paths(event.command)]
         lines = [journal.line("C", event.call or event.tool)]
-        for path in paths:
+        for path in _paths(event):
             real = event.real(path)
             if journal.inside(place, real):
                 lines.append(left_behind(place.local, real))
