@@ -17,11 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = 2  # of the kept form; another one is read anew
+VERSION = 3  # of the kept form; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
-KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "runs")
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -65,6 +65,26 @@ id = "{id}"            # names this workspace on a shared store
 # state = "docs/STATE.md"
 # decisions = "docs/DECISIONS.md"
 # lessons = "docs/LESSONS.md"
+
+# [tasks]
+# max_tasks = 1                  # live tasks of one agent
+# max_attempts = 5               # failed or lost so often, a task is quarantined
+# backoff = "1s"                 # before the second attempt; doubled before each further one, up to max_backoff
+# max_backoff = "5m"
+# strategy = "priority"          # or round_robin, load_balanced, capability, sticky, auction, preemptive
+# bid_window = "10s"             # how long an auction collects bids
+# assign_wait = "2m"             # an assigned task that is not picked up goes to others
+# breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
+# breaker_pause = "1m"
+
+# [messages]
+# visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
+# life = "7d"
+# inbox = 1000                   # messages kept for one recipient,
+# from_one = 250                 # of these from one sender
+
+# [runs]
+# keep = "7d"                    # an ended run and its tasks are dropped after this
 
 # [deploy]
 # protected = ["main", "master"] # branches whose push is a deploy
@@ -142,9 +162,10 @@ def parse(path: str) -> dict[str, Any]:
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})
-    from dibs.doors import config_guards
+    from dibs.doors import config_guards, config_work
 
     policy.update(ordering=ordering, patterns=patterns, guards=config_guards.read(text, path))
+    policy["work"] = config_work.read(text, path)
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):
         raise Invalid(f'{path}: store is a text such as "sqlite:"', path=path)

@@ -12,27 +12,23 @@ if TYPE_CHECKING:
     from dibs.operations.declare import Field
 
 
-def read(session: Session, field: Field, value: Any) -> Any:
-    """The value that the operation gets for what somebody wrote."""
-    kind = field.kind
-    if kind == "resources":
-        return [_resource(session, text) for text in value]
-    if kind == "resource":
-        return _resource(session, value)
-    if kind == "duration":
-        return _duration(value, field)
-    if kind == "integer":
-        return _integer(value, field)
-    if kind == "choice":
-        if value not in field.choices:
-            raise Invalid(f"{field.name}: one of {', '.join(field.choices)}, not {value!r}", field=field.name)
+def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> Any:
+    """The value that the operation gets for what somebody wrote; `typed` where it is a value already, from Python."""
+    if field.kind == "json" and typed:
         return value
-    if kind == "words":
-        words = value.split(",") if isinstance(value, str) else value
-        return [word.strip() for word in words if word.strip()]
-    if kind == "process":
-        return _process(value, field)
-    return value
+    reader = _READERS.get(field.kind)
+    return value if reader is None else reader(session, field, value)
+
+
+def _choice(_: Session, field: Field, value: Any) -> str:
+    if value not in field.choices:
+        raise Invalid(f"{field.name}: one of {', '.join(field.choices)}, not {value!r}", field=field.name)
+    return str(value)
+
+
+def _words(_: Session, __: Field, value: Any) -> list[str]:
+    words = value.split(",") if isinstance(value, str) else value
+    return [word.strip() for word in words if word.strip()]
 
 
 def _resource(session: Session, value: Any) -> list[str]:
@@ -40,26 +36,33 @@ def _resource(session: Session, value: Any) -> list[str]:
     return value if isinstance(value, list) else list(session.paths.resource(value, session.cwd))
 
 
-def _integer(value: Any, field: Field) -> int:
+def _json(session: Session, field: Field, text: str) -> Any:
+    """The value of a JSON text, or of the file that `@FILE` names."""
+    from dibs.doors import jsonfiles
+
+    return jsonfiles.read(session, field.name, text)
+
+
+def _whole(value: Any, field: Field, least: int = 0) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
-        number = -1
-    if not 0 <= number < 2**63:
+        number = least - 1
+    if not least <= number < 2**63:
         raise Invalid(f"{field.name}: a whole number, not {value!r}", field=field.name)
     return number
 
 
-def _process(value: Any, field: Field) -> list[Any]:
+def _process(_: Session, field: Field, value: Any) -> list[Any]:
     from dibs.facts import processes
 
-    found = processes.of(_integer(value, field))
+    found = processes.of(_whole(value, field))
     if found is None:
         raise Invalid(f"{field.name}: there is no process {value}", field=field.name)
     return found
 
 
-def _duration(value: Any, field: Field) -> int:
+def _duration(_: Session, field: Field, value: Any) -> int:
     """Texts such as `30m`; numbers, which come from Python, are seconds."""
     from dibs.doors import durations
 
@@ -68,3 +71,16 @@ def _duration(value: Any, field: Field) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < durations.MOST:
         raise Invalid(f"{field.name}: seconds, not {value!r}", field=field.name)
     return round(value * 1000)
+
+
+_READERS = {
+    "resources": lambda session, _, value: [_resource(session, text) for text in value],
+    "resource": lambda session, _, value: _resource(session, value),
+    "duration": _duration,
+    "integer": lambda _, field, value: _whole(value, field),
+    "number": lambda _, field, value: _whole(value, field, least=-(2**63)),
+    "choice": _choice,
+    "words": _words,
+    "process": _process,
+    "json": _json,
+}

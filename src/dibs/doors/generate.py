@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TYPES = {
     "text": "str", "agent": "str", "choice": "str", "duration": "float | str", "integer": "int", "flag": "bool",
-    "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str",
+    "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
 }  # fmt: skip
 
 HEAD = '''"""The typed methods of the Python API. Made by `make generate` from the declarations in operations/."""
@@ -58,7 +58,7 @@ def _method(operation: Operation) -> str:
     shown = [field for field in operation.fields if not field.hidden]
     first = [field for field in shown if field.positional]
     named = [field for field in shown if not field.positional]
-    lines = [f"\n    def {operation.name}(\n        self,\n"]
+    lines = [f"\n    def {operation.name.replace(' ', '_')}(\n        self,\n"]
     star = False
     for field in first:
         if field.kind == "resources":

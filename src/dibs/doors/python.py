@@ -66,7 +66,7 @@ class Workspace(Methods):
         """Run one declared operation with the fields that were given."""
         operation = self._session.operation(name)
         values = {
-            field.name: readers.read(self._session, field, given[field.name])
+            field.name: readers.read(self._session, field, given[field.name], typed=True)
             for field in operation.fields
             if given.get(field.name) is not None
         }

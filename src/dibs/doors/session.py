@@ -150,7 +150,7 @@ class Session:
                 self.store.unwatch(channel)
             elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
                 self._channels.append(channel)
-            if waiter and not answered:  # interrupted: leave the queue rather than let the place lapse
+            if waiter and not answered and operation.name == "claim":  # interrupted: leave the queue at once
                 self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
 
     def _listen(self) -> str:

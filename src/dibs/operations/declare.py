@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 #   duration   milliseconds                        integer    a whole number
 #   flag       True or False                       choice     one of `choices`
 #   words      a comma-separated list              process    a process, from its pid
+#   number     a whole number, of either sign      json       a plain value; on a command line its text, or @FILE
 
 
 class Field:

@@ -1,4 +1,4 @@
-"""The workspace's own settings for claims: lifetimes and limits by resource pattern, the ordering policy.
+"""The workspace's own settings: lifetimes of claims by resource pattern, the ordering policy, limits of tasks.
 
 A policy is a plain value that a door reads from `.dibs/config.toml` and passes in; operations only ask it.
 """
@@ -48,10 +48,33 @@ GUARDS: dict[str, Any] = {
 }
 
 
-class Policy:
-    """What a workspace says about claims."""
+# What is said about tasks, messages and runs where the config is silent. Durations are milliseconds.
+WORK: dict[str, dict[str, Any]] = {
+    "tasks": {
+        "max_tasks": 1,  # live tasks of one agent
+        "max_attempts": 5,  # failed or lost so often, a task is quarantined: it is the task, not the agents
+        "backoff": SECOND,  # before the second attempt; doubled before each further one
+        "max_backoff": 5 * MINUTE,
+        "strategy": "priority",  # who gets a task, where it does not say so itself
+        "bid_window": 10 * SECOND,  # how long an auction collects bids
+        "assign_wait": 2 * MINUTE,  # how long an assigned task waits to be picked up before it goes to others
+        "breaker_failures": 5,  # failures in a row after which an agent gets no work
+        "breaker_pause": MINUTE,  # before it is tried once; doubled each time that fails, up to 30 minutes
+    },
+    "messages": {
+        "visibility": MINUTE,  # a message that wants an acknowledgement is delivered again after this
+        "life": 7 * DAY,  # undelivered for a week, it is of no use
+        "inbox": 1_000,  # messages kept for one recipient
+        "from_one": 250,  # of these from one sender, so that nobody fills another's inbox alone
+    },
+    "runs": {"keep": 7 * DAY},  # how long an ended run and its tasks stay before a sweep drops them
+}
 
-    __slots__ = ("expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl")
+
+class Policy:
+    """What a workspace says about claims and work."""
+
+    __slots__ = ("expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl", "work")
 
     def __init__(
         self,
@@ -62,10 +85,12 @@ class Policy:
         ordering: str = "off",
         patterns: Sequence[dict[str, Any]] = (),
         guards: dict[str, Any] | None = None,
+        work: dict[str, dict[str, Any]] | None = None,
     ) -> None:
         self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
         self.ordering = ordering
         self.guards = guards if guards is not None else GUARDS
+        self.work = work if work is not None else WORK
         self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
         self.patterns = patterns  # {"match": glob or name, "ttl", "max_ttl", "max_life"}, the first that matches wins
 

@@ -50,14 +50,27 @@ def options(name: str) -> list[str]:
 
 def _bash(*, zsh: bool) -> str:
     names = sorted([*index.FILES, *commands.OTHERS])
-    cases = "\n".join(f"    {name}) words='{' '.join(options(name))}' ;;" for name in names)
+    first = sorted({name.partition(" ")[0] for name in names})
+    cases = "\n".join(
+        f"    '{name}{'' if ' ' in name else ' '}'*) words='{' '.join(options(name))}' ;;" for name in names
+    )
+    families = {one: [name.partition(" ")[2] for name in commands.family_of(one)] for one in first}
+    second = "\n".join(
+        f"      {one}) COMPREPLY=($(compgen -W '{' '.join(family)}' -- \"$current\")); return ;;"
+        for one, family in families.items()
+        if family
+    )
     start = "autoload -U +X bashcompinit && bashcompinit\n" if zsh else ""
     return f"""{start}_dibs() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" words=''
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W '{" ".join(names)}' -- "$current")); return
+    COMPREPLY=($(compgen -W '{" ".join(first)}' -- "$current")); return
+  elif [ "$COMP_CWORD" -eq 2 ]; then
+    case "${{COMP_WORDS[1]}}" in
+{second}
+    esac
   fi
-  case "${{COMP_WORDS[1]}}" in
+  case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}}" in
 {cases}
   esac
   case "$current" in
@@ -75,8 +88,13 @@ def _fish() -> str:
     lines = ["complete -c dibs -f -n __fish_use_subcommand"]
     for name in sorted([*index.FILES, *commands.OTHERS]):
         text = help.summary(name).replace("'", "\\'")
-        lines.append(f"complete -c dibs -n __fish_use_subcommand -a {name} -d '{text}'")
-        lines += [
-            f"complete -c dibs -n '__fish_seen_subcommand_from {name}' -l {option[2:]}" for option in options(name)
-        ]
+        first, _, second = name.partition(" ")
+        there = f"__fish_seen_subcommand_from {first}"
+        if second:
+            lines.append(f"complete -c dibs -n __fish_use_subcommand -a {first} -d '{help.FAMILIES[first]}'")
+            lines.append(f"complete -c dibs -f -n '{there}' -a {second} -d '{text}'  # dibs {name}")
+            there += f"; and __fish_seen_subcommand_from {second}"
+        else:
+            lines.append(f"complete -c dibs -n __fish_use_subcommand -a {name} -d '{text}'")
+        lines += [f"complete -c dibs -n '{there}' -l {option[2:]}" for option in options(name)]
     return "\n".join(lines) + "\n"

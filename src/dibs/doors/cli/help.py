@@ -22,6 +22,12 @@ GROUPS = (
     ("The record", ("log", "verify", "sweep", "seal", "prune")),
     ("About", ("bench", "completion", "help", "version")),
 )
+FAMILIES: dict[str, str] = {
+    "task": "The work to do",
+    "state": "Shared documents",
+    "run": "One operation of the fleet",
+    "vote": "Decide together",
+}
 COMMON = (
     ("--as AGENT", "who is calling (else DIBS_AGENT, else the client's own session)"),
     ("--workspace DIR", "the workspace (else DIBS_WORKSPACE, else found from here)"),
@@ -37,18 +43,36 @@ def run(arguments: list[str]) -> int:
     """Help on everything, or on one command."""
     words = [word for word in arguments if not word.startswith("-")]
     if words:
-        return of_name(words[0])
+        return of_name(" ".join(words[:2]) if commands.family_of(words[0]) else words[0])
     lines = ["dibs: who may change what, when several coding agents share a repository.", "", "usage: dibs COMMAND …"]
     for title, names in GROUPS:
         lines += ["", f"{title}:"]
-        lines += [f"  {name:<11} {summary(name)}" for name in names]
+        lines += [f"  {name:<11} {text}" for name, text in _listed(names)]
     lines += ["", "`dibs help COMMAND` tells more.", EXITS]
     sys.stdout.write("\n".join(lines) + "\n")
     return YES
 
 
+def _listed(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """A line for each command; those of two words share one with their family."""
+    found: dict[str, str] = {}
+    for name in names:
+        first, _, second = name.partition(" ")
+        if not second:
+            found[name] = summary(name)
+        else:
+            found[first] = f"{found[first]}, {second}" if first in found else f"{FAMILIES[first]}: {second}"
+    return list(found.items())
+
+
 def of_name(name: str) -> int:
-    """Help on one command."""
+    """Help on one command, or on a family of them."""
+    family = commands.family_of(name)
+    if family:
+        width = max(len(member) for member in family)
+        lines = [FAMILIES[name] + ".", "", *[f"  dibs {member:<{width}}  {summary(member)}" for member in family]]
+        sys.stdout.write("\n".join([*lines, "", f"`dibs help {name} COMMAND` tells more.", EXITS]) + "\n")
+        return YES
     if name in index.FILES:
         return of_operation(catalogue.operation(name))
     if name in commands.OTHERS:

@@ -35,6 +35,10 @@ def run(arguments: list[str]) -> int:
     elif arguments[0] in {"-V", "--version"}:
         arguments = ["version"]
     command, rest = arguments[0], arguments[1:]
+    if rest and f"{command} {rest[0]}" in index.FILES:  # two words: `task next`
+        return _operation(catalogue.operation(f"{command} {rest[0]}"), rest[1:])
+    if rest and f"{command} {rest[0]}" in OTHERS:
+        command, rest = f"{command} {rest[0]}", rest[1:]
     if command in index.FILES:
         return _operation(catalogue.operation(command), rest)
     if command in OTHERS:
@@ -42,16 +46,35 @@ def run(arguments: list[str]) -> int:
         module = __import__(module_of(command), fromlist=["run"])
         code: int = module.run(rest)
         return code
+    return _no_command(command, rest)
+
+
+def family_of(command: str) -> list[str]:
+    """The commands of two words that begin with this one."""
+    return sorted(name for name in [*index.FILES, *OTHERS] if name.startswith(f"{command} "))
+
+
+def _no_command(command: str, rest: list[str]) -> int:
     from difflib import get_close_matches
 
-    close = get_close_matches(command, [*index.FILES, *OTHERS], 1)
-    hint = f"did you mean `dibs {close[0]}`?" if close else "`dibs help` lists the commands."
-    raise Invalid(f"there is no command {command!r}; {hint}", command=command)
+    known, said = [*index.FILES, *OTHERS], command
+    family = family_of(command)
+    if family:
+        if rest and rest[0] in {"-h", "--help"}:
+            from dibs.doors.cli import help
+
+            return help.of_name(command)
+        if not rest or rest[0].startswith("-"):
+            raise Invalid(f"which one: {', '.join(f'`dibs {name}`' for name in family)}?", command=command)
+        known, said = family, f"{command} {rest[0]}"
+    close = get_close_matches(said, known, 1)
+    hint = f"did you mean `dibs {close[0]}`?" if close else f"`dibs help{f' {command}' * bool(family)}` lists them."
+    raise Invalid(f"there is no command {said!r}; {hint}", command=said)
 
 
 def module_of(command: str) -> str:
     """The module of a command that is not one operation; a word of Python's own has a `_` behind it there."""
-    return f"dibs.doors.cli.{command.replace('-', '_')}{'_' if command == 'import' else ''}"
+    return f"dibs.doors.cli.{command.replace('-', '_').replace(' ', '_')}{'_' if command == 'import' else ''}"
 
 
 def _operation(operation: Operation, arguments: list[str]) -> int:
@@ -112,7 +135,10 @@ class _Waiting:
     def __call__(self, result: dict[str, Any]) -> None:
         from dibs.errors import say_blocked
 
-        text = say_blocked("waiting", {"blockers": result["blockers"]}).partition(" Wait (")[0]
+        if "blockers" in result:
+            text = say_blocked("waiting", {"blockers": result["blockers"]}).partition(" Wait (")[0]
+        else:
+            text = f"waiting: {result['for']}"
         if text != self._said:
             self._said = text
             sys.stderr.write(f"dibs: {text}\n")

@@ -17,7 +17,9 @@ AT_WORK = frozenset({"alive", "unknown"})  # states of agents that may still act
 
 def show(command: str, result: dict[str, Any]) -> None:
     """Print one answer."""
-    lines = _SHOWERS.get(command, _plain)(result)
+    family, _, rest = command.partition(" ")
+    showers = __import__(f"dibs.doors.cli.show_{family}", fromlist=["SHOWERS"]).SHOWERS if rest else _SHOWERS
+    lines = showers.get(command, _plain)(result)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
@@ -111,12 +113,12 @@ def _status(result: dict[str, Any]) -> list[str]:
         (", ".join(c["resources"]), c["mode"], c["agent"], left(c["expires_at"]), str(c["token"]), c["reason"])
         for c in result["claims"]
     ]
-    lines += _table(("HELD", "MODE", "BY", "LEFT", "TOKEN", "FOR"), rows) if rows else ["nothing is held"]
+    lines += table(("HELD", "MODE", "BY", "LEFT", "TOKEN", "FOR"), rows) if rows else ["nothing is held"]
     waits = [
         (", ".join(w["resources"]), w["mode"], w["agent"], ago(w["since"]), w["reason"]) for w in result["waiting"]
     ]
     if waits:
-        lines += ["", *_table(("WAITED FOR", "MODE", "BY", "SINCE", "FOR"), waits)]
+        lines += ["", *table(("WAITED FOR", "MODE", "BY", "SINCE", "FOR"), waits)]
     old = [agent["agent"] for agent in result["agents"] if agent.get("rules") == "old" and agent["state"] in AT_WORK]
     if old:
         lines += ["", f"on old rules until their next boot or prompt: {', '.join(old)}"]
@@ -131,7 +133,7 @@ def _agents(result: dict[str, Any]) -> list[str]:
          a.get("rules", ""), a.get("killed", "")) for a in result["agents"]
     ]  # fmt: skip
     head = ("AGENT", "STATE", "TYPE", "INCARNATION", "PID", "SEEN", "RULES", "WHY")
-    return _table(head, rows) if rows else ["no agents yet"]
+    return table(head, rows) if rows else ["no agents yet"]
 
 
 def _kill(result: dict[str, Any]) -> list[str]:
@@ -170,7 +172,7 @@ def _plain(result: dict[str, Any]) -> list[str]:
     return [f"{key}: {value}" for key, value in result.items()]
 
 
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Columns wide enough for what is in them."""
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     return [
