@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from keyword import iskeyword
 
 from dibs.doors import catalogue
 
@@ -65,18 +66,18 @@ def _method(operation: Operation) -> str:
             lines.append(f"        *{field.name}: str,\n")
             star = True
         else:
-            lines.append(f"        {field.name}: {_type(field)},\n")
+            lines.append(f"        {_parameter(field)}: {_type(field)}{'' if field.required else ' | None = None'},\n")
     if not star:
         lines.append("        *,\n")
     for field in named:
         default = "" if field.required else " = None"
         optional = "" if field.required else " | None"
-        lines.append(f"        {field.name}: {_type(field)}{optional}{default},\n")
+        lines.append(f"        {_parameter(field)}: {_type(field)}{optional}{default},\n")
     lines.append("        request_id: str | None = None,\n")
     claimed = operation.name == "claim"
     lines.append(f"    ) -> {'Claim' if claimed else 'dict[str, Any]'}:\n")
     lines.append(f'        """{operation.help}\n\n        {_answers(operation)}\n        """\n')
-    given = "".join(f"            {field.name}={_given(field)},\n" for field in shown)
+    given = "".join(f"            {_argument(field)},\n" for field in shown)
     kind = "Claim" if claimed else "dict[str, Any]"
     lines.append(
         f"        answer: {kind} = self._call(\n"
@@ -90,8 +91,15 @@ def _type(field: Field) -> str:
     return TYPES[field.kind]
 
 
-def _given(field: Field) -> str:
-    return f"{field.name} or None" if field.kind == "resources" else field.name
+def _parameter(field: Field) -> str:
+    """A word of Python's own gets a `_` behind it: `for_`."""
+    return f"{field.name}_" if iskeyword(field.name) else field.name
+
+
+def _argument(field: Field) -> str:
+    if iskeyword(field.name):
+        return f'**{{"{field.name}": {_parameter(field)}}}'
+    return f"{field.name}={field.name} or None" if field.kind == "resources" else f"{field.name}={field.name}"
 
 
 def _answers(operation: Operation) -> str:

@@ -316,6 +316,92 @@ class Methods:
         )
         return answer
 
+    def state_delete(
+        self,
+        key: str,
+        *,
+        version: int | None = None,
+        token: int | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Delete a document, with the version you read, or a token.
+
+        Answers: key, version.
+        Raises: NotFound, Conflict, Held, Fenced, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "state delete",
+            request_id,
+            key=key,
+            version=version,
+            token=token,
+        )
+        return answer
+
+    def state_get(
+        self,
+        key: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Read a document and its version.
+
+        Answers: key, value, version, by, at.
+        Raises: NotFound, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "state get",
+            request_id,
+            key=key,
+        )
+        return answer
+
+    def state_list(
+        self,
+        prefix: str | None = None,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """List the documents, without their values.
+
+        Answers: documents[], more.
+        Raises: Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "state list",
+            request_id,
+            prefix=prefix,
+            after=after,
+            limit=limit,
+        )
+        return answer
+
+    def state_set(
+        self,
+        key: str,
+        value: Any,
+        *,
+        version: int | None = None,
+        token: int | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Write a document; one that exists only with the version you read, or a token.
+
+        Answers: key, value, version.
+        Raises: Conflict, Held, Fenced, Quota, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "state set",
+            request_id,
+            key=key,
+            value=value,
+            version=version,
+            token=token,
+        )
+        return answer
+
     def status(
         self,
         *resources: str,
@@ -344,5 +430,412 @@ class Methods:
         answer: dict[str, Any] = self._call(
             "sweep",
             request_id,
+        )
+        return answer
+
+    def task_add(
+        self,
+        title: str,
+        *,
+        id: str | None = None,
+        priority: int | None = None,
+        needs: Sequence[str] | None = None,
+        after: Sequence[str] | None = None,
+        parent: str | None = None,
+        for_: str | None = None,
+        key: str | None = None,
+        expect: float | str | None = None,
+        state: str | None = None,
+        payload: Any | None = None,
+        attempts: int | None = None,
+        strategy: str | None = None,
+        bid_window: float | str | None = None,
+        race: str | None = None,
+        require: Sequence[str] | None = None,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Add a task.
+
+        Answers: task, existing.
+        Raises: Invalid, NotFound, Conflict, Quota.
+        """
+        answer: dict[str, Any] = self._call(
+            "task add",
+            request_id,
+            title=title,
+            id=id,
+            priority=priority,
+            needs=needs,
+            after=after,
+            parent=parent,
+            **{"for": for_},
+            key=key,
+            expect=expect,
+            state=state,
+            payload=payload,
+            attempts=attempts,
+            strategy=strategy,
+            bid_window=bid_window,
+            race=race,
+            require=require,
+            run=run,
+        )
+        return answer
+
+    def task_cancel(
+        self,
+        id: str,
+        *,
+        why: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Call a task off, with its children.
+
+        Answers: task, cancelled[].
+        Raises: NotFound, Conflict.
+        """
+        answer: dict[str, Any] = self._call(
+            "task cancel",
+            request_id,
+            id=id,
+            why=why,
+        )
+        return answer
+
+    def task_claim(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Take a certain task.
+
+        Answers: task, token, claim, expires_at.
+        Raises: NotFound, Held, Conflict, Forbidden, Quota, Fenced, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task claim",
+            request_id,
+            id=id,
+        )
+        return answer
+
+    def task_done(
+        self,
+        id: str,
+        *,
+        token: int,
+        result: Any | None = None,
+        next: bool | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Finish a task with its result.
+
+        Answers: task, next.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task done",
+            request_id,
+            id=id,
+            token=token,
+            result=result,
+            next=next,
+        )
+        return answer
+
+    def task_fail(
+        self,
+        id: str,
+        *,
+        token: int,
+        class_: str,
+        why: str,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Say that a task did not work.
+
+        Answers: task.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task fail",
+            request_id,
+            id=id,
+            token=token,
+            **{"class": class_},
+            why=why,
+        )
+        return answer
+
+    def task_inputs(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Show the results of the tasks that one waited for, and of its children.
+
+        Answers: inputs.
+        Raises: NotFound.
+        """
+        answer: dict[str, Any] = self._call(
+            "task inputs",
+            request_id,
+            id=id,
+        )
+        return answer
+
+    def task_list(
+        self,
+        *,
+        state: str | None = None,
+        run: str | None = None,
+        parent: str | None = None,
+        agent: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """List tasks.
+
+        Answers: tasks[], more.
+        Raises: Invalid, NotFound.
+        """
+        answer: dict[str, Any] = self._call(
+            "task list",
+            request_id,
+            state=state,
+            run=run,
+            parent=parent,
+            agent=agent,
+        )
+        return answer
+
+    def task_move(
+        self,
+        id: str,
+        state: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Move a task by hand to another state.
+
+        Answers: task.
+        Raises: NotFound, Conflict, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "task move",
+            request_id,
+            id=id,
+            state=state,
+        )
+        return answer
+
+    def task_next(
+        self,
+        *,
+        wait: float | str | None = None,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Take the best task that is ready for you.
+
+        Answers: task, token, claim, expires_at.
+        Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "task next",
+            request_id,
+            wait=wait,
+            run=run,
+        )
+        return answer
+
+    def task_note(
+        self,
+        id: str,
+        text: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Keep where the work on a task stands.
+
+        Answers: task.
+        Raises: NotFound, Invalid, Fenced, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task note",
+            request_id,
+            id=id,
+            text=text,
+        )
+        return answer
+
+    def task_progress(
+        self,
+        id: str,
+        percent: int,
+        *,
+        token: int,
+        note: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Say how far a task is, and keep it.
+
+        Answers: task, expires_at.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task progress",
+            request_id,
+            id=id,
+            percent=percent,
+            token=token,
+            note=note,
+        )
+        return answer
+
+    def task_release(
+        self,
+        id: str,
+        *,
+        token: int,
+        note: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Give a task back to the queue, unfinished.
+
+        Answers: task.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task release",
+            request_id,
+            id=id,
+            token=token,
+            note=note,
+        )
+        return answer
+
+    def task_show(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Show one task with all that belongs to it.
+
+        Answers: task.
+        Raises: NotFound.
+        """
+        answer: dict[str, Any] = self._call(
+            "task show",
+            request_id,
+            id=id,
+        )
+        return answer
+
+    def task_split(
+        self,
+        id: str,
+        *,
+        token: int,
+        children: Any,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Break a task down: add its children, and give it back to wait for them.
+
+        Answers: task, tasks[].
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task split",
+            request_id,
+            id=id,
+            token=token,
+            children=children,
+        )
+        return answer
+
+    def vote_cast(
+        self,
+        id: str,
+        option: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Cast your ballot: once, and it stands.
+
+        Answers: vote, option.
+        Raises: NotFound, Forbidden, Conflict, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "vote cast",
+            request_id,
+            id=id,
+            option=option,
+        )
+        return answer
+
+    def vote_list(
+        self,
+        *,
+        open: bool | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """List the votes: the open ones, then the others.
+
+        Answers: votes[], more.
+        """
+        answer: dict[str, Any] = self._call(
+            "vote list",
+            request_id,
+            open=open,
+        )
+        return answer
+
+    def vote_open(
+        self,
+        title: str,
+        *,
+        electorate: Sequence[str],
+        options: Sequence[str] | None = None,
+        deadline: float | str | None = None,
+        id: str | None = None,
+        key: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Put a question to a named electorate; more than half of all of it decides.
+
+        Answers: vote.
+        Raises: Conflict, Quota, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "vote open",
+            request_id,
+            title=title,
+            electorate=electorate,
+            options=options,
+            deadline=deadline,
+            id=id,
+            key=key,
+        )
+        return answer
+
+    def vote_show(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Show a vote: its outcome, its tally, and who has not voted.
+
+        Answers: vote.
+        Raises: NotFound.
+        """
+        answer: dict[str, Any] = self._call(
+            "vote show",
+            request_id,
+            id=id,
         )
         return answer

@@ -18,6 +18,7 @@ from dibs.facts import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any, Self
 
@@ -50,6 +51,18 @@ class Workspace(Methods):
         """The store itself, for reading the log: `store.events()`, `store.head()`."""
         return self._session.store
 
+    def update(
+        self, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
+    ) -> dict[str, Any]:
+        """Set a document to what `change` makes of its value, however many others do the same at the same time.
+
+        `change` gets a copy of the value (of `default` if there is none), gives the new one, and may be called again.
+        Answers like `state_set`. Raises Conflict after so many attempts.
+        """
+        from dibs.doors import updating
+
+        return updating.update(self, key, change, default, attempts)
+
     def close(self) -> None:
         """Close the store. Claims stay until they are released, expire, or this process ends."""
         self._session.close()
@@ -68,7 +81,7 @@ class Workspace(Methods):
         values = {
             field.name: readers.read(self._session, field, given[field.name], typed=True)
             for field in operation.fields
-            if given.get(field.name) is not None
+            if given.get(field.name) is not None or (field.kind == "json" and field.required)  # then None is null
         }
         call = self._session.identify(self._agent, client=self._process, request=request_id or "")
         waits = self._session.run_waiting if values.get("wait") else self._session.run

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
 TIMEOUT = 5.0  # seconds to wait for the store
 
+HEARS = frozenset({"inbox", "boot", "activity", "audit"})  # before these, what an agent subscribes to is delivered
 TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
 
 # The clients' own session variables, read when nobody said who is calling.
@@ -86,6 +87,8 @@ class Session:
             from dibs.doors import rules
 
             call.rules = rules.digest(self.place)
+        if operation.name in HEARS:
+            self._deliver(call)
         verb = store.run if operation.writes else store.look
         for _ in range(FACT_ROUNDS):
             try:
@@ -98,6 +101,15 @@ class Session:
                 raise result
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
+
+    def _deliver(self, call: Call) -> None:
+        """What the agent subscribes to, into its inbox; most subscribe to nothing."""
+        from dibs.operations import messages
+
+        if not call.agent or self.store.look(lambda tx: messages.subscribed(tx, call.agent)):
+            from dibs.doors import delivery
+
+            delivery.deliver(self.store, call)
 
     def finish(self, name: str, result: Any) -> Any:
         """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""

@@ -117,6 +117,10 @@ def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> No
     claim["agent"], claim["token"], claim["pending"], claim["tied"] = to, TOKEN, False, tied
     holds.put(tx, claim)
     tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})
+    if claim["by"] == ending.TASK and to != before:
+        from dibs.operations import outcomes
+
+        outcomes.follow(tx, claim)
 
 
 def _losses(tx: Transaction, call: Call) -> list[dict[str, Any]]:
@@ -168,7 +172,8 @@ def _task(
     for claim in claims:
         for resource in claim["resources"]:
             if resource[0] == "name" and resource[1].startswith("task:") and task in {"", resource[1][5:]}:
-                return {"id": resource[1][5:], "token": claim["token"], "expires_at": iso(tx, claim["until"])}
+                held = {"id": resource[1][5:], "token": claim["token"], "expires_at": iso(tx, claim["until"])}
+                return _with_note(tx, held)
     if not task:
         return None
     name = ["name", f"task:{task}"]
@@ -177,6 +182,16 @@ def _task(
         loss = {"resources": [name], "mode": "write", "token": None, "why": "not held", "at": tx.now, "task": task}
         lost.append(_loss(tx, loss, holder))
     return None
+
+
+def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
+    """What is to be done, and where it stood when somebody last said so."""
+    key = f"t\t{held['id']}"
+    task = tx.fetch([key]).values[key]
+    if task is not None:
+        held["title"] = task["title"]
+        held.update({name: task[name] for name in ("note", "run", "progress") if task[name]})
+    return held
 
 
 # --- leave
@@ -200,6 +215,10 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
             freed += claim["resources"]
             ending.give_back(tx, claim, claim["resources"], "left")
     freed += _drop_waits(tx, call.agent, "left")
+    if parent:
+        from dibs.operations import subscriptions
+
+        subscriptions.drop(tx, call.agent)
     agent["left"], agent["seen"] = True, tx.now
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})

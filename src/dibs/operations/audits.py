@@ -131,15 +131,15 @@ def _violation(tx: Transaction, call: Call, fact: dict[str, Any], tool: str) -> 
 
 
 def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    """Messages that the agent was not shown yet, and whether the rules changed since it was told them.
+    """Messages to be told now (see messages.py), and whether the rules changed since the agent was told them.
 
     Showing the rules is the acknowledgement: it is recorded here and not asked of the model.
     """
     agent = got.values[f"a\t{call.agent}"]
     news: list[dict[str, Any]] = []
-    for key, message in messages.unread(tx, call.agent, messages.FULL)[0]:
-        if len(news) < messages.UNREAD and messages.mark_shown(tx, key, message):
-            news.append(messages.shown(tx, message))
+    for key, message in messages.deliverable(tx, call.agent)[0]:
+        messages.mark_shown(tx, key, message)
+        news.append(messages.shown(tx, message))
     known = agent.get("rules", "")
     changed = bool(call.rules) and known != call.rules
     if changed:

@@ -71,6 +71,7 @@ def take(
 ) -> Any:
     """Grant a request, or say who is in the way, or put it into the queue. The edit guard comes here too."""
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
+    _refuse_tasks(tx, wish)
     wish.update(wake=check_text(wake, "wake"), base=base or {})  # base: what the files held, for the edit guard
     if waiter:
         handed = _handed_over(tx, wish)
@@ -108,6 +109,15 @@ def take(
         if cycle:
             return _deadlock(tx, wish, cycle)
     return _grant(tx, call, wish, found)
+
+
+def _refuse_tasks(tx: Transaction, wish: Record) -> None:
+    """A task is taken by `task claim`, which looks at more than who holds its name."""
+    for kind, text in wish["resources"]:
+        if kind == "name" and text.startswith("task:"):
+            key = f"t\t{text[5:]}"
+            if tx.fetch([key]).values[key] is not None:
+                raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
 
 
 def _sweep_on_the_way(tx: Transaction) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LEASE = 15_000  # ms that a waiter counts as present after it last looked, and that a hand-over waits to be picked up
 SERVE = 32  # waiters looked at when something becomes free; the rest find out when they look themselves
+TASK = "task"  # what made a claim that stands behind a task, whose end is the task's business
 LOST_LIFE = 7 * 86_400_000  # an agent that was not told within a week will not ask any more
 
 
@@ -32,6 +33,10 @@ def end(tx: Transaction, claim: Record, why: str) -> None:
         "until": tx.now + LOST_LIFE,
     }  # fmt: skip
     tx.put(f"l\t{claim['agent']}\t{claim['claim']}", lost, i2=due(lost["until"]))
+    if claim["by"] == TASK:
+        from dibs.operations import outcomes
+
+        outcomes.orphaned(tx, claim, why)
 
 
 def expire(tx: Transaction, claim: Record) -> None:
@@ -54,6 +59,10 @@ def give_back(
     event = {"resources": list(released), "left": left, "why": why}
     event.update({key: value for key, value in data.items() if value})
     tx.append("claim.released", claim["agent"], claim["claim"], event)
+    if claim["by"] == TASK and why in {"released", "left"}:  # by other ways than the task's own
+        from dibs.operations import outcomes
+
+        outcomes.orphaned(tx, claim, why)
     return left
 
 

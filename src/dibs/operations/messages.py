@@ -1,13 +1,24 @@
-"""Messages from one agent to another: what `ask` sends, and what dibs itself has to say ("it is free now").
+"""Messages: an agent's mailbox, what is delivered from it, and how a message ends. sending.py has `send`.
 
-Kept in order for each recipient until acknowledged.
+What happens, in short (docs/PROMISES.md has it in full):
+- order: a mailbox's record gives each message a stamp above the one before it, so that they are listed in the order in
+  which they were committed, also within one millisecond.
+- kept: until acknowledged or expired. Acknowledged, it is gone; twice is `not_found`. Expiry is decided by the clock
+  whenever anybody looks; whoever wanted an acknowledgement then gets a message "undelivered".
+- delivered: whatever lists it (a boot, a hook, `inbox`) marks it and counts. Hooks and `inbox --wait` tell a message
+  once; one that wants an acknowledgement again whenever its time of silence has passed. So an answer that was lost loses
+  nothing: the message is still in the inbox and in the next boot's briefing.
+- full: what dibs itself would add is dropped, and the log has it; `send` is refused (see sending.py).
+
+A message does nothing by itself. Doors show it as the words of its sender.
 """
 
 from __future__ import annotations
 
 from dibs.errors import NotFound
-from dibs.operations.call import check_text, iso
+from dibs.operations.call import check_text, due, iso
 from dibs.operations.declare import Field, Operation
+from dibs.operations.policy import MAX_WAIT, WORK, check_duration
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -17,81 +28,323 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
+    Found = tuple[list[tuple[str, Record]], bool]
+
 UNREAD = 50  # shown at once; the rest follows when these are acknowledged
-FULL = 1_000  # unread messages an agent may have; what dibs itself would add is then dropped, and the log has it
+PRESENT = 15_000  # ms that a process which waits for messages is woken after it last looked
+WAITERS = 16  # processes of one agent that are woken; more of them look often
+LOOK_EVERY = 5_000  # ms: three looks while a waiter counts as present
+LOOK_OFTEN = (
+    1_000  # ms, where something may come of which nobody is woken: an event of dibs' own that one subscribes to
+)
+QUOTED = 200  # letters of a message that are told to its sender when it expires
+
+
+# --- the mailbox
+
+
+def mailbox(tx: Transaction, agent: str) -> Record:
+    """An agent's mailbox: the last stamp, how many messages, how many that each sender sent, and who waits."""
+    box: Record | None = tx.fetch([f"mb\t{agent}"]).values[f"mb\t{agent}"]
+    return new_box() if box is None else box
+
+
+def new_box() -> Record:
+    """The mailbox of an agent that has no messages."""
+    return {"last": 0, "count": 0, "from": {}, "waiting": []}
+
+
+def _keep(tx: Transaction, agent: str, box: Record) -> None:
+    """Write a mailbox; one in which nothing is, and for which nobody waits, need not be kept."""
+    if box["count"] or box["waiting"]:
+        tx.put(f"mb\t{agent}", box)
+    else:
+        tx.delete(f"mb\t{agent}")
+
+
+def put_in(tx: Transaction, box: Record, message: Record) -> None:
+    """Put a message behind all that are in the mailbox, and wake who waits for it."""
+    to, stamp = message["to"], max(tx.now, box["last"] + 1)
+    box["last"], box["count"] = stamp, box["count"] + 1
+    if "thread" in message:
+        box["from"][message["from"]] = box["from"].get(message["from"], 0) + 1
+    key = f"m\t{to}\t{stamp:015d}\t{message['message']}"
+    tx.put(key, message, i1=_tell_at(to, 0, stamp), i2=due(message["until"]))
+    wake(tx, box)
+    _keep(tx, to, box)
+
+
+def wake(tx: Transaction, box: Record) -> None:
+    """Wake the processes that wait for something to come into this mailbox."""
+    for channel, until in box["waiting"]:
+        if until > tx.now:
+            tx.wake(channel)
+
+
+def remove(tx: Transaction, key: str, message: Record, box: Record | None = None) -> None:
+    """Take a message out. With `box`, the caller has the mailbox already, and writes it."""
+    mine = mailbox(tx, message["to"]) if box is None else box
+    mine["count"] = max(0, mine["count"] - 1)  # a mailbox may be younger than what is in it
+    if "thread" in message:
+        left = mine["from"].pop(message["from"], 0) - 1
+        if left > 0:
+            mine["from"][message["from"]] = left
+    tx.delete(key)
+    if box is None:
+        _keep(tx, message["to"], mine)
 
 
 def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: Any) -> str:
-    """Leave a message for an agent."""
+    """Leave a message that dibs itself has to say, or passes on; gives its id, "" if there was no room for it."""
+    limits = WORK["messages"]
+    box = mailbox(tx, to)
+    if box["count"] >= limits["inbox"]:
+        tx.append("message.dropped", sender, to, {"type": kind})
+        return ""
     identifier = f"m{tx.id()}"
     message: Record = {
         "message": identifier, "to": to, "from": sender, "type": kind, "text": text, "data": data, "at": tx.now,
+        "until": tx.now + limits["life"],
     }  # fmt: skip
-    tx.put(f"m\t{to}\t{tx.now:015d}\t{identifier}", message)
+    put_in(tx, box, message)
     tx.append("message.posted", sender, to, {"id": identifier, "type": kind})
-    tx.wake(f"inbox-{to.replace('/', '-')}")
     return identifier
 
 
-def unread(tx: Transaction, agent: str, limit: int = UNREAD) -> tuple[list[tuple[str, Record]], bool]:
+# --- the end of a message
+
+
+def expire(tx: Transaction, key: str, message: Record) -> None:
+    """A message's time is over. Who wanted to know whether it arrived is told that it did not."""
+    remove(tx, key, message)
+    times = message.get("delivery", 0)
+    tx.append("message.expired", message["to"], message["message"], {"from": message["from"], "delivery": times})
+    if message.get("again"):
+        seen = f"it was shown {times} times and not acknowledged" if times else "it was never shown"
+        words = message["text"] if len(message["text"]) <= QUOTED else f"{message['text'][:QUOTED]}…"
+        text = f"Your message {message['message']} to {message['to']} is over: {seen}. You wrote: {words}"
+        post(tx, message["from"], "dibs", "undelivered", text, undelivered=message["message"], recipient=message["to"])
+
+
+def _over(tx: Transaction, message: Record) -> bool:
+    """Is its time over? Messages of older versions last until they are acknowledged."""
+    return "until" in message and message["until"] <= tx.now
+
+
+# --- what there is, and what is news
+
+
+def unread(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
     """An agent's messages, the oldest first, with their keys; and whether there are more."""
-    got = tx.fetch((), [prefix_range(f"m\t{agent}\t")], limit)
-    return got.rows, got.truncated
+    found: list[tuple[str, Record]] = []
+    low, high = prefix_range(f"m\t{agent}\t")
+    while True:
+        page = tx.fetch((), [(low, high)], limit)
+        for key, message in page.rows:
+            if _over(tx, message):
+                expire(tx, key, message)
+            elif _fits(message, thread):
+                if len(found) == limit:
+                    return found, True
+                found.append((key, message))
+        if not page.truncated:
+            return found, False
+        low = page.rows[-1][0] + "\x01"
+
+
+def deliverable(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
+    """What the agent was never told, or should be told again: in order, with the keys; and whether there is more."""
+    found: list[tuple[str, Record]] = []
+    after, before = "", f"tell\t{agent}\t{tx.now + 1:015d}"
+    while True:
+        page = tx.scan(1, f"tell\t{agent}\t", limit, after=after, before=before)
+        for _, key, message in page.rows:
+            if _over(tx, message):
+                expire(tx, key, message)
+            elif _fits(message, thread):
+                if len(found) == limit:
+                    return sorted(found, key=_key), True
+                found.append((key, message))
+        if not page.truncated:
+            return sorted(found, key=_key), False
+        after = page.rows[-1][0]
+
+
+def _key(row: tuple[str, Record]) -> str:
+    return row[0]
+
+
+def _fits(message: Record, thread: str) -> bool:
+    return not thread or thread == message.get("thread")
+
+
+def _tell_at(agent: str, when: int, stamp: int) -> str:
+    """The entry in the first index under which a message is found that is to be told from then on; 0 is: new."""
+    return f"tell\t{agent}\t{when:015d}\t{stamp:015d}"
 
 
 def mark_shown(tx: Transaction, key: str, message: Record) -> bool:
-    """Remember that the recipient saw it, so that it is not repeated before the next boot; says whether it is new."""
-    if message.get("shown"):
-        return False
-    message["shown"] = True
-    tx.put(key, message)
-    return True
+    """Remember that the recipient sees it now, so that it is not repeated; says whether it is news."""
+    again = message.get("again", 0)
+    news = not message.get("shown") or bool(again and message["told"] + again <= tx.now)
+    message["shown"], message["told"], message["delivery"] = True, tx.now, message.get("delivery", 0) + 1
+    entry = _tell_at(message["to"], tx.now + again, int(key.split("\t")[2])) if again else None
+    tx.put(key, message, i1=entry, i2=due(message["until"]) if "until" in message else None)
+    return news
 
 
 def shown(tx: Transaction, message: Record) -> dict[str, Any]:
     """A message as people and programs read it."""
-    return {
+    found = {
         "message": message["message"],
         "from": message["from"],
         "type": message["type"],
         "text": message["text"],
         "at": iso(tx, message["at"]),
+        "delivery": message.get("delivery", 0),
         **message["data"],
     }
+    if "until" in message:
+        found["expires_at"] = iso(tx, message["until"])
+    if message.get("again"):
+        found["ack"] = True
+    for name in ("thread", "reply_to", "payload"):
+        if name in message:
+            found[name] = message[name]
+    return found
 
 
-def _inbox(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    found, more = unread(tx, call.agent)
+def subscribed(tx: Transaction, agent: str) -> bool:
+    """Does the agent subscribe to anything? Then a door delivers it first (see subscriptions.py)."""
+    return tx.fetch([f"su\t{agent}"]).values[f"su\t{agent}"] is not None
+
+
+# --- inbox
+
+
+def _inbox(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    wait: int | None = None,
+    new: bool = False,
+    thread: str = "",
+    waiter: str = "",
+    wake: str = "",
+) -> dict[str, Any]:
+    """All that is not acknowledged; with `new` or `wait`, what is to be told now."""
+    check_text(thread, "thread")
+    if wait is None and not new:
+        found, more = unread(tx, call.agent, thread=thread)
+    else:
+        if wait:
+            check_duration(wait, "wait", most=MAX_WAIT)
+        found, more = deliverable(tx, call.agent, thread=thread)
+    if not found and wait:
+        return _await(tx, call.agent, wait, wake)
+    if wake:
+        _listen(tx, call.agent, wake, 0)
+    for key, message in found:
+        mark_shown(tx, key, message)
     return {"messages": [shown(tx, message) for _, message in found], "more": more}
 
 
+def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, Any]:
+    """Nothing is there yet: whoever posts something will wake this process. Says when to look again all the same."""
+    heard = _listen(tx, agent, channel, tx.now + PRESENT) if channel else True
+    look_in = LOOK_OFTEN if not heard or subscribed(tx, agent) else LOOK_EVERY
+    for entry, _, _ in tx.scan(1, f"tell\t{agent}\t", 1, after=f"tell\t{agent}\t{tx.now + 1:015d}").rows:
+        look_in = min(look_in, int(entry.split("\t")[2]) - tx.now)
+    return {"waiting": "inbox", "look_in": max(10, min(look_in, wait)), "for": "a message"}
+
+
+def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
+    """Note in the mailbox that a process waits until then (0: no more); False if there are too many already."""
+    box = mailbox(tx, agent)
+    known = next((entry[1] for entry in box["waiting"] if entry[0] == channel), 0)
+    if (until and known >= until - PRESENT // 2) or (not until and not known):  # noted; not each look has to write
+        return True
+    others = [entry for entry in box["waiting"] if entry[0] != channel and entry[1] > tx.now]
+    if until and len(others) >= WAITERS:
+        return False
+    box["waiting"] = [*others, [channel, until]] if until else others
+    _keep(tx, agent, box)
+    return True
+
+
+# --- ack
+
+
 def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, Any]:
-    check_text(message, "message")
-    after = f"m\t{call.agent}\t"
-    ranges = [prefix_range(after)]
+    """It was dealt with. A subagent's shell goes by its parent's name, so that one may say so too."""
+    if check_text(message, "message") == "all":
+        _acknowledge_all(tx, call)
+        return {"message": "all"}
+    found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
+    if found is None:
+        raise NotFound(f"no unread message {message} for {call.agent}", message_id=message)
+    remove(tx, *found)
+    tx.append("message.acknowledged", call.agent, message, {"from": found[1]["from"]})
+    return {"message": message}
+
+
+def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] | None:
+    """The message of this id in that part of the mailboxes, if its time is not over."""
+    low, high = prefix_range(prefix)
     while True:
-        page = tx.fetch((), ranges, UNREAD)
-        for key, found in page.rows:
-            if message in {"all", found["message"]}:
-                tx.delete(key)
-                tx.append("message.acknowledged", call.agent, found["message"], {"from": found["from"]})
-                if message != "all":
-                    return {"message": message}
+        page = tx.fetch((), [(low, high)])
+        for key, message in page.rows:
+            if message["message"] == identifier:
+                return None if _over(tx, message) else (key, message)
+        if not page.truncated:
+            return None
+        low = page.rows[-1][0] + "\x01"
+
+
+def _acknowledge_all(tx: Transaction, call: Call) -> None:
+    """All that the agent was shown: what it never saw cannot have been dealt with."""
+    box = mailbox(tx, call.agent)
+    low, high = prefix_range(f"m\t{call.agent}\t")
+    while True:
+        page = tx.fetch((), [(low, high)])
+        for key, message in page.rows:
+            if message.get("shown") and not _over(tx, message):
+                remove(tx, key, message, box)
+                tx.append("message.acknowledged", call.agent, message["message"], {"from": message["from"]})
         if not page.truncated:
             break
-        ranges = [(page.rows[-1][0] + "\x01", ranges[0][1])]
-    if message == "all":
-        return {"message": "all"}
-    raise NotFound(f"no unread message {message} for {call.agent}", message_id=message)
+        low = page.rows[-1][0] + "\x01"
+    _keep(tx, call.agent, box)
 
 
 OPERATIONS = (
-    Operation("inbox", _inbox, "Show the messages you have not acknowledged.", json="messages[], more"),
+    Operation(
+        "inbox",
+        _inbox,
+        "Show the messages you have not acknowledged.",
+        fields=(
+            Field("wait", "duration", "only what is to be told now; wait that long if there is nothing", metavar="D"),
+            Field("new", "flag", "only what is to be told now: never shown, or due to be shown again", default=False),
+            Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),
+            Field("waiter", "text", "whether this is a further look", default="", hidden=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+        ),
+        json="messages[], more",
+    ),
     Operation(
         "ack",
         _ack,
         "Acknowledge a message, so that it is not shown again.",
-        fields=(Field("message", "text", "the message's id, or `all`", positional=True, required=True, metavar="ID"),),
+        fields=(
+            Field(
+                "message",
+                "text",
+                "the message's id, or `all` that you were shown",
+                positional=True,
+                required=True,
+                metavar="ID",
+            ),
+        ),
         errors=(NotFound,),
         json="message",
     ),

@@ -205,6 +205,10 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
         given["until"] = min(given["until"], given["life"])
         _refuse_closing(tx, given)
         ending.grant(tx, given, "handover")
+        if given["by"] == ending.TASK:
+            from dibs.operations import outcomes
+
+            outcomes.follow(tx, given)
         handed.append(holds.granted(tx, given))
         freed += released
     names = resources.shown(freed)

@@ -39,9 +39,16 @@ def _status(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ()
         "claims": [holds.held(tx, claim) for claim in sorted(claims, key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, waiter) for waiter in waiters],
         "agents": [agents.shown(tx, call, agent) for agent in known.values()],
-        "tasks": [],
+        "tasks": _tasks(tx),
         "more": more,
     }
+
+
+def _tasks(tx: Transaction) -> list[dict[str, Any]]:
+    """The tasks at work."""
+    from dibs.operations import lifecycle
+
+    return [lifecycle.shown(tx, task) for task in lifecycle.of_state(tx, lifecycle.EXECUTING, LIMIT)[0]]
 
 
 def _on(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:

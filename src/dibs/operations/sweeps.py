@@ -56,15 +56,37 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
             holds.remove(tx, record)
             tx.append("interest.ended", record["agent"], record["interest"], {"why": "lapsed"})
             done["interests"] += 1
-        else:  # an old answer to a request id, or a loss nobody came back to hear of
-            tx.delete(key)
+        else:
+            _other(tx, key, record)
             done["answers"] += 1
     ending.serve(tx, freed)
     return done
 
 
+def _other(tx: Transaction, key: str, record: Record) -> None:
+    """What came due and is neither claim, waiter nor interest: each family has its own way to end."""
+    family = key.partition("\t")[0]
+    if family == "vo":
+        from dibs.operations import votes
+
+        votes.came_due(tx, key, record)
+    elif family == "eg":
+        from dibs.operations import state
+
+        state.forget(tx, key, record)
+    elif family == "m":
+        from dibs.operations import messages
+
+        messages.expire(tx, key, record)
+    else:  # an old answer to a request id, or a loss nobody came back to hear of
+        tx.delete(key)
+
+
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    from dibs.operations import taking
+
     done = some(tx, MANY)
+    done["tasks"] = taking.promote(tx, call)
     found = tx.fetch((), [prefix_range("a\t")], AGENTS)
     suspects: list[Record] = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in suspects])

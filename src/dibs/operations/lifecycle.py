@@ -1,0 +1,233 @@
+"""A task's life: its states and the moves between them, its record, and the indexes under which it is found.
+
+    discovery ⇄ scoped ⇄ planned → executing → complete
+                            ↑          │
+                            └──────────┤ given back, lost, failed for the moment
+                                       ├→ failed        for good; by hand back to planned
+                                       └→ quarantined   failed or lost too often; by hand back to planned
+
+Every state but complete can be cancelled, and a cancelled task can be planned again by hand. Executing means that a
+live claim on `task:ID` stands behind it: only taking it leads there, and whatever ends that claim leads back.
+
+A planned task lies where whoever looks for work finds it at once: ready (by what it asks of an agent, then by priority,
+then by age), with the agent it is assigned to, or with those that have to wait: for other tasks, for a time, for bids.
+Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, NotFound
+from dibs.operations.call import iso
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Record
+    from dibs.stores.seam import Transaction
+
+DISCOVERY, SCOPED, PLANNED, EXECUTING, COMPLETE = "discovery", "scoped", "planned", "executing", "complete"
+FAILED, CANCELLED, QUARANTINED = "failed", "cancelled", "quarantined"
+
+MOVES: dict[str, tuple[str, ...]] = {
+    DISCOVERY: (SCOPED, CANCELLED),
+    SCOPED: (DISCOVERY, PLANNED, CANCELLED),
+    PLANNED: (SCOPED, EXECUTING, CANCELLED),
+    EXECUTING: (PLANNED, COMPLETE, FAILED, QUARANTINED, CANCELLED),
+    COMPLETE: (),
+    FAILED: (PLANNED, CANCELLED),
+    QUARANTINED: (PLANNED, CANCELLED),
+    CANCELLED: (PLANNED,),
+}
+STATES = tuple(MOVES)
+OVER = frozenset({COMPLETE, FAILED, CANCELLED, QUARANTINED})
+BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move` may lead; the rest needs a token
+
+MOST = 1_000_000  # the greatest priority, either way
+MAX_ID = 120  # letters of a task's id: it is part of a resource's name
+SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
+
+
+# --- names
+
+
+def check_id(identifier: str, field: str = "id") -> str:
+    """Refuse ids that would break a key, a list of ids or the name of a resource."""
+    fine = all(letter.isalnum() or letter in SIGNS for letter in identifier)
+    if not identifier or len(identifier) > MAX_ID or not fine:
+        raise Invalid(f"{field}: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}", field=field)
+    return identifier
+
+
+def check_state(state: str) -> str:
+    """Refuse states that there are not."""
+    if state not in MOVES:
+        raise Invalid(f"state: one of {', '.join(STATES)}, not {state!r}", field="state")
+    return state
+
+
+def resource_of(identifier: str) -> list[str]:
+    """What a claim on a task is a claim on."""
+    return ["name", f"task:{identifier}"]
+
+
+# --- the record
+
+
+def key_of(identifier: str) -> str:
+    """Where a task is kept."""
+    return f"t\t{identifier}"
+
+
+def load(tx: Transaction, identifier: str) -> Record:
+    """A task by its id."""
+    key = key_of(check_id(identifier))
+    record: Record | None = tx.fetch([key]).values[key]
+    if record is None:
+        raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
+    return record
+
+
+def put(tx: Transaction, task: Record) -> None:
+    """Write a task, where those who look for it will find it."""
+    entry, when = _places(task, tx.now)
+    tx.put(key_of(task["task"]), task, entry, when)
+
+
+def drop(tx: Transaction, task: Record) -> None:
+    """Take a task away with all that belongs to it."""
+    identifier = task["task"]
+    for letter in ("t", "tp", "tr", "ta"):
+        tx.delete(f"{letter}\t{identifier}")
+    for prefix in (f"tn\t{identifier}\t", f"td\t{identifier}\t", f"tc\t{identifier}\t", f"tb\t{identifier}\t"):
+        while True:
+            rows = tx.fetch((), [(prefix, prefix[:-1] + "\n")]).rows
+            for key, _ in rows:
+                tx.delete(key)
+            if not rows:
+                break
+    if task["key"]:
+        tx.delete(f"tk\t{task['key']}")
+    if task["parent"]:
+        tx.delete(f"tc\t{task['parent']}\t{identifier}")
+    if task["race"]:
+        tx.delete(f"tg\t{task['race']}\t{identifier}")
+    if task["run"]:
+        tx.delete(f"ut\t{task['run']}\t{identifier}")
+
+
+def _places(task: Record, now: int) -> tuple[str, str | None]:
+    """The entries in the two indexes: by what it waits for, and when to look at it again without being asked."""
+    state, order = task["state"], f"{task['order']}\t{task['task']}"
+    if state != PLANNED:
+        return f"tasks\t{state}\t{order}", None
+    if task["open"] or task["kids"]:
+        return f"tasks\tblocked\t{order}", None
+    place = f"{MOST - task['priority']:07d}\t{order}"
+    if task["assigned"]:
+        return f"mine\t{task['assigned']['agent']}\t{place}", later(task["assigned"]["until"])
+    if task["window"]:
+        return f"tasks\tauction\t{order}", later(task["window"])
+    if task["not_before"] > now:
+        return f"tasks\tdelayed\t{order}", later(task["not_before"])
+    return f"ready\t{pool_of(task)}\t{place}", None
+
+
+def pool_of(task: Record) -> str:
+    """What a task asks of an agent; tasks that ask the same lie together."""
+    return f"{task['for']}|{','.join(task['needs'])}"
+
+
+def later(when: int) -> str:
+    """The entry in the second index under which a task is found when its time has come."""
+    return f"later\t{when:015d}"
+
+
+# Where the tasks of one state lie in the first index.
+PLACES: dict[str, tuple[str, ...]] = {state: (f"tasks\t{state}\t",) for state in STATES}
+PLACES[PLANNED] = ("ready\t", "mine\t", "tasks\tblocked\t", "tasks\tauction\t", "tasks\tdelayed\t")
+
+
+def of_state(tx: Transaction, state: str, limit: int) -> tuple[list[Record], bool]:
+    """The tasks in one state, up to a limit; and whether there are more."""
+    found: list[Record] = []
+    for prefix in PLACES[state]:
+        after = ""
+        while True:
+            page = tx.scan(1, prefix, min(512, limit - len(found) + 1), after)
+            found += [record for _, _, record in page.rows]
+            if len(found) > limit:
+                return found[:limit], True
+            if not page.truncated:
+                break
+            after = page.rows[-1][0]
+    return found, False
+
+
+def move(tx: Transaction, agent: str, task: Record, to: str, **data: Any) -> None:
+    """Change a task's state, by the table and with its event; the caller writes the record."""
+    before = task["state"]
+    assert to in MOVES[before], f"{before} → {to}"
+    task["state"] = to
+    event = {"from": before, "to": to}
+    event.update({key: value for key, value in data.items() if value})
+    tx.append("task.moved", agent, task["task"], event)
+
+
+def refuse_move(task: Record, to: str) -> Conflict:
+    """Why a task cannot be moved there."""
+    allowed = [state for state in MOVES[task["state"]] if state in BY_HAND]
+    can = f"it can be moved to {', '.join(allowed)}" if allowed else "it stays there"
+    text = f"task {task['task']} is {task['state']}: {can}, not to {to}."
+    return Conflict(text, task=task["task"], state=task["state"], to=to, allowed=allowed)
+
+
+# --- for people and programs
+
+
+def shown(tx: Transaction, task: Record) -> dict[str, Any]:
+    """A task as people and programs see it."""
+    found: dict[str, Any] = {
+        "id": task["task"],
+        "title": task["title"],
+        "state": task["state"],
+        "priority": task["priority"],
+        "agent": task["agent"] or None,
+        "by": task["by"],
+        "created_at": iso(tx, task["created"]),
+        "attempt": task["failures"] + 1,
+        "max_attempts": task["max_attempts"],
+    }
+    for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "progress"):
+        if task[name]:
+            found[name] = task[name]
+    if task["expect"]:
+        found["expected"] = task["expect"] / 1000
+    for name in ("started", "finished"):
+        if task[name]:
+            found[f"{name}_at"] = iso(tx, task[name])
+    if task["open"]:
+        found["waits_for"] = task["open"]
+    if task["total_kids"]:
+        found["children"] = {"total": task["total_kids"], "open": task["kids"]}
+    if task["state"] == PLANNED:
+        if task["not_before"] > tx.now:
+            found["not_before"] = iso(tx, task["not_before"])
+        if task["assigned"]:
+            found["assigned"] = {
+                "agent": task["assigned"]["agent"], "until": iso(tx, task["assigned"]["until"]),
+                "strategy": task["assigned"]["strategy"],
+            }  # fmt: skip
+        if task["window"]:
+            found["bids_until"] = iso(tx, task["window"])
+    if task["error"]:
+        found["error"] = {**task["error"], "at": iso(tx, task["error"]["at"])}
+    return found
+
+
+def fits(agent: Record | None, needs: Sequence[str], for_type: str) -> bool:
+    """Is this agent of the type, and has it all the capabilities, that a task asks for?"""
+    if agent is None:
+        return not needs and not for_type
+    return (not for_type or agent["type"] == for_type) and all(need in agent["can"] for need in needs)

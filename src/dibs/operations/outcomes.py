@@ -1,0 +1,398 @@
+"""How work on a task ends: done, failed, given back, broken down, lost. And what follows in the same transaction.
+
+What happens, in short:
+- done: needs the live token. Whoever comes back late, after its task went to another, is refused and told who has it.
+  Tasks that waited for this one become ready, those that raced it are called off.
+- failed, transient: back to the queue after a pause that doubles each time; too often, and it is quarantined.
+- failed, permanent: it stays failed, and what comes after it stays blocked, until somebody plans it again.
+- lost: the claim ended (deadline, dead process); back to the queue at once; too often, and it is quarantined.
+- given back, preempted, the agent left or was killed: back to the queue, and nobody's fault.
+- crash: all of it or nothing; a task is never between two states.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
+from dibs.operations import ending, holds, lifecycle, payloads, tasks
+from dibs.operations.call import check_text, iso, related
+from dibs.operations.declare import Field, Operation
+from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+CLASSES = ("transient", "permanent")
+LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that count against the task and the agent
+CHILDREN = 1_000  # that one task is broken down into at once
+WHOLE = 100  # percent
+
+
+# --- with the live token
+
+
+def mine(tx: Transaction, call: Call, identifier: str, token: int) -> tuple[Record, Record] | Fenced:
+    """The task and the live claim that this token stands for; or the refusal for whoever comes late."""
+    name = lifecycle.resource_of(lifecycle.check_id(identifier))
+    key = lifecycle.key_of(identifier)
+    got = tx.fetch([key], [(f"n{name[1]}\t", f"n{name[1]}\n")])
+    task: Record | None = got.values[key]
+    if task is None:
+        raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
+    live: Record | None = None
+    for _, record in got.rows:
+        behind = record.get(holds.CLAIM) == task["claim"]
+        if holds.CLAIM in record and record["until"] > tx.now:
+            live = record
+            if behind and record["token"] == token and related(record["agent"], call.agent):
+                return task, record
+        elif behind:  # its time was over before anybody looked
+            ending.expire(tx, record)
+            ending.serve(tx, record["resources"])
+            task = lifecycle.load(tx, identifier)
+    tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
+    return _late(tx, task, live, token)
+
+
+def _late(tx: Transaction, task: Record, live: Record | None, token: int) -> Fenced:
+    """What became of the task meanwhile."""
+    facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
+    facts.update(holder=None, token=None, since=None)
+    facts.update(task=task["task"], state=task["state"])
+    if live is not None:
+        facts.update(holder=live["agent"], token=live["token"], since=iso(tx, live["since"]))
+        return Fenced(**facts)
+    became = f"it is {task['state']} now"
+    if task["state"] in lifecycle.OVER:
+        who = f" by {task['agent']}" if task["agent"] and task["state"] == COMPLETE else ""
+        became = f"it is {task['state']}{who} since {iso(tx, task['finished'])}"
+    text = f"token {token} for task {task['task']} is no longer live: {became}. Nothing was taken; stop working on it."
+    return Fenced(text, **facts)
+
+
+def _done(
+    tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any = None, next: bool = False
+) -> Any:
+    """Finish a task with its result."""
+    found = mine(tx, call, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    if task["kids"]:
+        text = f"task {id} has {task['kids']} open children; it can be finished when they are."
+        raise Conflict(text, task=id, state=EXECUTING, children=task["kids"])
+    if task["require"]:
+        have = result if isinstance(result, dict) else {}
+        missing = [name for name in task["require"] if name not in have]
+        if missing:
+            raise Invalid(f"result: {', '.join(missing)} must be in it", field="result", missing=missing)
+    if result is not None:
+        tx.put(f"tr\t{id}", payloads.check(result, "result"))
+        task["result"] = True
+    lifecycle.move(tx, call.agent, task, COMPLETE, token=token, request=_request(call, "task done"))
+    task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
+    lifecycle.put(tx, task)
+    _let_go(tx, claim, "done")
+    _strike(tx, claim["agent"], got, failed=False)
+    _unblock(tx, task)
+    tasks.child_over(tx, task)
+    if task["race"]:
+        _call_off_the_rest(tx, task)
+    answer: dict[str, Any] = {"task": lifecycle.shown(tx, task)}
+    if next:
+        from dibs.operations import taking
+
+        answer["next"] = taking.follow_up(tx, call)
+    return answer
+
+
+def _request(call: Call, name: str) -> list[str] | None:
+    return [name, call.request] if call.request else None
+
+
+def _let_go(tx: Transaction, claim: Record, why: str) -> None:
+    """The claim has served; whoever claimed the name by hand and waits gets it."""
+    ending.give_back(tx, claim, claim["resources"], why)
+    ending.serve(tx, claim["resources"])
+
+
+def _unblock(tx: Transaction, task: Record) -> None:
+    """Those that waited for this task wait for one less; the last one makes them ready."""
+    prefix = f"td\t{task['task']}\t"
+    ready = []
+    while True:
+        page = tx.fetch((), [prefix_range(prefix)])
+        keys = [lifecycle.key_of(key[len(prefix) :]) for key, _ in page.rows]
+        for start in range(0, len(keys), 256):
+            for record in tx.fetch(keys[start : start + 256]).values.values():
+                if record is not None:
+                    record["open"] -= 1
+                    assert record["open"] >= 0, record["task"]
+                    lifecycle.put(tx, record)
+                    ready.append(record)
+        for key, _ in page.rows:
+            tx.delete(key)
+        if not page.truncated:
+            break
+    if ready:
+        from dibs.operations import taking
+
+        taking.wake(tx, ready)
+
+
+def _call_off_the_rest(tx: Transaction, winner: Record) -> None:
+    """The first valid result wins: the other tasks of its race are called off, and late results refused."""
+    prefix = f"tg\t{winner['race']}\t"
+    for key, _ in tx.fetch((), [prefix_range(prefix)], tasks.LISTED).rows:
+        name = key[len(prefix) :]
+        if name != winner["task"]:
+            other = lifecycle.load(tx, name)
+            if other["state"] not in lifecycle.OVER:
+                tasks.call_off(tx, winner["agent"], other, f"{winner['task']} was first")
+
+
+def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: str, **given: Any) -> Any:
+    """Say that it did not work; what follows depends on the class."""
+    kind = given["class"]
+    if kind not in CLASSES:
+        raise Invalid(f"class: one of {', '.join(CLASSES)}, not {kind!r}", field="class")
+    reason = check_text(why, "why").strip()
+    if not reason:
+        raise Invalid("say why: whoever takes it next is told", field="why")
+    found = mine(tx, call, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    task["error"] = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
+    _strike(tx, claim["agent"], got, failed=True)
+    request = _request(call, "task fail")
+    if kind == "permanent":
+        lifecycle.move(tx, call.agent, task, FAILED, token=token, why=reason, request=request)
+        task.update(finished=tx.now, failures=task["failures"] + 1)
+        _tell_owner(tx, task, f"failed: {reason}. What comes after it stays blocked.")
+    else:
+        settings = call.policy.work["tasks"]
+        pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
+        _again(tx, call.agent, task, pause=pause, token=token, why=reason, request=request)
+    lifecycle.put(tx, task)
+    _let_go(tx, claim, "failed")
+    return {"task": lifecycle.shown(tx, task)}
+
+
+def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any) -> None:
+    """One more failure: back to the queue, or into quarantine if it was one too many."""
+    task["failures"] += 1
+    task["progress"] = 0
+    if task["failures"] >= task["max_attempts"]:
+        lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
+        task.update(finished=tx.now, error={**task["error"], "class": "poison"})
+        tx.append("alert.raised", agent, task["task"], {"what": "poison", "failures": task["failures"]})
+        _tell_owner(
+            tx, task, f"failed or was lost {task['failures']} times and is quarantined: {task['error']['why']}."
+        )
+        return
+    lifecycle.move(tx, agent, task, PLANNED, **{"class": task["error"]["class"]}, **data)
+    task["not_before"] = tx.now + pause if pause else 0
+
+
+def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
+    """Whoever added a task is told when it will not get done by itself."""
+    from dibs.operations import messages
+
+    text = f"Task {task['task']} ({task['title'][:200]}) {what} `dibs task move {task['task']} planned` tries it anew."
+    messages.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
+
+
+def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int, note: str = "") -> Any:
+    """Give a task back to the queue, unfinished and nobody's fault."""
+    found = mine(tx, call, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    if note:
+        tasks.keep_note(tx, call, task, note)
+    give_back(tx, claim["agent"], task, "released")
+    _let_go(tx, claim, "returned")
+    return {"task": lifecycle.shown(tx, task)}
+
+
+def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
+    """Back to the queue without a word against anybody."""
+    from dibs.operations import taking
+
+    lifecycle.move(tx, agent, task, PLANNED, why=why)
+    task["progress"] = 0
+    lifecycle.put(tx, task)
+    taking.wake(tx, [task])
+
+
+def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, children: Any) -> Any:
+    """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
+    if not isinstance(children, list) or not children or not all(isinstance(child, dict) for child in children):
+        raise Invalid("children: a list of objects with at least a title", field="children")
+    if len(children) > CHILDREN:
+        raise Invalid(f"children: at most {CHILDREN} at once", field="children")
+    found = mine(tx, call, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    made = tasks.create_all(tx, call, [{**child, "parent": id} for child in children])
+    task = lifecycle.load(tx, id)
+    give_back(tx, claim["agent"], task, "split")
+    _let_go(tx, claim, "returned")
+    from dibs.operations import taking
+
+    taking.wake(tx, made)
+    return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in made]}
+
+
+def _progress(tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int, note: str = "") -> Any:
+    """Say how far it is, and keep the task: its claim gets a new deadline."""
+    from dibs.operations import releases
+
+    if not 0 <= percent <= WHOLE:
+        raise Invalid("percent: from 0 to 100", field="percent")
+    found = mine(tx, call, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
+    releases.renew_one(tx, claim)
+    if note:
+        tasks.keep_note(tx, call, task, note)
+    if task["progress"] != percent or note:
+        task["progress"] = percent
+        lifecycle.put(tx, task)
+    return {"task": lifecycle.shown(tx, task), "expires_at": iso(tx, claim["until"])}
+
+
+# --- without it: what the end of a claim means for the task behind it. Called by ending.py and agents.py.
+
+
+def orphaned(tx: Transaction, claim: Record, why: str) -> None:
+    """The claim behind a task ended without its holder's word: the task goes back to the queue."""
+    task = _behind(tx, claim)
+    if task is None:
+        return
+    if why not in LOST:
+        give_back(tx, claim["agent"], task, why)
+        return
+    task["losses"] += 1
+    task["error"] = {
+        "class": "lost",
+        "why": f"{claim['agent']} was lost ({why})",
+        "at": tx.now,
+        "agent": claim["agent"],
+    }
+    _strike(tx, claim["agent"], None, failed=True)
+    _again(tx, claim["agent"], task, pause=0, why=why)
+    lifecycle.put(tx, task)
+    from dibs.operations import taking
+
+    taking.wake(tx, [task])
+
+
+def follow(tx: Transaction, claim: Record) -> None:
+    """The claim behind a task has another holder, or another id: the task goes with it."""
+    for resource in claim["resources"]:
+        key = lifecycle.key_of(resource[1][5:])
+        task: Record | None = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None
+        if task is not None and task["state"] == EXECUTING:
+            task["agent"], task["claim"] = claim["agent"], claim["claim"]
+            lifecycle.put(tx, task)
+            tx.append("task.passed", claim["agent"], task["task"], {"claim": claim["claim"]})
+
+
+def _behind(tx: Transaction, claim: Record) -> Record | None:
+    """The task that a claim stands behind."""
+    for resource in claim["resources"]:
+        if resource[0] == "name" and resource[1].startswith("task:"):
+            key = lifecycle.key_of(resource[1][5:])
+            task: Record | None = tx.fetch([key]).values[key]
+            if task is not None and task["state"] == EXECUTING and task["claim"] == claim["claim"]:
+                return task
+    return None
+
+
+def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -> None:
+    """Count failures in a row against an agent; a success clears them. taking.py says what comes of it."""
+    key = f"a\t{agent}"
+    known = got.values.get(key) if got is not None else None
+    record: Record | None = known if known is not None else tx.fetch([key]).values[key]
+    if record is None or (not failed and not record.get("strikes")):
+        return
+    from dibs.operations.call import put_agent
+
+    record["strikes"] = record.get("strikes", 0) + 1 if failed else 0
+    record["struck"] = tx.now
+    put_agent(tx, record)
+
+
+_TOKEN = Field("token", "integer", "the token under which you took it", required=True, metavar="N")
+_ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
+
+OPERATIONS = (
+    Operation(
+        "task done",
+        _done,
+        "Finish a task with its result.",
+        fields=(
+            tasks.ID,
+            _TOKEN,
+            Field("result", "json", "what came of it, as JSON or @FILE", metavar="JSON"),
+            Field("next", "flag", "and take the next one in the same transaction", default=False),
+        ),
+        errors=_ERRORS,
+        json="task, next",
+    ),
+    Operation(
+        "task fail",
+        _fail,
+        "Say that a task did not work.",
+        fields=(
+            tasks.ID,
+            _TOKEN,
+            Field("class", "choice", "transient is tried again", required=True, choices=CLASSES),
+            Field("why", "text", "what happened", required=True, metavar="T"),
+        ),
+        errors=_ERRORS,
+        json="task",
+    ),
+    Operation(
+        "task release",
+        _release,
+        "Give a task back to the queue, unfinished.",
+        fields=(tasks.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
+        errors=_ERRORS,
+        json="task",
+    ),
+    Operation(
+        "task split",
+        _split,
+        "Break a task down: add its children, and give it back to wait for them.",
+        fields=(
+            tasks.ID,
+            _TOKEN,
+            Field("children", "json", "a list of objects with the fields of `task add`", required=True, metavar="JSON"),
+        ),
+        errors=_ERRORS,
+        json="task, tasks[]",
+    ),
+    Operation(
+        "task progress",
+        _progress,
+        "Say how far a task is, and keep it.",
+        fields=(
+            tasks.ID,
+            Field("percent", "integer", "from 0 to 100", positional=True, required=True, metavar="PERCENT"),
+            _TOKEN,
+            Field("note", "text", "where it stands", default="", metavar="TEXT"),
+        ),
+        errors=_ERRORS,
+        json="task, expires_at",
+    ),
+)

@@ -1,0 +1,406 @@
+"""Taking tasks: the best one that is ready (`task next`), or a certain one (`task claim`).
+
+What happens, in short:
+- success: in one transaction the task is the caller's, under a claim on `task:ID` whose token finishes it.
+- refusal: an agent that has a live task gets no second unless `max_tasks` allows; one whose breaker is open gets none;
+  where nothing is ready the answer says so, or `--wait` waits for it.
+- expiry, death: whatever ends the claim gives the task back to the queue (outcomes.py). Who finds nothing ready looks
+  for tasks whose holder is gone before it gives up.
+- race: one transaction decides after the other; a task is given once.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.operations import ending, holds, lifecycle, tasks
+from dibs.operations.call import TOKEN, check_text, iso
+from dibs.operations.declare import Field, Operation
+from dibs.operations.lifecycle import EXECUTING, PLANNED
+from dibs.operations.policy import MAX_WAIT, MINUTE, check_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+PRESENT = 15_000  # ms that a waiting agent counts as present after it last looked
+LOOK_EVERY = 1_000  # ms between two looks of one who waits: then a holder that died is noticed within seconds
+DUE = 64  # tasks whose time has come, looked at in one trip
+ORPHANS = 256  # tasks at work that are looked through for dead holders before "nothing" is the answer
+PRESENT_SHOWN = 64  # waiting agents that are looked at when a task becomes ready
+PAGE = 32  # ready tasks in one look, where the strategy may say that the first are not for this agent
+LONGEST_PAUSE = 30 * MINUTE  # of a breaker
+
+
+# --- next
+
+
+def _next(
+    tx: Transaction, call: Call, got: Fetched, wait: int = 0, run: str = "", waiter: str = "", wake: str = ""
+) -> Any:
+    """The best task that is ready for this agent, in one transaction."""
+    if wait:
+        check_duration(wait, "wait", most=MAX_WAIT)
+    agent = got.values[f"a\t{call.agent}"]
+    promote(tx, call)
+    refusal = _refused(tx, call, agent)
+    task = None
+    if refusal is None:
+        task = best(tx, call, agent, run)
+        if task is None and _gather_orphans(tx, call):
+            task = best(tx, call, agent, run)
+    if task is not None:
+        if waiter:
+            _forget(tx, waiter)
+        return grant(tx, call, task)
+    if wait > 0 and not isinstance(refusal, Quota):
+        return _wait(tx, call, agent, run, waiter, wake)
+    if waiter:
+        _forget(tx, waiter)
+    if refusal is not None:
+        return refusal
+    return NotFound(_nothing(tx), ready=0)  # returned, not raised: what was found due or lost on the way is kept
+
+
+def _nothing(tx: Transaction) -> str:
+    """Why there is nothing to do: no tasks at all, or none for this agent."""
+    others = tasks.pools(tx)
+    if others:
+        asks = lifecycle.pool_of(others[0]).strip("|").replace("|", " with ")
+        return (
+            f"no task is ready for you; others wait for {asks or 'somebody else'}. "
+            "`dibs boot --type … --can …` says what you are."
+        )
+    return "no task is ready; `dibs task next --wait 60s` waits for one."
+
+
+def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
+    """The ready task of the highest priority, the oldest of these, among those that the agent may take."""
+    mine = _first(tx, call, agent, f"mine\t{call.agent}\t", run)
+    if mine is not None:
+        return mine
+    chosen: Record | None = None
+    for head in tasks.pools(tx):
+        if not lifecycle.fits(agent, head["needs"], head["for"]):
+            continue
+        if chosen is not None and _rank(head) > _rank(chosen):
+            continue
+        found = _first(tx, call, agent, f"ready\t{lifecycle.pool_of(head)}\t", run, head)
+        if found is not None and (chosen is None or _rank(found) < _rank(chosen)):
+            chosen = found
+    return chosen
+
+
+def _rank(task: Record) -> tuple[int, str]:
+    return -task["priority"], task["order"]
+
+
+def _first(
+    tx: Transaction, call: Call, agent: Record, prefix: str, run: str, head: Record | None = None
+) -> Record | None:
+    """The first task in one place that this agent may have; `head` is the first of all, if it was read already."""
+    if head is not None and _may_have(tx, call, agent, head, run):
+        return head
+    after = ""
+    while True:
+        page = tx.scan(1, prefix, PAGE, after)
+        for _, _, found in page.rows:
+            task: Record = found
+            if _may_have(tx, call, agent, task, run):
+                return task
+        if not page.truncated:
+            return None
+        after = page.rows[-1][0]
+
+
+def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
+    """May this agent have this task now, by its run, its strategy, and by who holds its name?"""
+    if run and task["run"] != run:
+        return False
+    strategy = task["strategy"] or call.policy.work["tasks"]["strategy"]
+    if strategy != "priority" and not task["assigned"]:
+        from dibs.operations import strategies
+
+        if not strategies.may_pull(tx, call, agent, task, strategy):
+            return False
+    return in_the_way(tx, call, task) is None
+
+
+def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
+    """Somebody who claimed the task's name by hand, or waits for it; a task that is planned has no holder otherwise."""
+    for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
+        live = holds.INTEREST not in record and record["until"] > tx.now
+        if live and ending.blocks(record, "write", call.agent) and not ending.gone(tx, call, _held(record)):
+            return record
+    return None
+
+
+def _held(record: Record) -> list[Record]:
+    return [record] if holds.CLAIM in record else []
+
+
+def grant(tx: Transaction, call: Call, task: Record) -> dict[str, Any]:
+    """The task is the caller's: a claim on its name, and the state that says so."""
+    wanted = [lifecycle.resource_of(task["task"])]
+    ttl, life = call.policy.lifetime(wanted, None)
+    wish = {
+        "agent": call.agent, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
+        "task": task["task"], "expect": task["expect"], "ttl": ttl, "life": life, "fixed": False, "by": "task",
+        "tied": call.tied,
+    }  # fmt: skip
+    alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
+    claim = holds.new_claim(tx, wish, until=tx.now + ttl, pending=False, alert_at=alert_at)
+    ending.grant(tx, claim, "request", ["task", call.request] if call.request else None)
+    lifecycle.move(tx, call.agent, task, EXECUTING, claim=claim["claim"], token=TOKEN)
+    task.update(
+        agent=call.agent, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
+        progress=0,
+    )  # fmt: skip
+    lifecycle.put(tx, task)
+    return taken(tx, task, claim)
+
+
+def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str, Any]:
+    """The answer to whoever takes a task: all that is needed to work on it."""
+    shown = lifecycle.shown(tx, task)
+    if task["payload"]:
+        key = f"tp\t{task['task']}"
+        shown["payload"] = tx.fetch([key]).values[key]
+    if task["after"] or task["total_kids"]:
+        shown["inputs"] = True  # `task inputs` has them
+    answer = {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
+    answer.update(more)
+    return answer
+
+
+def follow_up(tx: Transaction, call: Call) -> dict[str, Any] | None:
+    """The next task for one who has just finished one; None if nothing is ready."""
+    key = f"a\t{call.agent}"
+    agent: Record | None = tx.fetch([key]).values[key]
+    if agent is None or _refused(tx, call, agent) is not None:
+        return None
+    promote(tx, call)
+    task = best(tx, call, agent, "")
+    return grant(tx, call, task) if task is not None else None
+
+
+# --- who may
+
+
+def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
+    """Why this agent gets no task now: it has one already, or keeps failing."""
+    limit = call.policy.work["tasks"]["max_tasks"]
+    live = live_tasks(tx, call.agent)
+    state, until = breaker(tx, call, agent)
+    if state == "open":
+        text = (
+            f"your last {agent['strikes']} tasks failed or were lost, so you get none until {iso(tx, until)}; "
+            "then you are tried with one."
+        )
+        return Forbidden(text, breaker="open", until=iso(tx, until))
+    if state == "half-open":
+        limit = 1
+    if len(live) < limit:
+        return None
+    names = ", ".join(claim["task"] for claim in live[:5])
+    text = f"you work on {names} already; finish it (`dibs task done`), give it back (`dibs task release`), or fail it."
+    held = [{"id": claim["task"], "token": claim["token"]} for claim in live]
+    return Quota(text, what="live tasks for one agent", limit=limit, tasks=held)
+
+
+def live_tasks(tx: Transaction, agent: str) -> list[Record]:
+    """The live claims on tasks that an agent holds."""
+    return [
+        claim
+        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.PAGE)
+        if claim["by"] == "task" and claim["until"] > tx.now
+    ]
+
+
+def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int]:
+    """Closed, open or half-open, and until when it is open: by how often the agent failed in a row, and when last."""
+    strikes = agent.get("strikes", 0) if agent is not None else 0
+    settings = call.policy.work["tasks"]
+    if agent is None or strikes < settings["breaker_failures"]:
+        return "closed", 0
+    pause = min(LONGEST_PAUSE, settings["breaker_pause"] << min(16, strikes - settings["breaker_failures"]))
+    until: int = agent["struck"] + pause
+    return ("open", until) if until > tx.now else ("half-open", until)
+
+
+# --- tasks whose time has come, and those whose holder is gone
+
+
+def promote(tx: Transaction, call: Call) -> int:
+    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up."""
+    done = 0
+    while True:
+        page = tx.scan(2, "later\t", DUE, before=lifecycle.later(tx.now + 1))
+        for _, _, task in page.rows:
+            if task["assigned"] or task["window"]:
+                from dibs.operations import assigning
+
+                assigning.over(tx, call, task)
+            else:
+                task["not_before"] = 0
+                lifecycle.put(tx, task)
+                wake(tx, [task])
+        done += len(page.rows)
+        if not page.truncated:
+            return done
+
+
+def _gather_orphans(tx: Transaction, call: Call) -> bool:
+    """Give back the tasks whose claim ended unseen or whose holder's local process is dead."""
+    at_work, _ = lifecycle.of_state(tx, EXECUTING, ORPHANS)
+    if not at_work:
+        return False
+    suspects: list[Record] = []
+    for task in at_work:
+        suspects += [
+            record
+            for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], "")
+            if record.get(holds.CLAIM) == task["claim"]
+        ]
+    over = [claim for claim in suspects if claim["until"] <= tx.now]
+    lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
+    for claim in over:
+        ending.expire(tx, claim)
+    for claim in lost:
+        ending.end(tx, claim, "gone")
+    ending.serve(tx, [resource for claim in over + lost for resource in claim["resources"]])
+    return bool(over or lost)
+
+
+# --- waiting for work
+
+
+def _wait(tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str) -> dict[str, Any]:
+    """A place among those who wait for work. It is written seldom: it only says whom to wake."""
+    key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
+    known: Record | None = tx.fetch([key]).values[key] if waiter else None
+    if known is None or known["wake"] != wake or known["until"] - tx.now < PRESENT // 2:
+        record = {
+            "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": check_text(run, "run"),
+            "wake": check_text(wake, "wake"), "until": tx.now + PRESENT,
+        }  # fmt: skip
+        tx.put(key, record)
+    return {"waiting": key[3:], "look_in": LOOK_EVERY, "for": "a task that is ready for you"}
+
+
+def _forget(tx: Transaction, waiter: str) -> None:
+    tx.delete(f"tw\t{check_text(waiter, 'waiter')}")
+
+
+def present(tx: Transaction) -> list[Record]:
+    """The agents that wait for work now, the one that has waited longest first; absent ones are dropped."""
+    found = []
+    for key, record in tx.fetch((), [("tw\t", "tw\n")], PRESENT_SHOWN).rows:
+        if record["until"] <= tx.now:
+            tx.delete(key)
+        else:
+            found.append(record)
+    return found
+
+
+def wake(tx: Transaction, ready: Sequence[Record]) -> None:
+    """Tasks became ready: wake as many who wait for such work. A wake is a hint; each looks for itself."""
+    waiting: Iterable[Record] | None = None
+    for task in ready:
+        if task["state"] != PLANNED or task["open"] or task["kids"] or task["window"] or task["not_before"] > tx.now:
+            continue
+        if waiting is None:
+            waiting = present(tx)
+        for record in list(waiting):
+            fitting = lifecycle.fits(record, task["needs"], task["for"]) and record["run"] in {"", task["run"]}
+            if fitting and record["wake"] and (not task["assigned"] or task["assigned"]["agent"] == record["agent"]):
+                tx.wake(record["wake"])
+                waiting = [other for other in waiting if other is not record]
+                break
+
+
+# --- claim
+
+
+def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
+    """Take a certain task."""
+    promote(tx, call)
+    task = lifecycle.load(tx, id)
+    if task["state"] == EXECUTING:
+        claim = tasks.live_claim(tx, task)
+        if claim is not None and claim["agent"] == call.agent and not (claim["tied"] and not call.tied):
+            from dibs.operations import releases
+
+            return taken(tx, task, releases.renew_one(tx, claim), renewed=True)
+        if claim is not None and not ending.gone(tx, call, [claim]):
+            return _held_by(tx, call, task, claim)
+        _gather_orphans(tx, call)
+        task = lifecycle.load(tx, id)
+    if task["state"] != PLANNED:
+        raise Conflict(f"task {id} is {task['state']}; only a planned one can be taken.", task=id, state=task["state"])
+    refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task)
+    return grant(tx, call, task) if refusal is None else refusal
+
+
+def _held_by(tx: Transaction, call: Call, task: Record, claim: Record) -> Held:
+    wanted = [lifecycle.resource_of(task["task"])]
+    blockers = [holds.blocker(tx, claim, wanted)]
+    data = {"code": "held", "resources": wanted, "mode": "write", "tree": "", "blockers": blockers}
+    tx.append("claim.refused", call.agent, f"task:{task['task']}", data)
+    return Held(blockers=blockers, more=0)
+
+
+def _cannot(tx: Transaction, call: Call, agent: Record, task: Record) -> Any:
+    """Why this agent may not take this planned task; None if it may."""
+    identifier = task["task"]
+    if task["open"] or task["kids"]:
+        names = "its children" if task["kids"] else "the tasks that it comes after"
+        text = f"task {identifier} waits for {names}; `dibs task show {identifier}` lists them."
+        raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
+    if task["window"]:
+        text = (
+            f"task {identifier} is auctioned until {iso(tx, task['window'])}; bid with `dibs task bid {identifier} N`."
+        )
+        raise Conflict(text, task=identifier, state=PLANNED, bids_until=iso(tx, task["window"]))
+    if task["assigned"] and task["assigned"]["agent"] != call.agent:
+        until = iso(tx, task["assigned"]["until"])
+        text = f"task {identifier} is assigned to {task['assigned']['agent']} until {until}."
+        raise Conflict(text, task=identifier, state=PLANNED, assigned=task["assigned"]["agent"], until=until)
+    if not lifecycle.fits(agent, task["needs"], task["for"]):
+        asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
+        text = f"task {identifier} asks for {asks}; `dibs boot --type … --can …` says what you are."
+        raise Forbidden(text, task=identifier, needs=task["needs"], **{"for": task["for"]})
+    held = in_the_way(tx, call, task)
+    if held is not None:
+        return _held_by(tx, call, task, held)
+    return _refused(tx, call, agent)
+
+
+OPERATIONS = (
+    Operation(
+        "task next",
+        _next,
+        "Take the best task that is ready for you.",
+        fields=(
+            Field("wait", "duration", "wait that long for one", default=0, metavar="D"),
+            Field("run", "text", "only of this run", default="", metavar="RUN"),
+            Field("waiter", "text", "the place among those who wait", default="", hidden=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+        ),
+        errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
+        json="task, token, claim, expires_at",
+        takes=True,
+    ),
+    Operation(
+        "task claim",
+        _claim,
+        "Take a certain task.",
+        fields=(tasks.ID,),
+        errors=(NotFound, Held, Conflict, Forbidden, Quota, Fenced, Killed),
+        json="task, token, claim, expires_at",
+        takes=True,
+    ),
+)

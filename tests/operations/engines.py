@@ -1,0 +1,41 @@
+"""The same fleet on a real SQLite file, with the same clock that only moves when told."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from dibs.facts import clock
+from dibs.stores import sqlite
+from tests.operations.fleet import WALL, Fleet
+
+CLOCK = ("since_boot", "wall", "random_id")
+MEMORY = Path("/dev/shm")  # decisions are compared here, not durability
+
+
+class OnFile(Fleet):
+    """A fleet whose store is a file. Close it: it stands in the place of the machine's clock."""
+
+    def __init__(self, **policy: Any) -> None:
+        super().__init__(**policy)
+        ids = itertools.count(1)
+        self._folder = tempfile.TemporaryDirectory(prefix="dibs-", dir=MEMORY if MEMORY.is_dir() else None)
+        path = f"{self._folder.name}/dibs.db"
+        sqlite.create(path)
+        self._clock = {name: getattr(clock, name) for name in CLOCK}
+        stands_in = (lambda: self.now, lambda: self.now + WALL, lambda: f"{next(ids):012x}")
+        for name, function in zip(CLOCK, stands_in, strict=True):
+            setattr(clock, name, function)
+        store = sqlite.SqliteStore(path)
+        store._sql("PRAGMA synchronous = OFF")
+        store._sql("UPDATE head SET boot = ?, base = 0, now = 0", (store._boot,))  # the same clock from the start
+        self.store = store  # type: ignore[assignment]
+
+    def close(self) -> None:
+        """Close the file and give the clock back."""
+        self.store.close()
+        for name, function in self._clock.items():
+            setattr(clock, name, function)
+        self._folder.cleanup()
