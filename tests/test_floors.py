@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "doors": ("dibs",),
     "bench": ("dibs",),
     "demo": ("dibs",),
+    "patterns": ("dibs",),
     "__init__": ("dibs",),
     "__main__": ("dibs.doors",),
 }

@@ -10,9 +10,12 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs import patterns as patterns
     from dibs.doors.python import Claim as Claim
     from dibs.doors.python import Workspace as Workspace
     from dibs.doors.python import open as open
+    from dibs.doors.worker import Permanent as Permanent
+    from dibs.doors.worker import work as work
     from dibs.errors import Busy as Busy
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.errors import Unavailable as Unavailable
 
 _WAY_IN = ("Claim", "Workspace", "open")
+_WORK = ("Permanent", "work")
 _ERRORS = (
     "Busy", "Conflict", "Deadlock", "DibsError", "Fenced", "Forbidden", "Held", "Invalid", "Killed", "NotFound",
     "Order", "Quota", "Unavailable",
@@ -40,14 +44,22 @@ def __getattr__(name: str) -> object:
         from dibs.doors import python
 
         return getattr(python, name)
+    if name in _WORK:
+        from dibs.doors import worker
+
+        return getattr(worker, name)
     if name in _ERRORS:
         from dibs import errors
 
         return getattr(errors, name)
+    if name == "patterns":
+        from importlib import import_module
+
+        return import_module("dibs.patterns")
     message = f"module 'dibs' has no attribute {name!r}"
     raise AttributeError(message)
 
 
 def __dir__() -> list[str]:
     """The public names."""
-    return sorted([*_WAY_IN, *_ERRORS, "__version__"])
+    return sorted([*_WAY_IN, *_WORK, *_ERRORS, "__version__", "patterns"])

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import pytest
 
-from dibs.bench import contention, figures, plot, table
+from dibs.bench import contention, figures, plot, table, work, work_processes
 from dibs.bench.environment import Environment
 from dibs.bench.figures import AT_LEAST, AT_MOST, Beside, Row, Target
+from dibs.bench.peers import queues
 from dibs.bench.place import Bench
+from dibs.bench.work_queues import Bare, Tasks, left_behind
 from dibs.doors.cli import bench as command
 from dibs.errors import Invalid
 
@@ -205,3 +210,162 @@ def test_the_table_shows_every_row(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_folder_is_refused() -> None:
     with pytest.raises(Invalid):
         Bench("/nowhere/at/all", quick=True)
+
+
+# --- tasks
+
+
+def test_a_quick_run_of_the_tasks_holds_dibs_to_the_bare_loop_and_to_a_long_queue(tmp_path: Path) -> None:
+    done = dibs_bench(tmp_path, "--only", "tasks", "--json")
+    assert done.returncode in {0, 1}, done.stderr
+    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    assert list(rows) == [
+        "bare take + finish", "dibs task next + done", "dibs task done --next",
+        "4 processes: bare take + finish", "4 processes: dibs task next + done", "4 processes: dibs task done --next",
+        "dibs task next + done, 100 waiting", "dibs task next + done, 2,000 waiting",
+        "bare insert + delete", "dibs send, inbox, ack",
+    ]  # fmt: skip
+    held = [row for name, row in rows.items() if "dibs task" in name and "waiting" not in name]
+    assert [row["target"] for row in held] == [{"kind": "at least", "limit": 0.6, "of": "ratio"}] * 4
+    assert all(row["against"] == "bare's rate" and row["value"] > 0 for row in held), "and no task came twice"
+    assert rows["dibs task next + done, 2,000 waiting"]["target"] == {"kind": "at most", "limit": 1.5, "of": "ratio"}
+    assert rows["dibs send, inbox, ack"]["target"] is None
+
+
+def test_the_bare_queue_leaves_the_rows_that_dibs_leaves(tmp_path: Path) -> None:
+    with Bench(str(tmp_path), quick=True) as bench:
+        tasks = Tasks(bench.workspace("tasks"))
+        texts = left_behind(tasks)
+        tasks.close()
+        bare = Bare(bench.sub("bare"), texts)
+        bare.make()
+        bare.add(1)
+        item = bare.take()
+        assert item is not None
+        look = apsw.Connection(os.path.join(bench.folder, "bare", "bare.db"), vfs="unix")
+        rows = "SELECT k, v, n, i1, i2 FROM kv ORDER BY k"
+
+        def here(*names: str) -> list[tuple[Any, ...]]:
+            return [tuple(json.loads(json.dumps(texts[name]).replace(texts["task"], item[0]))) for name in names]
+
+        assert list(look.execute(rows)) == here("claim", "taken")
+        assert bare.take() is None, "it was the only one"
+        bare.finish(item)
+        assert list(look.execute(rows)) == here("done")
+        kinds = [json.loads(body)["kind"] for (body,) in look.execute("SELECT body FROM log ORDER BY seq")]
+        assert kinds == ["claim.granted", "task.moved", "task.moved", "claim.released"]
+        look.close()
+        bare.close()
+
+
+def test_a_chained_worker_commits_once_for_each_task(tmp_path: Path) -> None:
+    with Bench(str(tmp_path), quick=True) as bench:
+        tasks = Tasks(bench.workspace("tasks"), chained=True)
+        tasks.add(3)
+        taken, item = [], tasks.take()
+        before = tasks.session.store.head().commit
+        while item is not None:
+            taken.append(item[0])
+            tasks.finish(item)
+            item = tasks.take()
+        assert len(set(taken)) == 3
+        assert tasks.session.store.head().commit - before <= 4, "three, and perhaps a last look for more"
+        tasks.close()
+
+
+def test_processes_that_drain_a_queue_together_get_each_task_once(tmp_path: Path) -> None:
+    tally = work_processes.Tally()
+    with Bench(str(tmp_path), quick=True) as bench:
+        (took,) = work_processes.of_dibs(bench, work_processes.PAIRS, {}, 30, tally)(1)
+    assert took > 0
+    assert (tally.tasks, tally.note, tally.clean) == (30, "none twice", True)
+
+
+def test_a_task_that_came_twice_or_never_or_a_worker_that_died_is_counted(tmp_path: Path) -> None:
+    tally = work_processes.Tally()
+    fine = {"errors": [], "failed": 0}
+    tally.count(3, [{"tasks": ["a", "b"], **fine}, {"tasks": ["b"], **fine}])
+    assert tally.note == "1 of 3 came twice, 1 never"
+    assert not tally.clean
+    dead = work_processes.Tally()
+    words = [sys.executable, "-c", "print('ready', flush=True); input()"]
+    work_processes.drained([words], str(tmp_path), 2, dead)
+    assert dead.note == "none twice, 2 never, 1 errors (a worker died)"
+    with pytest.raises(RuntimeError, match="did not start: no way in"):
+        work_processes.drained([[sys.executable, "-c", "print('no way in')"]], str(tmp_path), 2, dead)
+
+
+def test_a_queue_of_dibs_that_gave_a_task_twice_has_no_figure_and_misses_its_targets() -> None:
+    times = {"bare": [1.0], "pairs": [1.0], "chained": [1.0], "litequeue": [2.0]}
+    figure = work.rate_of
+    fine = work.rows_of(None, times, "4: ", {}, figure, set())
+    assert table.missed(fine) == []
+    bad = work.rows_of(None, times, "4: ", {"chained": "1 of 9 came twice"}, figure, {"chained"})
+    assert table.missed(bad) == [
+        "tasks: 4: dibs task done --next",
+        "tasks: 4: dibs task done --next beside litequeue",
+    ]
+    assert bad[2].note == "1 of 9 came twice"
+
+
+def test_a_peer_that_is_ahead_of_dibs_is_a_missed_target_and_one_that_is_absent_is_named(tmp_path: Path) -> None:
+    absent = Environment(str(tmp_path / "none"))
+    absent.why = "no such host"
+    times = {"bare": [1.0], "pairs": [1.0], "chained": [1.0], "litequeue": [0.5]}
+    rows = work.rows_of(absent, times, "", {}, work.time_of, set())
+    assert table.missed(rows) == ["tasks: dibs task done --next beside litequeue"]
+    assert [row.name for row in rows if row.note == "not installed: no such host"] == [
+        "persist-queue get + ack", "litequeue, its own default", "huey dequeue + result",
+    ]  # fmt: skip
+
+
+class Shelf:
+    """A queue like a peer's: gives its third task twice, and is locked once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.added = self.locked = 0
+
+    def put(self, text: str) -> None:
+        self.added += 1
+        self.texts += [text, text] if self.added == 3 else [text]
+
+    def take(self) -> tuple[str, str] | None:
+        if self.added and len(self.texts) == 2 and not self.locked:
+            self.locked += 1
+            message = "database is locked"
+            raise sqlite3.OperationalError(message)
+        text = self.texts.pop(0) if self.texts else None
+        return (text, text) if text is not None else None
+
+    def finish(self, handle: str) -> None:
+        assert handle
+
+    def tidy(self) -> None:
+        assert len(self.texts) <= queues.WAITING + 1
+
+
+def test_a_peers_queue_is_kept_at_its_length_and_what_comes_twice_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shelf = Shelf()
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n5\ntwice\n"))
+    queues.serve(shelf)
+    first, second, twice = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (len(first), len(second), twice) == (2, 5, [1])
+    assert shelf.added == queues.WAITING + 2, "what was taken was put back before the second burst"
+
+
+def test_a_peers_worker_goes_on_after_an_error_and_tells_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shelf = Shelf()
+    for number in range(4):
+        shelf.put(f"task {number}")
+    monkeypatch.setattr("sys.stdin", io.StringIO("0\n"))
+    queues.drain(shelf)
+    ready, answer = capsys.readouterr().out.splitlines()
+    assert ready == "ready"
+    told = json.loads(answer)
+    assert told["tasks"] == ["task 0", "task 1", "task 2", "task 2", "task 3"]
+    assert (told["failed"], told["errors"]) == (1, ["OperationalError: database is locked"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs import jsontext
-from dibs.lookout import replay as replaying
+from dibs.lookout import reading
 from dibs.lookout import verify as module
 from dibs.lookout.replay import DAY
 from dibs.lookout.verify import CODES, Report, verify, verify_store
@@ -619,7 +619,7 @@ def test_a_claim_granted_twice_counts_as_it_was_granted_last() -> None:
 
 
 def test_a_claim_granted_again_is_found_however_many_were_granted_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaying, "RUN", 4)
+    monkeypatch.setattr(reading, "RUN", 4)
     log = Log(*([granted(f"c{number}", "ann"), released(f"c{number}", "ann")] for number in range(50)))
     assert log.verify().ok
     for number in (0, 3, 17, 49):

@@ -297,7 +297,8 @@ def test_a_deleted_document_is_not_found_and_its_version_goes_on(fleet: Fleet) -
 
 def test_deleting_takes_the_version_or_a_token_like_a_write(fleet: Fleet) -> None:
     put(fleet, "a", "k", 1)
-    for fields in ({}, {"version": 0}, {"version": 2}):
+    wrong: tuple[dict[str, Any], ...] = ({}, {"version": 0}, {"version": 2})
+    for fields in wrong:
         with pytest.raises(Conflict):
             fleet.call("b", "state delete", key="k", **fields)
     with pytest.raises(Fenced):
@@ -344,7 +345,8 @@ def test_there_is_room_for_so_many_documents_and_deleting_makes_room(
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "a\tb", "a\nb", "\x1a", "x" * 201, "a\u00a0b", "\ud800", None, 5])
 def test_a_key_that_could_break_something_is_refused(fleet: Fleet, key: Any) -> None:
-    for name, fields in (("state get", {}), ("state set", {"value": 1}), ("state delete", {"version": 1})):
+    calls: dict[str, dict[str, Any]] = {"state get": {}, "state set": {"value": 1}, "state delete": {"version": 1}}
+    for name, fields in calls.items():
         with pytest.raises(Invalid):
             fleet.call("a", name, key=key, **fields)
     assert fleet.events() == []
@@ -389,7 +391,7 @@ def test_a_list_comes_in_pages_without_what_was_deleted(fleet: Fleet) -> None:
     fleet.call("a", "state delete", key="stock:03", version=1)
     found: list[str] = []
     while True:
-        page = fleet.call("v", "state list", prefix="stock:", limit=5, **({"after": found[-1]} if found else {}))
+        page = fleet.call("v", "state list", prefix="stock:", limit=5, after=found[-1] if found else "")
         found += [document["key"] for document in page["documents"]]
         if not page["more"]:
             break
@@ -403,9 +405,22 @@ def test_a_list_comes_in_pages_without_what_was_deleted(fleet: Fleet) -> None:
             fleet.call("v", "state list", limit=limit)
 
 
+@pytest.mark.parametrize("what", ["state:k", "state.set", "state.*"])
+def test_a_subscriber_that_waits_is_woken_by_each_change(fleet: Fleet, what: str) -> None:
+    fleet.call("b", "subscribe", what=what)
+    fleet.call("b", "inbox", wait=10_000, wake="a channel")
+    for name, fields in (("state set", {"value": 1}), ("state delete", {"version": 1})):
+        fleet.store.unwatch("a channel")
+        fleet.call("a", "state set", key="other", value=1, version=0 if name == "state set" else 1)
+        if what == "state:k":
+            assert not fleet.store.wait("a channel", 0)
+        fleet.call("a", name, key="k", **fields)  # type: ignore[arg-type]
+        assert fleet.store.wait("a channel", 0)
+
+
 # --- a state machine against a dict
 
-KEYS = ("k", "l", "stock:1")
+KEYS = ("k", "stock:1")
 AGENTS = ("a", "b", "a/x", "a/y")
 
 
@@ -448,7 +463,8 @@ class Documents(RuleBasedStateMachine):
         return data.draw(st.sampled_from([None, 0, current, current, current, max(0, current - 1), current + 1]))
 
     def token(self, data: st.DataObject) -> int | None:
-        return data.draw(st.sampled_from([None, None, None, 1, *[hold["token"] for hold in self.holds[-6:]]]))
+        tokens: list[int] = [hold["token"] for hold in self.holds[-6:]]
+        return data.draw(st.sampled_from([None, None, None, 1, *tokens]))
 
     def attempt(self, agent: str, name: str, fields: dict[str, Any]) -> Any:
         self.requests += 1
@@ -461,8 +477,20 @@ class Documents(RuleBasedStateMachine):
         return answer
 
     @rule(data=st.data(), agent=st.sampled_from(AGENTS), key=st.sampled_from(KEYS), value=st.integers(0, 99))
-    def write(self, data: st.DataObject, agent: str, key: str, value: int) -> None:
-        version, token = self.version(data, key), self.token(data)
+    def write_with_anything(self, data: st.DataObject, agent: str, key: str, value: int) -> None:
+        self.write(agent, key, value, self.version(data, key), self.token(data))
+
+    @rule(agent=st.sampled_from(AGENTS), key=st.sampled_from(KEYS), value=st.integers(0, 99))
+    def write_what_was_read(self, agent: str, key: str, value: int) -> None:
+        self.write(agent, key, value, self.documents.get(key, (None, 0))[1], None)
+
+    @precondition(lambda self: self.holds)
+    @rule(data=st.data(), value=st.integers(0, 99))
+    def write_with_a_token(self, data: st.DataObject, value: int) -> None:
+        hold = data.draw(st.sampled_from(self.holds[-4:]))
+        self.write(hold["agent"], hold["key"], value, None, hold["token"])
+
+    def write(self, agent: str, key: str, value: int, version: int | None, token: int | None) -> None:
         expected = self.expected(agent, key, version, token)
         fields = {"key": key, "value": value, "version": version, "token": token}
         answer = self.attempt(agent, "state set", fields)
@@ -476,9 +504,17 @@ class Documents(RuleBasedStateMachine):
         self.documents[key] = (value, self.versions[key])
 
     @rule(data=st.data(), agent=st.sampled_from(AGENTS), key=st.sampled_from(KEYS))
-    def delete(self, data: st.DataObject, agent: str, key: str) -> None:
-        version, token = self.version(data, key), self.token(data)
-        fields = {"key": key, "version": version, "token": token}
+    def delete_with_anything(self, data: st.DataObject, agent: str, key: str) -> None:
+        self.delete(agent, key, self.version(data, key), self.token(data))
+
+    @precondition(lambda self: self.documents)
+    @rule(data=st.data(), agent=st.sampled_from(AGENTS))
+    def delete_what_was_read(self, data: st.DataObject, agent: str) -> None:
+        key = data.draw(st.sampled_from(sorted(self.documents)))
+        self.delete(agent, key, self.documents[key][1], None)
+
+    def delete(self, agent: str, key: str, version: int | None, token: int | None) -> None:
+        fields: dict[str, Any] = {"key": key, "version": version, "token": token}
         if key not in self.documents:
             with pytest.raises(NotFound):
                 self.fleet.call(agent, "state delete", **fields)

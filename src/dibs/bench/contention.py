@@ -112,9 +112,9 @@ def contend(bench: Bench, scene: str, number: int, seconds: float) -> Outcome:
         for first in range(0, number, TOGETHER):
             started = [_start(scene, folder, place, seconds) for place in range(first, min(first + TOGETHER, number))]
             for process in started:
-                stack.callback(_end, process)
+                stack.callback(end, process)
             for process in started:
-                word = _line(process)
+                word = line_of(process)
                 if word == "ready":
                     ready.append(process)
                 else:
@@ -137,19 +137,20 @@ def _nothing(error: str) -> dict[str, Any]:
 
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    line = _line(process)
+    line = line_of(process)
     if not line:
         return _nothing("a worker died")
     answer: dict[str, Any] = json.loads(line)
     return answer
 
 
-def _line(process: subprocess.Popen[str]) -> str:
+def line_of(process: subprocess.Popen[str]) -> str:
+    """What it says next; nothing if it has ended."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def end(process: subprocess.Popen[str]) -> None:
     """Whatever happened, no worker outlives the bench."""
     process.kill()
     process.communicate()

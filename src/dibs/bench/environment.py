@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
     from dibs.bench.place import Bench
 
-PEERS = ("coordinationhub", "filelock", "huey")
+PEERS = ("coordinationhub", "filelock", "huey", "litequeue", "persist-queue")
 INSTALL = 300  # seconds for pip; a registry that takes longer does not answer
 ASK = (
     "import json, importlib.metadata as m; "
     "print(json.dumps({d.metadata['Name'].lower(): d.version for d in m.distributions()}))"
 )
-LOCKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", "locks.py")
+LOCKS, QUEUES = (
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", name) for name in ("locks.py", "queues.py")
+)
 
 
 def default_folder() -> str:
@@ -79,11 +81,12 @@ class Environment:
 
 
 class Peer:
-    """One peer's lock in a process of its own, doing as it is told."""
+    """One peer's lock, or its queue, in a process of its own, doing as it is told."""
 
-    def __init__(self, environment: Environment, name: str, folder: str) -> None:
+    def __init__(self, environment: Environment, name: str, folder: str, *, queue: bool = False) -> None:
+        words = [QUEUES, name, folder, "serve"] if queue else [LOCKS, name, folder]
         self._process = subprocess.Popen(
-            [environment.python, "-I", LOCKS, name, folder],
+            [environment.python, "-I", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -100,17 +103,21 @@ class Peer:
         self._process.communicate()
 
     def burst(self, times: int) -> list[float]:
-        """Have it acquire and release that often; the µs that each took."""
+        """Have it acquire and release, or take and finish, that often; the µs that each took."""
+        return self.ask(str(times))
+
+    def ask(self, word: str) -> list[float]:
+        """Say something to it; its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{times}\n")
+        self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
             message = f"the peer ended ({self._process.wait()})"
             raise RuntimeError(message)
-        taken: list[float] = json.loads(answer)
-        return taken
+        figures: list[float] = json.loads(answer)
+        return figures
 
 
 def _run(command: list[str], timeout: float) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench import claims, cold, contention, hooks, plot, scale, table
+from dibs.bench import claims, cold, contention, hooks, plot, scale, table, work
 from dibs.bench.environment import Environment
 from dibs.bench.place import Bench, machine
 from dibs.errors import Unavailable
@@ -14,7 +14,7 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from dibs.bench.figures import Row
 
-GROUPS = ("cold", "hooks", "claims", "scale", "contention")
+GROUPS = ("cold", "hooks", "claims", "scale", "tasks", "contention")
 
 
 class Options:
@@ -63,7 +63,7 @@ def run(options: Options) -> Report:
         facts = machine(bench.folder)
         bench.say(f"scratch folder {bench.folder} on {facts['filesystem']}")
         environment = None
-        if options.peers and {"cold", "hooks", "claims"} & set(options.groups):
+        if options.peers and {"cold", "hooks", "claims", "tasks"} & set(options.groups):
             environment = Environment(options.env)
             environment.prepare(bench)
         if "cold" in options.groups:
@@ -74,6 +74,8 @@ def run(options: Options) -> Report:
             rows += claims.measure(bench, environment)
         if "scale" in options.groups:
             rows += scale.measure(bench)
+        if "tasks" in options.groups:
+            rows += work.measure(bench, environment)
         if "contention" in options.groups:
             rows += contention.measure(bench, options.seconds)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)

@@ -1,7 +1,7 @@
 """Delivers what an agent subscribes to: reads the log behind its cursor and has the operation put it into the inbox.
 
-Run before an agent looks into its inbox. Nothing is decided here; whether what was read still counts, the operation says
-(operations/subscriptions.py). Bounded: what is left comes with the next look.
+Run before an agent looks into its inbox. Nothing is decided here: whether what was read still counts, the operation
+says (operations/subscriptions.py). Bounded: what is left comes with the next look.
 """
 
 from __future__ import annotations
@@ -39,7 +39,5 @@ def _pending(store: Store, call: Call) -> Record | None:
     return store.look(lambda tx: subscriptions.pending(tx, call))
 
 
-def _hand_in(
-    store: Store, call: Call, known: Record, fitting: list[Record], first: int, through: int
-) -> Record | None:
+def _hand_in(store: Store, call: Call, known: Record, fitting: list[Record], first: int, through: int) -> Record | None:
     return store.run(lambda tx: subscriptions.deliver(tx, call, known, fitting, through, first))

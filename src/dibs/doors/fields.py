@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from dibs.errors import Invalid
 
 TYPE_CHECKING = False
@@ -9,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.session import Session
-    from dibs.operations.declare import Field
+    from dibs.operations.declare import Field, Operation
 
 
 def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> Any:
@@ -18,6 +20,19 @@ def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> 
         return value
     reader = _READERS.get(field.kind)
     return value if reader is None else reader(session, field, value)
+
+
+def default_run(given: str) -> str:
+    """The run that is named, or that the environment names."""
+    return given or os.environ.get("DIBS_RUN", "")
+
+
+def add_run(operation: Operation, values: dict[str, Any]) -> None:
+    """Where a run's command does not say which, the environment may."""
+    if operation.name.startswith("run ") and "run" not in values and any(f.name == "run" for f in operation.fields):
+        named = default_run("")
+        if named:
+            values["run"] = named
 
 
 def _choice(_: Session, field: Field, value: Any) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Methods:
     """One method for each declared operation; durations are seconds or texts such as "30m"."""
 
-    def _call(self, name: str, request_id: str | None, **given: Any) -> Any:
+    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         raise NotImplementedError
 '''
 

@@ -34,7 +34,7 @@ def read(session: Session, name: str, text: str) -> Any:
             return parse(content.decode(), name)
         except (Invalid, UnicodeDecodeError):
             pass
-    return _keep(session, path, content)
+    return keep(session, os.path.basename(path), content)
 
 
 def parse(text: str, name: str) -> Any:
@@ -72,8 +72,8 @@ def _content(path: str, name: str) -> bytes:
     return content
 
 
-def _keep(session: Session, path: str, content: bytes) -> dict[str, Any]:
-    """Copy a file beside the store, under the digest of its content."""
+def keep(session: Session, name: str, content: bytes) -> dict[str, Any]:
+    """Keep content as a file beside the store, under the digest of it."""
     from hashlib import sha256
 
     digest = sha256(content).hexdigest()
@@ -90,4 +90,4 @@ def _keep(session: Session, path: str, content: bytes) -> dict[str, Any]:
             os.replace(making, kept)
     except OSError as error:
         raise Unavailable(f"{kept} cannot be written: {error.strerror}. Nothing was changed.", path=kept) from None
-    return {"file": os.path.basename(path), "size": len(content), "sha256": digest, "kept": f"{FOLDER}/{digest}"}
+    return {"file": name, "size": len(content), "sha256": digest, "kept": f"{FOLDER}/{digest}"}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Methods:
     """One method for each declared operation; durations are seconds or texts such as "30m"."""
 
-    def _call(self, name: str, request_id: str | None, **given: Any) -> Any:
+    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         raise NotImplementedError
 
     def ack(
@@ -141,9 +141,32 @@ class Methods:
         )
         return answer
 
+    def emit(
+        self,
+        kind: str,
+        data: Any | None = None,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Tell all who subscribe to it that something happened.
+
+        Answers: event.
+        Raises: Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "emit",
+            request_id,
+            kind=kind,
+            data=data,
+        )
+        return answer
+
     def inbox(
         self,
         *,
+        wait: float | str | None = None,
+        new: bool | None = None,
+        thread: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Show the messages you have not acknowledged.
@@ -153,6 +176,9 @@ class Methods:
         answer: dict[str, Any] = self._call(
             "inbox",
             request_id,
+            wait=wait,
+            new=new,
+            thread=thread,
         )
         return answer
 
@@ -286,6 +312,253 @@ class Methods:
         )
         return answer
 
+    def run_end(
+        self,
+        *,
+        run: str | None = None,
+        archive: bool | None = None,
+        keep: float | str | None = None,
+        force: bool | None = None,
+        strict: bool | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """End a run.
+
+        Answers: run, existing, cancelled[], released[], gates[], failed, archive.
+        Raises: NotFound, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "run end",
+            request_id,
+            run=run,
+            archive=archive,
+            keep=keep,
+            force=force,
+            strict=strict,
+        )
+        return answer
+
+    def run_error(
+        self,
+        text: str,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Keep an error with a run.
+
+        Answers: run, noted.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        """
+        answer: dict[str, Any] = self._call(
+            "run error",
+            request_id,
+            text=text,
+            run=run,
+        )
+        return answer
+
+    def run_gates(
+        self,
+        *,
+        run: str | None = None,
+        at: str | None = None,
+        within: float | str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Check a run against its quality gates; exit code 1 if one fails.
+
+        Answers: run, gates[], failed.
+        Raises: NotFound, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "run gates",
+            request_id,
+            run=run,
+            at=at,
+            within=within,
+        )
+        return answer
+
+    def run_handled(
+        self,
+        number: int,
+        how: str,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Say that an error of a run was dealt with.
+
+        Answers: run, noted.
+        Raises: NotFound, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "run handled",
+            request_id,
+            number=number,
+            how=how,
+            run=run,
+        )
+        return answer
+
+    def run_join(
+        self,
+        *,
+        run: str | None = None,
+        type: str | None = None,
+        can: Sequence[str] | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Take part in a run.
+
+        Answers: run, agent.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        """
+        answer: dict[str, Any] = self._call(
+            "run join",
+            request_id,
+            run=run,
+            type=type,
+            can=can,
+        )
+        return answer
+
+    def run_list(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """List the runs.
+
+        Answers: runs[], more.
+        """
+        answer: dict[str, Any] = self._call(
+            "run list",
+            request_id,
+        )
+        return answer
+
+    def run_phase(
+        self,
+        phase: str,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Say in which phase a run is.
+
+        Answers: run, before.
+        Raises: NotFound, Conflict, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "run phase",
+            request_id,
+            phase=phase,
+            run=run,
+        )
+        return answer
+
+    def run_progress(
+        self,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Show how far a run is.
+
+        Answers: run.
+        Raises: NotFound, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "run progress",
+            request_id,
+            run=run,
+        )
+        return answer
+
+    def run_purge(
+        self,
+        run: str,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Drop an ended run and its tasks now; its archive stays.
+
+        Answers: run, more.
+        Raises: NotFound, Conflict.
+        """
+        answer: dict[str, Any] = self._call(
+            "run purge",
+            request_id,
+            run=run,
+        )
+        return answer
+
+    def run_show(
+        self,
+        run: str | None = None,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Show one run with its agents.
+
+        Answers: run.
+        Raises: NotFound, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "run show",
+            request_id,
+            run=run,
+        )
+        return answer
+
+    def run_start(
+        self,
+        name: str,
+        *,
+        id: str | None = None,
+        phase: str | None = None,
+        spec: str | None = None,
+        tasks: Any | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Start a run: one operation of the fleet.
+
+        Answers: run, tasks[].
+        Raises: Invalid, Conflict, NotFound, Quota.
+        """
+        answer: dict[str, Any] = self._call(
+            "run start",
+            request_id,
+            name=name,
+            id=id,
+            phase=phase,
+            spec=spec,
+            tasks=tasks,
+        )
+        return answer
+
+    def run_warn(
+        self,
+        text: str,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Keep a warning with a run.
+
+        Answers: run, noted.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        """
+        answer: dict[str, Any] = self._call(
+            "run warn",
+            request_id,
+            text=text,
+            run=run,
+        )
+        return answer
+
     def scratch(
         self,
         *,
@@ -313,6 +586,36 @@ class Methods:
         answer: dict[str, Any] = self._call(
             "seal",
             request_id,
+        )
+        return answer
+
+    def send(
+        self,
+        to: str,
+        text: str,
+        *,
+        type: str | None = None,
+        ack: bool | None = None,
+        payload: Any | None = None,
+        reply: str | None = None,
+        expires: float | str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Send a message to an agent, to all agents of a type, or to all.
+
+        Answers: message, to[], thread, full[].
+        Raises: NotFound, Forbidden, Quota, Invalid.
+        """
+        answer: dict[str, Any] = self._call(
+            "send",
+            request_id,
+            to=to,
+            text=text,
+            type=type,
+            ack=ack,
+            payload=payload,
+            reply=reply,
+            expires=expires,
         )
         return answer
 
@@ -418,6 +721,41 @@ class Methods:
         )
         return answer
 
+    def subscribe(
+        self,
+        what: str,
+        *,
+        off: bool | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Hear in your inbox of each event of a kind, or of each change of a state document.
+
+        Answers: subscription, cursor.
+        Raises: Invalid, NotFound, Quota.
+        """
+        answer: dict[str, Any] = self._call(
+            "subscribe",
+            request_id,
+            what=what,
+            off=off,
+        )
+        return answer
+
+    def subscriptions(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """List what you subscribe to.
+
+        Answers: subscriptions[], cursor.
+        """
+        answer: dict[str, Any] = self._call(
+            "subscriptions",
+            request_id,
+        )
+        return answer
+
     def sweep(
         self,
         *,
@@ -480,6 +818,48 @@ class Methods:
             race=race,
             require=require,
             run=run,
+        )
+        return answer
+
+    def task_assign(
+        self,
+        id: str,
+        *,
+        strategy: str | None = None,
+        to: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Give a task to an agent, which is told; chosen by a strategy, or named.
+
+        Answers: task, agent, queued.
+        Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task assign",
+            request_id,
+            id=id,
+            strategy=strategy,
+            to=to,
+        )
+        return answer
+
+    def task_bid(
+        self,
+        id: str,
+        amount: int,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Bid for a task that is auctioned; the highest bid gets it.
+
+        Answers: task, amount, bids, bids_until.
+        Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task bid",
+            request_id,
+            id=id,
+            amount=amount,
         )
         return answer
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from dibs.operations.call import Call
     from dibs.stores.seam import Store
 
 
@@ -63,6 +64,30 @@ class Workspace(Methods):
 
         return updating.update(self, key, change, default, attempts)
 
+    def run_report(self, run: str = "", *, format: str = "json", out: str = "") -> dict[str, Any]:
+        """What a run did; with a format of "md" or "html" the text is under `text`, with `out` it is in that file.
+
+        Answers: run, summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[], timeline,
+        gates[], notes[]; or run, format and text or file.
+        """
+        from dibs.doors.reports import make
+
+        made = make.report(self._session, self.caller(), readers.default_run(run))
+        if format == "json" and not out:
+            return made
+        text = make.render(made, format)
+        found = {"file": make.write_out(self._session, out, text)} if out else {"text": text}
+        return {"run": made["run"], "format": format, **found}
+
+    @property
+    def session(self) -> Session:
+        """What this stands on, for other doors."""
+        return self._session
+
+    def caller(self, request_id: str = "") -> Call:
+        """Who calls through this, for other doors."""
+        return self._session.identify(self._agent, client=self._process, request=request_id)
+
     def close(self) -> None:
         """Close the store. Claims stay until they are released, expire, or this process ends."""
         self._session.close()
@@ -75,7 +100,7 @@ class Workspace(Methods):
     ) -> None:
         self.close()
 
-    def _call(self, name: str, request_id: str | None, **given: Any) -> Any:
+    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         """Run one declared operation with the fields that were given."""
         operation = self._session.operation(name)
         values = {
@@ -83,7 +108,13 @@ class Workspace(Methods):
             for field in operation.fields
             if given.get(field.name) is not None or (field.kind == "json" and field.required)  # then None is null
         }
-        call = self._session.identify(self._agent, client=self._process, request=request_id or "")
+        readers.add_run(operation, values)
+        call = self.caller(request_id or "")
+        if name in {"run end", "run gates"}:  # with the archive, and what only a door can know
+            from dibs.doors.reports import make
+
+            act = make.end if name == "run end" else make.gates
+            return act(self._session, call, values)
         waits = self._session.run_waiting if values.get("wait") else self._session.run
         answer = self._session.finish(name, waits(operation, call, values))
         return Claim(self, answer, values["resources"]) if name == "claim" else answer

@@ -1,8 +1,8 @@
 """How a message is shown to whoever reads text: as the words of a named sender, from which nothing can escape.
 
 A model cannot tell by itself where a message ends and dibs' own words begin. So each line of what a sender wrote begins
-with `> `, whatever it takes for the end of a line; letters that show nothing or turn the text around are spelt out; what
-dibs says about it (who, which kind, what to do) stands before it, made of words that cannot hold a blank.
+with `> `, whatever it takes for the end of a line; letters that show nothing or turn the text around are spelt out.
+What dibs says about it (who, which kind, what to do) stands before it, and a sender's name and type hold no blank.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LONGEST = 600  # letters of a text in a briefing; `dibs inbox --json` has the rest
-PAYLOAD = 300  # letters of a payload
+LONGEST = 600  # letters of a text in a briefing; `dibs inbox` has the rest
+PAYLOAD = 300  # letters of a payload; `dibs inbox --json` has the rest
 OWN = "dibs"  # the name by which dibs itself speaks; nobody can send under it
 
 
@@ -29,7 +29,7 @@ def lines(message: dict[str, Any], when: str = "", longest: int = LONGEST) -> li
         label.append(f"told {message['delivery']} times")
     if "thread" in message:
         label.append(f"answer with `dibs send - TEXT --reply {identifier}`")
-    wanted = "it wants that: " if message.get("ack") else ""
+    wanted = "it wants an acknowledgement: " if message.get("ack") else ""
     label.append(f"{wanted}`dibs ack {identifier}` when dealt with")
     found = [f"Message {identifier} from {clean(sender)} ({'; '.join(label)}):", *quoted(message["text"], longest)]
     if "payload" in message:
@@ -40,7 +40,7 @@ def lines(message: dict[str, Any], when: str = "", longest: int = LONGEST) -> li
 
 def quoted(text: str, longest: int = LONGEST) -> list[str]:
     """Somebody's words, each line marked as theirs."""
-    rest = f"… ({len(text) - longest} letters more: `dibs inbox --json` has it whole)" if len(text) > longest else ""
+    rest = f"… ({len(text) - longest} letters more: `dibs inbox` has it whole)" if len(text) > longest else ""
     found = [f"> {clean(line)}" for line in text[:longest].splitlines()] or ["> "]
     found[-1] += rest
     return found

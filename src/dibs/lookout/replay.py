@@ -1,4 +1,4 @@
-"""The state that the events of a log describe, replayed: claims, waits, killed agents, requests.
+"""The state that the events of a log describe, replayed: claims, waits, killed agents, requests; tasks.py has the rest.
 
 Each event is held to the state before it; what cannot have happened is noted in the report. Part of `dibs verify`,
 whose story is in verify.py; like it, this imports nothing of the operations.
@@ -6,32 +6,35 @@ whose story is in verify.py; like it, this imports nothing of the operations.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from collections import OrderedDict
-from heapq import merge
 from typing import TYPE_CHECKING, Any
 
-from dibs import jsontext
-from dibs.lookout.overlap import KINDS, Near, overlap
+from dibs.lookout.overlap import Near, overlap
+from dibs.lookout.reading import (
+    TWO_TEXTS,
+    Ids,
+    MalformedError,
+    must,
+    read_body,
+    related,
+    resources,
+    say,
+    text,
+    types,
+    whole,
+)
+from dibs.lookout.tasks import Documents, Tasks
 from dibs.stores.seam import COMMIT_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from dibs.lookout.overlap import Resource
     from dibs.lookout.verify import Report
     from dibs.stores.seam import Event
 
 DAY = 24 * 60 * 60 * 1000  # ms that a request id is kept
-RUN = 65_536  # ids that are kept in a set before they go into a sorted run of eight bytes each
 EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
 BY_DEADLINE = frozenset(("expired", "unclaimed"))
-TWO_TEXTS = (str, str)
-
-
-class MalformedError(Exception):
-    """A body does not have what its kind must have; the text says which."""
 
 
 class Said:
@@ -78,11 +81,14 @@ class Replay:
         self.lost = False  # something before is unknown: a claim that nobody has heard of may be live
         self._lost_waits = False
         self._near = {"write": Near(), "read": Near()}
-        self._granted, self._queued = _Ids(), _Ids()
+        self._granted, self._queued = Ids(), Ids()
         self._waiting: set[str] = set()
         self._killed: set[str] = set()
         self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
-        self._commit = self._earlier = 0  # what a token has to be above: those of the commits before, a seal's bound
+        self._tasks, self._documents = Tasks(report, self), Documents(report)
+        self._commit = self._earlier = self._seq = (
+            0  # what a token has to be above: those of the commits before, a seal's bound
+        )
         self._rules: dict[str, Callable[[Said], None]] = {
             "claim.granted": self._on_granted,
             "claim.renewed": self._on_renewed,
@@ -93,12 +99,19 @@ class Replay:
             "wait.ended": self._on_wait_ended,
             "agent.killed": self._on_killed,
             "agent.revived": self._on_revived,
+            "task.added": self._on_task_added,
+            "task.moved": self._on_task_moved,
+            "task.passed": self._tasks.on_passed,
+            "run.purged": self._tasks.on_purged,
+            "state.set": self._on_state_set,
         }
 
     def apply(self, event: Event) -> Said | None:
         """Let an event happen; gives what it says, or None where that cannot be read."""
         if event.commit != self._commit:
+            self.finish()
             self._commit, self._earlier = event.commit, max(self._earlier, self._report.token)
+        self._seq = event.seq
         said = None
         try:
             said = Said(event)
@@ -110,14 +123,22 @@ class Replay:
             self.lost = self._lost_waits = True
             if said is not None and said.subject in self.live:
                 self._end(self.live[said.subject])
+            self._tasks.lose()
+            self._documents.lose()
             return None
         return said
+
+    def finish(self) -> None:
+        """A commit is over."""
+        self._tasks.settle(self._seq)
 
     def lose(self) -> None:
         """Events are missing. What was true may have ended in them, so it is forgotten and not held against anybody."""
         for claim in list(self.live.values()):
             self._end(claim)
         self._killed.clear()
+        self._tasks.lose()
+        self._documents.lose()
         self.lost = self._lost_waits = True
 
     def enter(self, seq: int, claims: dict[str, Claim], token: int) -> None:
@@ -226,6 +247,7 @@ class Replay:
 
     def _end(self, claim: Claim) -> None:
         del self.live[claim.id]
+        self._tasks.shake(claim)
         if claim.mode in self._near:
             for resource in claim.resources:
                 self._near[claim.mode].remove(claim.id, resource)
@@ -306,92 +328,16 @@ class Replay:
     def _on_revived(self, said: Said) -> None:
         self._killed.discard(said.subject)
 
+    # --- tasks and documents
 
-class _Ids:
-    """Every id that was met, eight bytes each: a set for the newest, sorted runs for the others.
+    def _on_task_added(self, said: Said) -> None:
+        self._check_request(said)
+        self._tasks.on_added(said)
 
-    A log has millions of them, too many to keep as texts. Two ids with the same 64 bits would be taken for one; among
-    ten million that is expected less than once in a hundred thousand logs.
-    """
+    def _on_task_moved(self, said: Said) -> None:
+        self._check_request(said)
+        self._tasks.on_moved(said)
 
-    def __init__(self) -> None:
-        self._recent: set[int] = set()
-        self._runs: list[array[int]] = []
-
-    def add(self, identifier: str) -> bool:
-        """Note an id; False if it was noted before."""
-        number = hash(identifier) & 0xFFFF_FFFF_FFFF_FFFF
-        if number in self._recent:
-            return False
-        for run in self._runs:
-            place = bisect_left(run, number)
-            if place < len(run) and run[place] == number:
-                return False
-        self._recent.add(number)
-        if len(self._recent) == RUN:
-            newest = array("Q", sorted(self._recent))
-            while self._runs and len(self._runs[-1]) <= len(newest):
-                newest = array("Q", merge(self._runs.pop(), newest))
-            self._runs.append(newest)
-            self._recent.clear()
-        return True
-
-
-# --- reading what may be broken
-
-
-def must(held: bool, message: str) -> None:
-    """Hold a body to what its kind must have."""
-    if not held:
-        raise MalformedError(message)
-
-
-def read_body(text: str) -> dict[str, Any]:
-    """A body's object, or MalformedError."""
-    try:
-        opened = jsontext.decode(text)
-    except (ValueError, TypeError, RecursionError):
-        opened = None
-    must(isinstance(opened, dict), "the body is not the JSON text of an object")
-    return opened  # type: ignore[no-any-return]
-
-
-def text(data: Any, name: str) -> str:
-    """A text of an object."""
-    value = data.get(name) if isinstance(data, dict) else None
-    must(isinstance(value, str), f"`{name}` is not a text")
-    return str(value)
-
-
-def whole(data: dict[str, Any], name: str) -> int:
-    """A whole number of an object."""
-    value: Any = data.get(name)
-    must(type(value) is int, f"`{name}` is not a whole number")
-    return int(value)
-
-
-def resources(data: dict[str, Any], name: str) -> frozenset[Resource]:
-    """A list of resources of an object."""
-    value: Any = data.get(name)
-    good = type(value) is list
-    for item in value if good else ():
-        good = good and type(item) is list and types(item) == TWO_TEXTS and item[0] in KINDS
-    must(good, f"`{name}` is not a list of resources")
-    return frozenset(map(tuple, value))
-
-
-def types(values: Iterable[object]) -> tuple[type, ...]:
-    """The exact types of some values."""
-    return tuple(map(type, values))
-
-
-def related(one: str, other: str) -> bool:
-    """Whether two agents are the same or one is the other's ancestor: such two never block each other."""
-    return one == other or one.startswith(other + "/") or other.startswith(one + "/")
-
-
-def say(value: object) -> str:
-    """What somebody wrote, as it may stand in a message: short, and harmless to a terminal."""
-    text = str(value)
-    text = text if len(text) <= 100 else text[:99] + "…"  # noqa: PLR2004
-    return text if text.isprintable() else ascii(text)
+    def _on_state_set(self, said: Said) -> None:
+        self._check_request(said)
+        self._documents.on_set(said)

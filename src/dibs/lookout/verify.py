@@ -1,16 +1,18 @@
 """`dibs verify`: read log, head and seals once, and say everything that cannot have happened.
 
 The story. Events come in one after the other and are forgotten again; what stays in memory is the state that they
-describe: the claims that are live, who waits, who was killed, the requests of the last 24 hours. `_Chain` holds each
-event to its predecessor (number, link, clock, commit), `Replay` holds what it says to the state before it, `_Seals`
-holds the seals to the state at their number. At the end the head record and a head remembered elsewhere must agree.
+describe: the claims that are live, who waits, who was killed, the requests of the last 24 hours, the tasks that can
+still move, the documents' versions. `_Chain` holds each event to its predecessor (number, link, clock, commit),
+`Replay` holds what it says to the state before it, `_Seals` holds the seals to the state at their number. At the end
+the head record and a head remembered elsewhere must agree.
 
 Nothing of the operations is imported, the digests are taken here, and overlap is decided by `lookout.overlap`. A broken
 event is a finding and never an error; after one, the check goes on with what is still known, so that one wound gives
 one finding and not a hundred. Nothing is repaired here, and the rows beside the log (claims, queues) are not read.
 
 What it cannot see: what was dropped with a pruned stretch. A seal carries the claims and a bound of the tokens, not
-the waits, the killed agents and the request ids, so these three are only checked within the log that is there.
+the waits, the killed agents, the request ids, the tasks and the documents, so these are only checked within the log
+that is there.
 """
 
 from __future__ import annotations
@@ -18,18 +20,8 @@ from __future__ import annotations
 from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, Any
 
-from dibs.lookout.replay import (
-    Claim,
-    MalformedError,
-    Replay,
-    Said,
-    must,
-    read_body,
-    say,
-    text,
-    types,
-    whole,
-)
+from dibs.lookout.reading import MalformedError, must, read_body, say, text, types, whole
+from dibs.lookout.replay import Claim, Replay, Said
 from dibs.stores.seam import GENESIS
 
 if TYPE_CHECKING:
@@ -60,6 +52,12 @@ CODES = {
     "two_effects": "one request id had an effect in two commits (promise 6)",
     "killed": "a killed agent got a claim",
     "wait": "a wait began or ended a second time, or ended without having begun",
+    "task": "a task was added twice, or something happened to one that was not there",
+    "task_state": "a task left a state that it was not in, or went where no way leads",
+    "task_claim": "a task was at work without a live claim of its agent behind it",
+    "task_token": "a task was finished without the live token of its claim (promise 2)",
+    "finished_twice": "a task was completed a second time (promise 6)",
+    "version": "the version of a document did not rise as it must",
 }
 
 KEPT = 100  # findings that a report keeps; the others are counted
@@ -135,6 +133,7 @@ def verify(
             known.compare(event, replay)
         if progress is not None and report.events % STRIDE == 0:
             progress(report.events, head.seq)
+    replay.finish()
     report.live = len(replay.live)
     known.finish(report.first)
     chain.finish(head, known)

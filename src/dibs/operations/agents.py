@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 LOSSES = 200  # losses told in one briefing
 SHOWN = 1_000  # agents listed
+LATELY = 120_000  # ms: twice as long as may pass before an act is written down
 
 
 # --- boot
@@ -190,7 +191,7 @@ def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
     task = tx.fetch([key]).values[key]
     if task is not None:
         held["title"] = task["title"]
-        held.update({name: task[name] for name in ("note", "run", "progress") if task[name]})
+        held.update({name: task[name] for name in ("note", "run", "progress") if task.get(name)})
     return held
 
 
@@ -199,7 +200,6 @@ def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
 
 def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """The agent ends. What a subagent holds passes to its parent; what others hold is released."""
-    agent = got.values[f"a\t{call.agent}"]
     parent = call.agent.rpartition("/")[0]
     released, passed, freed = [], [], []
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
@@ -219,6 +219,7 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
         from dibs.operations import subscriptions
 
         subscriptions.drop(tx, call.agent)
+    agent = tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"]  # a task lost on the way was counted there
     agent["left"], agent["seen"] = True, tx.now
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
@@ -287,7 +288,20 @@ def _known(tx: Transaction, agent: str) -> Record:
 def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
     found = tx.fetch((), [prefix_range("a\t")], SHOWN)
     call.know([agent["process"] for _, agent in found.rows])
-    return {"agents": [shown(tx, call, agent) for _, agent in found.rows], "more": found.truncated}
+    at_work = _at_work(tx)
+    listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for _, agent in found.rows]
+    return {"agents": listed, "more": found.truncated}
+
+
+def _at_work(tx: Transaction) -> dict[str, list[str]]:
+    """The live tasks of each agent."""
+    from dibs.operations import lifecycle, tasks
+
+    found: dict[str, list[str]] = {}
+    for task in lifecycle.of_state(tx, lifecycle.EXECUTING, SHOWN)[0]:
+        if tasks.live_claim(tx, task) is not None:
+            found.setdefault(task["agent"], []).append(task["task"])
+    return found
 
 
 def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
@@ -306,16 +320,38 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
         "type": agent["type"],
         "can": agent["can"],
         "state": state,
+        "health": _health(tx, call, agent),
         "incarnation": agent["incarnation"],
+        "host": process[0] if process is not None else None,
         "pid": process[3] if process is not None else None,
         "since": iso(tx, agent["since"]),
         "last_seen": iso(tx, agent["seen"]),
+        "breaker": _breaker(tx, call, agent),
     }
     if agent["killed"]:
         shown["killed"] = agent["killed"]["why"]
     if call.rules:
         shown["rules"] = "current" if agent.get("rules") == call.rules else "old" if agent.get("rules") else "not told"
     return shown
+
+
+def _health(tx: Transaction, call: Call, agent: Record) -> str:
+    """Dead (its local process is gone), seen (it acted lately), idle (alive, and did not), silent (who knows)."""
+    alive = call.facts.get(process_name(agent["process"])) if agent["process"] is not None else None
+    if alive is False:
+        return "dead"
+    if tx.now - agent["seen"] <= LATELY:
+        return "seen"
+    return "idle" if alive else "silent"
+
+
+def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
+    """Does it get work, or does it keep failing? Most agents never failed."""
+    if not agent.get("strikes"):
+        return "closed"
+    from dibs.operations import taking
+
+    return taking.breaker(tx, call, agent)[0]
 
 
 _AGENT = Field("agent", "agent", "the agent's id", positional=True, required=True, metavar="AGENT")

@@ -43,7 +43,19 @@ class Need(Exception):
 class Call:
     """One call of one operation: who, from which process, with which facts. Made by a door."""
 
-    __slots__ = ("agent", "ancestors", "client", "facts", "fallback", "policy", "request", "rules", "terminal", "tied")
+    __slots__ = (
+        "agent",
+        "ancestors",
+        "client",
+        "facts",
+        "fallback",
+        "operation",
+        "policy",
+        "request",
+        "rules",
+        "terminal",
+        "tied",
+    )
 
     def __init__(
         self,
@@ -63,6 +75,7 @@ class Call:
         self.client = client
         self.ancestors = list(ancestors)
         self.request = request
+        self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
@@ -89,6 +102,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     for name in operation.required:
         if name not in fields:
             raise Invalid(f"{operation.name} needs `{name}`", field=name)
+    call.operation = operation.name
     if not operation.writes:
         return operation.body(tx, call, **fields)
     ranges = operation.ahead(call, **fields) if operation.ahead is not None else ()
@@ -289,6 +303,14 @@ def iso(tx: Transaction, when: int) -> str:
     """A time of the store's clock as the wall clock shows it now: ISO 8601, UTC, to the millisecond."""
     seconds, ms = divmod(tx.wall + when - tx.now, 1000)
     days, rest = divmod(seconds, 86_400)
+    return f"{_day(days)}T{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}.{ms:03d}Z"
+
+
+def _day(days: int) -> str:
+    """A day since 1970 as text. The last one asked for is kept: one answer has many times of one day."""
+    global _last_day  # noqa: PLW0603 - a cache of one entry
+    if _last_day[0] == days:
+        return _last_day[1]
     # the civil calendar from a day count (Howard Hinnant's method): no module that knows a clock is imported here
     z = days + 719_468
     era, of_era = divmod(z, 146_097)
@@ -297,7 +319,11 @@ def iso(tx: Transaction, when: int) -> str:
     shifted = (5 * of_year + 2) // 153
     day, month = of_year - (153 * shifted + 2) // 5 + 1, shifted + 3 if shifted < JANUARY else shifted - 9
     year += era * 400 + (shifted >= JANUARY)
-    return f"{year:04d}-{month:02d}-{day:02d}T{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}.{ms:03d}Z"
+    _last_day = (days, f"{year:04d}-{month:02d}-{day:02d}")
+    return _last_day[1]
+
+
+_last_day = (-1, "")
 
 
 TOKEN = COMMIT  # a token is the number of the commit that grants

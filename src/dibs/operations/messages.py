@@ -6,8 +6,8 @@ What happens, in short (docs/PROMISES.md has it in full):
 - kept: until acknowledged or expired. Acknowledged, it is gone; twice is `not_found`. Expiry is decided by the clock
   whenever anybody looks; whoever wanted an acknowledgement then gets a message "undelivered".
 - delivered: whatever lists it (a boot, a hook, `inbox`) marks it and counts. Hooks and `inbox --wait` tell a message
-  once; one that wants an acknowledgement again whenever its time of silence has passed. So an answer that was lost loses
-  nothing: the message is still in the inbox and in the next boot's briefing.
+  once; one that wants an acknowledgement again whenever `visibility` has passed since it was last told. An answer that
+  was lost loses nothing: the message is still in the inbox and in the next boot's briefing.
 - full: what dibs itself would add is dropped, and the log has it; `send` is refused (see sending.py).
 
 A message does nothing by itself. Doors show it as the words of its sender.

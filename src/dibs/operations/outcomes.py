@@ -17,14 +17,14 @@ from dibs.operations import ending, holds, lifecycle, payloads, tasks
 from dibs.operations.call import check_text, iso, related
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Fetched, Range, Transaction
 
 CLASSES = ("transient", "permanent")
 LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that count against the task and the agent
@@ -35,16 +35,21 @@ WHOLE = 100  # percent
 # --- with the live token
 
 
-def mine(tx: Transaction, call: Call, identifier: str, token: int) -> tuple[Record, Record] | Fenced:
+def _ahead(call: Call, id: str, **_: Any) -> list[Range]:
+    """All that finishing a task looks at, in one trip: who holds its name, itself, those that wait for it."""
+    key = lifecycle.key_of(lifecycle.check_id(id))
+    return [(f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n")]
+
+
+def mine(tx: Transaction, call: Call, got: Fetched, identifier: str, token: int) -> tuple[Record, Record] | Fenced:
     """The task and the live claim that this token stands for; or the refusal for whoever comes late."""
-    name = lifecycle.resource_of(lifecycle.check_id(identifier))
-    key = lifecycle.key_of(identifier)
-    got = tx.fetch([key], [(f"n{name[1]}\t", f"n{name[1]}\n")])
-    task: Record | None = got.values[key]
-    if task is None:
+    name, key = lifecycle.resource_of(identifier), lifecycle.key_of(identifier)
+    kept = next((value for place, value in got.rows if place == key), None)
+    if kept is None:
         raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
+    task = lifecycle.full(kept)
     live: Record | None = None
-    for _, record in got.rows:
+    for _, record in [row for row in got.rows if row[0].startswith("n")]:
         behind = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
@@ -78,7 +83,7 @@ def _done(
     tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any = None, next: bool = False
 ) -> Any:
     """Finish a task with its result."""
-    found = mine(tx, call, id, token)
+    found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
@@ -96,9 +101,10 @@ def _done(
     lifecycle.move(tx, call.agent, task, COMPLETE, token=token, request=_request(call, "task done"))
     task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
     lifecycle.put(tx, task)
-    _let_go(tx, claim, "done")
+    _let_go(tx, claim, "done", got)
     _strike(tx, claim["agent"], got, failed=False)
-    _unblock(tx, task)
+    if got.truncated or got.rows[-1][0].startswith("td\t"):
+        _unblock(tx, task)
     tasks.child_over(tx, task)
     if task["race"]:
         _call_off_the_rest(tx, task)
@@ -114,10 +120,11 @@ def _request(call: Call, name: str) -> list[str] | None:
     return [name, call.request] if call.request else None
 
 
-def _let_go(tx: Transaction, claim: Record, why: str) -> None:
-    """The claim has served; whoever claimed the name by hand and waits gets it."""
+def _let_go(tx: Transaction, claim: Record, why: str, got: Fetched) -> None:
+    """The claim has served; whoever waits for the name gets it."""
     ending.give_back(tx, claim, claim["resources"], why)
-    ending.serve(tx, claim["resources"])
+    if len([row for row in got.rows if row[0].startswith("n")]) > 1:
+        ending.serve(tx, claim["resources"])
 
 
 def _unblock(tx: Transaction, task: Record) -> None:
@@ -128,8 +135,9 @@ def _unblock(tx: Transaction, task: Record) -> None:
         page = tx.fetch((), [prefix_range(prefix)])
         keys = [lifecycle.key_of(key[len(prefix) :]) for key, _ in page.rows]
         for start in range(0, len(keys), 256):
-            for record in tx.fetch(keys[start : start + 256]).values.values():
-                if record is not None:
+            for kept in tx.fetch(keys[start : start + 256]).values.values():
+                if kept is not None:
+                    record = lifecycle.full(kept)
                     record["open"] -= 1
                     assert record["open"] >= 0, record["task"]
                     lifecycle.put(tx, record)
@@ -146,13 +154,10 @@ def _unblock(tx: Transaction, task: Record) -> None:
 
 def _call_off_the_rest(tx: Transaction, winner: Record) -> None:
     """The first valid result wins: the other tasks of its race are called off, and late results refused."""
-    prefix = f"tg\t{winner['race']}\t"
-    for key, _ in tx.fetch((), [prefix_range(prefix)], tasks.LISTED).rows:
-        name = key[len(prefix) :]
-        if name != winner["task"]:
-            other = lifecycle.load(tx, name)
-            if other["state"] not in lifecycle.OVER:
-                tasks.call_off(tx, winner["agent"], other, f"{winner['task']} was first")
+    for found in list(tasks.members(tx, f"tg\t{winner['race']}\t")):
+        other = lifecycle.load(tx, found["task"])  # it may be the child of one that was called off before it
+        if other["state"] not in lifecycle.OVER:
+            tasks.call_off(tx, winner["agent"], other, f"{winner['task']} was first")
 
 
 def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: str, **given: Any) -> Any:
@@ -163,7 +168,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: s
     reason = check_text(why, "why").strip()
     if not reason:
         raise Invalid("say why: whoever takes it next is told", field="why")
-    found = mine(tx, call, id, token)
+    found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
@@ -179,7 +184,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: s
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
         _again(tx, call.agent, task, pause=pause, token=token, why=reason, request=request)
     lifecycle.put(tx, task)
-    _let_go(tx, claim, "failed")
+    _let_go(tx, claim, "failed", got)
     return {"task": lifecycle.shown(tx, task)}
 
 
@@ -209,14 +214,14 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
 
 def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int, note: str = "") -> Any:
     """Give a task back to the queue, unfinished and nobody's fault."""
-    found = mine(tx, call, id, token)
+    found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
     if note:
         tasks.keep_note(tx, call, task, note)
     give_back(tx, claim["agent"], task, "released")
-    _let_go(tx, claim, "returned")
+    _let_go(tx, claim, "returned", got)
     return {"task": lifecycle.shown(tx, task)}
 
 
@@ -236,14 +241,14 @@ def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, child
         raise Invalid("children: a list of objects with at least a title", field="children")
     if len(children) > CHILDREN:
         raise Invalid(f"children: at most {CHILDREN} at once", field="children")
-    found = mine(tx, call, id, token)
+    found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
     made = tasks.create_all(tx, call, [{**child, "parent": id} for child in children])
     task = lifecycle.load(tx, id)
     give_back(tx, claim["agent"], task, "split")
-    _let_go(tx, claim, "returned")
+    _let_go(tx, claim, "returned", got)
     from dibs.operations import taking
 
     taking.wake(tx, made)
@@ -256,7 +261,7 @@ def _progress(tx: Transaction, call: Call, got: Fetched, id: str, percent: int, 
 
     if not 0 <= percent <= WHOLE:
         raise Invalid("percent: from 0 to 100", field="percent")
-    found = mine(tx, call, id, token)
+    found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
@@ -300,7 +305,8 @@ def follow(tx: Transaction, claim: Record) -> None:
     """The claim behind a task has another holder, or another id: the task goes with it."""
     for resource in claim["resources"]:
         key = lifecycle.key_of(resource[1][5:])
-        task: Record | None = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None
+        kept = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None
+        task = lifecycle.full(kept) if kept is not None else None
         if task is not None and task["state"] == EXECUTING:
             task["agent"], task["claim"] = claim["agent"], claim["claim"]
             lifecycle.put(tx, task)
@@ -312,7 +318,8 @@ def _behind(tx: Transaction, claim: Record) -> Record | None:
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):
             key = lifecycle.key_of(resource[1][5:])
-            task: Record | None = tx.fetch([key]).values[key]
+            kept = tx.fetch([key]).values[key]
+            task = lifecycle.full(kept) if kept is not None else None
             if task is not None and task["state"] == EXECUTING and task["claim"] == claim["claim"]:
                 return task
     return None
@@ -347,6 +354,7 @@ OPERATIONS = (
             Field("next", "flag", "and take the next one in the same transaction", default=False),
         ),
         errors=_ERRORS,
+        ahead=_ahead,
         json="task, next",
     ),
     Operation(
@@ -360,6 +368,7 @@ OPERATIONS = (
             Field("why", "text", "what happened", required=True, metavar="T"),
         ),
         errors=_ERRORS,
+        ahead=_ahead,
         json="task",
     ),
     Operation(
@@ -368,6 +377,7 @@ OPERATIONS = (
         "Give a task back to the queue, unfinished.",
         fields=(tasks.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
+        ahead=_ahead,
         json="task",
     ),
     Operation(
@@ -380,6 +390,7 @@ OPERATIONS = (
             Field("children", "json", "a list of objects with the fields of `task add`", required=True, metavar="JSON"),
         ),
         errors=_ERRORS,
+        ahead=_ahead,
         json="task, tasks[]",
     ),
     Operation(
@@ -393,6 +404,7 @@ OPERATIONS = (
             Field("note", "text", "where it stands", default="", metavar="TEXT"),
         ),
         errors=_ERRORS,
+        ahead=_ahead,
         json="task, expires_at",
     ),
 )

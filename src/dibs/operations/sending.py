@@ -1,8 +1,8 @@
 """`send`: a message from one agent to another, to all of a type, or to all. messages.py has what becomes of it.
 
 What happens, in short:
-- to several: each gets its own copy under one id, in the transaction that sends it; who comes later gets none. Agents that
-  left or were killed are passed over, and so is the sender. To one agent by its id: it is kept for it, wherever that is.
+- to several: each gets its own copy under one id, in the transaction that sends it; who comes later gets none. Agents
+  that left or were killed are passed over, and so is the sender. To one agent by its id: it is kept until that returns.
 - refusal: nobody fits, a reply to nothing (`not_found`); somebody else's conversation (`forbidden`); no room (`quota`).
   Of several, those without room are named in the answer, and the others get it.
 - retry: with the same request id the same answer, and no second message.

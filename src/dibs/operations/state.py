@@ -45,17 +45,18 @@ def resource_of(key: str) -> list[str]:
     return ["name", f"state:{key}"]
 
 
-def check_key(key: str, *, least: int = 1) -> str:
+def check_key(key: Any, *, least: int = 1) -> str:
     """A document's key, in the form in which names are compared."""
     if not isinstance(key, str) or not least <= len(key) <= MAX_KEY:
         raise Invalid(f"key: a text of 1 to {MAX_KEY} characters", field="key")
     if not key.isprintable() or " " in key:
         raise Invalid("key: no blanks and no control characters", field="key")
-    if key.isascii():
-        return key
+    text: str = key
+    if text.isascii():
+        return text
     import unicodedata  # as for names that are claimed: one key, however its accents were typed
 
-    return unicodedata.normalize("NFC", key)
+    return unicodedata.normalize("NFC", text)
 
 
 # --- reading
@@ -176,16 +177,12 @@ def _counts(tx: Transaction) -> Record:
 
 def _tell(tx: Transaction, call: Call, key: str, operation: str, data: dict[str, Any]) -> None:
     """One event for each version, and a wake for whoever subscribed to the document."""
-    try:  # TEMPORARY until subscriptions.py is there
-        from dibs.operations import subscriptions
-    except ImportError:
-        subscriptions = None
+    from dibs.operations import subscriptions
 
     if call.request:
         data["request"] = [operation, call.request]
     tx.append("state.set", call.agent, key, data)
-    if subscriptions is not None:
-        subscriptions.tell(tx, "state", key)
+    subscriptions.tell(tx, "state", key)
 
 
 def _refuse(tx: Transaction, call: Call, key: str, refusal: DibsError) -> DibsError:
@@ -211,8 +208,8 @@ def _stale(
     else:
         named = "a write names the version that it read" if version is None else f"not at {version}"
         text = (
-            f"{key} is at version {current} since {by} wrote it at {at}; {named}. Read it again (`dibs state get {key}`), "
-            "make your change to what it is now, and write with that version."
+            f"{key} is at version {current} since {by} wrote it at {at}; {named}. Read it again "
+            f"(`dibs state get {key}`), make your change to what it is now, and write with that version."
         )
     return Conflict(text, key=key, version=current, given=version, by=by, at=at)
 

@@ -46,9 +46,10 @@ def _status(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ()
 
 def _tasks(tx: Transaction) -> list[dict[str, Any]]:
     """The tasks at work."""
-    from dibs.operations import lifecycle
+    from dibs.operations import lifecycle, tasks
 
-    return [lifecycle.shown(tx, task) for task in lifecycle.of_state(tx, lifecycle.EXECUTING, LIMIT)[0]]
+    found = lifecycle.of_state(tx, lifecycle.EXECUTING, LIMIT)[0]
+    return [lifecycle.shown(tx, task) for task in found if tasks.live_claim(tx, task) is not None]
 
 
 def _on(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:

@@ -2,11 +2,11 @@
 
 What happens, in short:
 - `emit` puts an event of the agents' own into the log, like everything that dibs decides.
-- `subscribe` starts at the end of the log. From there on each event that fits is put into the agent's inbox, once, in the
-  order of the log; what two of its subscriptions fit comes once. An agent hears of its own events too.
-- delivery: a door reads the log behind the agent's cursor (a transaction cannot) and brings what it read; `deliver` puts
-  it into the inbox and moves the cursor in one transaction, if nothing changed since the door looked. So none is missed
-  and none comes twice, however many deliver at once and wherever one dies.
+- `subscribe` starts at the end of the log. From there on each event that fits is put into the agent's inbox, once, in
+  the order of the log; what two of its subscriptions fit comes once. An agent hears of its own events too.
+- delivery: a door reads the log behind the agent's cursor (a transaction cannot) and brings what it read; `deliver`
+  puts it into the inbox and moves the cursor in one transaction, if nothing changed since the door looked. So none is
+  missed and none comes twice, however many deliver at once and wherever one dies.
 - an inbox without room holds the cursor back. Events that were pruned before they were delivered are told as a gap.
 - events about messages are not delivered: each would cause the next.
 """
@@ -120,10 +120,11 @@ def _check_what(what: str) -> None:
             raise Invalid(f"what: state:KEY, with a key of 1 to {MAX_ID} characters without blanks", field="what")
         return
     if what.startswith(ABOUT_MESSAGES):
-        raise Invalid("what: events about messages come to nobody's inbox, for each would cause the next.", field="what")
-    kind = what[:-1] if what.endswith("*") else what
+        raise Invalid(
+            "what: events about messages come to nobody's inbox, for each would cause the next.", field="what"
+        )
     if what != "*":
-        _check_kind(kind, "what")
+        _check_kind(what.removesuffix("*"), "what")
 
 
 def _record(tx: Transaction, agent: str) -> Record | None:
@@ -195,8 +196,8 @@ def deliver(
 ) -> Record | None:
     """Put these events into the inbox; then all up to `through` were looked at.
 
-    `known` is what the door saw, `first` the first event that the log still has behind its cursor. None if somebody else
-    delivered or subscribed meanwhile; else the new record, with `held` if the inbox has no room for all.
+    `known` is what the door saw, `first` the first event that the log still has behind its cursor. None if somebody
+    else delivered or subscribed meanwhile; else the new record, with `held` if the inbox has no room for all.
     """
     now = _record(tx, call.agent)
     if now is None or now["version"] != known["version"]:

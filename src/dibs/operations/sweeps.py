@@ -57,14 +57,17 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
             tx.append("interest.ended", record["agent"], record["interest"], {"why": "lapsed"})
             done["interests"] += 1
         else:
-            _other(tx, key, record)
+            done["more"] |= not _other(tx, key, record)
             done["answers"] += 1
     ending.serve(tx, freed)
     return done
 
 
-def _other(tx: Transaction, key: str, record: Record) -> None:
-    """What came due and is neither claim, waiter nor interest: each family has its own way to end."""
+def _other(tx: Transaction, key: str, record: Record) -> bool:
+    """What came due and is neither claim, waiter nor interest: each family has its own way to end.
+
+    Says whether that is done; a large run goes in parts.
+    """
     family = key.partition("\t")[0]
     if family == "vo":
         from dibs.operations import votes
@@ -78,8 +81,13 @@ def _other(tx: Transaction, key: str, record: Record) -> None:
         from dibs.operations import messages
 
         messages.expire(tx, key, record)
+    elif family == "u":
+        from dibs.operations import runends
+
+        return runends.came_due(tx, record)
     else:  # an old answer to a request id, or a loss nobody came back to hear of
         tx.delete(key)
+    return True
 
 
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _first(
     while True:
         page = tx.scan(1, prefix, PAGE, after)
         for _, _, found in page.rows:
-            task: Record = found
+            task = lifecycle.full(found)
             if _may_have(tx, call, agent, task, run):
                 return task
         if not page.truncated:
@@ -130,16 +130,21 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
 
 def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
-    """Somebody who claimed the task's name by hand, or waits for it; a task that is planned has no holder otherwise."""
-    for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
-        live = holds.INTEREST not in record and record["until"] > tx.now
-        if live and ending.blocks(record, "write", call.agent) and not ending.gone(tx, call, _held(record)):
-            return record
-    return None
-
-
-def _held(record: Record) -> list[Record]:
-    return [record] if holds.CLAIM in record else []
+    """Somebody who claimed the task's name before there was a task of it; nobody else can hold a planned one's."""
+    if not task["named"]:
+        return None
+    wanted = [lifecycle.resource_of(task["task"])]
+    while True:  # each round ends at least one record, and whoever waited for it comes first
+        met = [record for record in holds.meeting(tx, wanted, "") if holds.INTEREST not in record]
+        over = [record for record in met if record["until"] <= tx.now]
+        dead = ending.gone(tx, call, [record for record in met if holds.CLAIM in record and record not in over])
+        if not over and not dead:
+            return next((record for record in met if ending.blocks(record, "write", call.agent)), None)
+        for record in over:
+            ending.expire(tx, record) if holds.CLAIM in record else ending.drop_waiter(tx, record, "lapsed")
+        for record in dead:
+            ending.end(tx, record, "gone")
+        ending.serve(tx, wanted)
 
 
 def grant(tx: Transaction, call: Call, task: Record) -> dict[str, Any]:
@@ -153,7 +158,7 @@ def grant(tx: Transaction, call: Call, task: Record) -> dict[str, Any]:
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + ttl, pending=False, alert_at=alert_at)
-    ending.grant(tx, claim, "request", ["task", call.request] if call.request else None)
+    ending.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, call.agent, task, EXECUTING, claim=claim["claim"], token=TOKEN)
     task.update(
         agent=call.agent, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
@@ -239,7 +244,8 @@ def promote(tx: Transaction, call: Call) -> int:
     done = 0
     while True:
         page = tx.scan(2, "later\t", DUE, before=lifecycle.later(tx.now + 1))
-        for _, _, task in page.rows:
+        for _, _, kept in page.rows:
+            task = lifecycle.full(kept)
             if task["assigned"] or task["window"]:
                 from dibs.operations import assigning
 
@@ -331,7 +337,8 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
     task = lifecycle.load(tx, id)
     if task["state"] == EXECUTING:
         claim = tasks.live_claim(tx, task)
-        if claim is not None and claim["agent"] == call.agent and not (claim["tied"] and not call.tied):
+        mine = claim is not None and claim["agent"] == call.agent
+        if claim is not None and mine and (call.tied or not ending.gone(tx, call, [claim])):
             from dibs.operations import releases
 
             return taken(tx, task, releases.renew_one(tx, claim), renewed=True)

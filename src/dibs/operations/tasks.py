@@ -20,11 +20,11 @@ from dibs.operations.call import check_text, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
 from dibs.operations.policy import check_duration
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from dibs.operations.call import Call, Record
@@ -66,6 +66,8 @@ def create(tx: Transaction, call: Call, given: dict[str, Any], place: int = 0) -
     identifier = task["task"]
     after = _check_after(tx, given.get("after") or (), identifier)
     parent = _adopt(tx, call, task)
+    if parent and after:
+        _refuse_circle(tx, task, after)
     _check_pools(tx, task)
     payload = given.get("payload")
     if payload is not None:
@@ -89,7 +91,7 @@ def create(tx: Transaction, call: Call, given: dict[str, Any], place: int = 0) -
     }  # fmt: skip
     event = {name: value for name, value in event.items() if value}
     if call.request:
-        event["request"] = ["task add", f"{call.request}#{place}"]
+        event["request"] = [call.operation, f"{call.request}#{place}"]
     tx.append("task.added", call.agent, identifier, event)
     if task["strategy"] == "auction" and task["state"] == PLANNED:
         task["window"] = tx.now + (task["bid_window"] or call.policy.work["tasks"]["bid_window"])
@@ -99,12 +101,9 @@ def create(tx: Transaction, call: Call, given: dict[str, Any], place: int = 0) -
 
 def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
     """Make many tasks in one transaction. They may name each other in `after`, in any order, but not in a circle."""
-    known = {field.name for field in ADD_FIELDS}
     by_id: dict[str, dict[str, Any]] = {}
     for place, spec in enumerate(specs):
-        strange = sorted(set(spec) - known)
-        if strange:
-            raise Invalid(f"task {place + 1}: there is no field {strange[0]!r}", field=strange[0])
+        _check_types(spec, place)
         name = spec.get("id") or f"t{tx.id()}"
         if name in by_id:
             raise Conflict(f"two tasks are called {name}", task=name)
@@ -116,9 +115,34 @@ def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> 
     return made
 
 
+def _check_types(spec: dict[str, Any], place: int) -> None:
+    """What comes as JSON went through no door: its fields are of the kinds that `task add` declares."""
+    kinds = {field.name: field.kind for field in ADD_FIELDS}
+    for name, value in spec.items():
+        kind = kinds.get(name)
+        if kind is None:
+            raise Invalid(f"task {place + 1}: there is no field {name!r}", field=name)
+        if kind == "words":
+            fine = isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
+        elif kind in {"number", "integer", "duration"}:
+            fine = isinstance(value, int) and not isinstance(value, bool) and (kind == "number" or value >= 0)
+        else:
+            fine = kind == "json" or isinstance(value, str)
+        if not fine and value is not None:
+            words = {"words": "a list of texts", "number": "a whole number", "integer": "a whole number of 0 or more"}
+            must_be = words.get(kind, "milliseconds as a whole number" if kind == "duration" else "a text")
+            raise Invalid(f"task {place + 1}: {name} must be {must_be}", field=name)
+
+
 def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
-    """The ids so that each stands behind those that it waits for; a circle is refused by its members."""
-    waits = {name: {one for one in spec.get("after") or () if one in specs} for name, spec in specs.items()}
+    """The ids so that each stands behind those that it waits for; a circle is refused by its members.
+
+    A parent has to be there before its children, so it counts as well.
+    """
+    waits = {
+        name: {one for one in (*(spec.get("after") or ()), spec.get("parent")) if one in specs}
+        for name, spec in specs.items()
+    }
     users: dict[str, list[str]] = {name: [] for name in specs}
     for name, before in waits.items():
         for one in before:
@@ -143,7 +167,9 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
     if not title:
         raise Invalid("a task needs a title: what is to be done", field="title")
     identifier = given.get("id") or f"t{tx.id()}"
-    if tx.fetch([lifecycle.key_of(lifecycle.check_id(identifier))]).values[lifecycle.key_of(identifier)] is not None:
+    key = lifecycle.key_of(lifecycle.check_id(identifier))
+    there = tx.fetch([key], [(f"ntask:{identifier}\t", f"ntask:{identifier}\n")], 1)
+    if there.values[key] is not None:
         raise Conflict(f"there is a task {identifier} already; `--key` makes a repeat harmless", task=identifier)
     state = lifecycle.check_state(given.get("state") or PLANNED)
     if state not in ADDED:
@@ -166,18 +192,16 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
         from dibs.operations import runs
 
         runs.active(tx, run)
-    return {
+    return lifecycle.full({
         "task": identifier, "title": title, "state": state, "priority": priority, "needs": needs,
         "for": _word(given.get("for", ""), "for"), "by": call.agent, "created": tx.now,
-        "order": f"{tx.now:015d}{place:05d}", "open": 0, "kids": 0, "total_kids": 0, "after": False,
-        "parent": given.get("parent") or "", "run": run, "key": given.get("key") or "",
-        "expect": given.get("expect") or 0,
-        "failures": 0, "losses": 0, "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
-        "not_before": 0, "assigned": None, "window": 0, "bid_window": given.get("bid_window") or 0,
-        "strategy": strategy, "race": _word(given.get("race", ""), "race"), "require": require, "payload": False,
-        "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "progress": 0,
-        "result": False,
-    }  # fmt: skip
+        "order": f"{tx.now:015d}{place:05d}", "parent": given.get("parent") or "", "run": run,
+        "key": given.get("key") or "", "expect": given.get("expect") or 0,
+        "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
+        "bid_window": given.get("bid_window") or 0, "strategy": strategy, "race": _word(given.get("race", ""), "race"),
+        "require": require,
+        "named": bool(there.rows),  # somebody claimed the name before there was a task of it
+    })  # fmt: skip
 
 
 def _word(word: str | None, field: str) -> str:
@@ -204,7 +228,7 @@ def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict
             record = values[lifecycle.key_of(name)]
             if record is None:
                 raise NotFound(f"after: there is no task {name}", field="after", task=name)
-            found[name] = record["state"]
+            found[name] = lifecycle.full(record)["state"]
     return found
 
 
@@ -226,6 +250,30 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
     return str(parent["task"])
 
 
+def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None:
+    """A parent waits for its children: a child waits neither for it nor for anything that waits for it."""
+    waiting: dict[str, None] = {}
+    name = task["parent"]
+    while name and name not in waiting:
+        waiting[name] = None
+        name = lifecycle.load(tx, name)["parent"]
+    found = list(waiting)
+    for name in found:  # grows while it is walked: those that come after it, and the parents of these
+        for user in members(tx, f"td\t{name}\t"):
+            for one in (user["task"], user["parent"]):
+                if one and one not in waiting:
+                    waiting[one] = None
+                    found.append(one)
+        if len(found) > AFTER:
+            raise Quota(what="tasks that wait for a task that gets a child", limit=AFTER)
+    circle = [name for name in after if name in waiting]
+    if circle:
+        text = (
+            f"task {task['task']} cannot wait for {circle[0]}: that waits for it, through its parent {task['parent']}"
+        )
+        raise Invalid(text, field="after", tasks=circle[:100])
+
+
 def _check_pools(tx: Transaction, task: Record) -> None:
     """`next` looks at the head of each pool, so there may be only some."""
     if not task["for"] and not task["needs"]:
@@ -245,8 +293,8 @@ def pools(tx: Transaction) -> list[Record]:
         rows = tx.scan(1, "ready\t", 1, after).rows
         if not rows:
             return heads
-        heads.append(rows[0][2])
-        after = f"ready\t{lifecycle.pool_of(rows[0][2])}\t~"  # behind every place in this pool: those are digits
+        heads.append(lifecycle.full(rows[0][2]))
+        after = f"ready\t{lifecycle.pool_of(heads[-1])}\t~"  # behind every place in this pool: those are digits
 
 
 # --- looking
@@ -283,8 +331,20 @@ def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
     found: list[Record] = []
     for start in range(0, len(keys), 256):
         values = tx.fetch(keys[start : start + 256]).values
-        found += [record for record in values.values() if record is not None]
+        found += [lifecycle.full(record) for record in values.values() if record is not None]
     return found, page.truncated
+
+
+def members(tx: Transaction, prefix: str) -> Iterator[Record]:
+    """All tasks that rows under a prefix name, however many."""
+    low, high = prefix_range(prefix)
+    while True:
+        page = tx.fetch((), [(low, high)], 256)
+        values = tx.fetch([lifecycle.key_of(key[len(prefix) :]) for key, _ in page.rows]).values
+        yield from [lifecycle.full(record) for record in values.values() if record is not None]
+        if not page.truncated:
+            return
+        low = page.rows[-1][0] + AFTER_KEY
 
 
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
@@ -315,7 +375,8 @@ def _blocking(tx: Transaction, after: Sequence[str], limit: int = 20) -> list[di
     found = []
     for start in range(0, len(after), 256):
         values = tx.fetch([lifecycle.key_of(name) for name in after[start : start + 256]]).values
-        found += [{"id": r["task"], "state": r["state"]} for r in values.values() if r and r["state"] != COMPLETE]
+        records = [lifecycle.full(record) for record in values.values() if record]
+        found += [{"id": r["task"], "state": r["state"]} for r in records if r["state"] != COMPLETE]
     found.sort(key=lambda one: one["state"] not in lifecycle.OVER)
     return found[:limit]
 
@@ -350,14 +411,14 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     return {"inputs": found}
 
 
-def live_claim(tx: Transaction, task: Record) -> Record | None:
-    """The live claim behind a task that is executing."""
+def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record | None:
+    """The live claim behind a task that is executing; with `over` also one past its deadline that nobody has ended."""
     from dibs.operations import holds
 
     if task["state"] != EXECUTING:
         return None
     for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
-        if record.get(holds.CLAIM) == task["claim"] and record["until"] > tx.now:
+        if record.get(holds.CLAIM) == task["claim"] and (over or record["until"] > tx.now):
             return record
     return None
 
@@ -405,9 +466,18 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
 
 def call_off(tx: Transaction, by: str, task: Record, why: str) -> list[str]:
     """Cancel a task and its children. Whoever works on one is told; what it finishes later is refused."""
+    found = [task]
+    for one in found:  # grows while it is walked: children may have children, however deep
+        _call_off_one(tx, by, one, why)
+        if one["total_kids"]:
+            found += [child for child in members(tx, f"tc\t{one['task']}\t") if child["state"] not in lifecycle.OVER]
+    return [one["task"] for one in found]
+
+
+def _call_off_one(tx: Transaction, by: str, task: Record, why: str) -> None:
     from dibs.operations import ending, messages
 
-    claim = live_claim(tx, task)
+    claim = live_claim(tx, task, over=True)
     holder = task["agent"]
     lifecycle.move(tx, by, task, CANCELLED, why=why)
     task.update(assigned=None, window=0, not_before=0, finished=tx.now)
@@ -415,25 +485,20 @@ def call_off(tx: Transaction, by: str, task: Record, why: str) -> list[str]:
     if claim is not None:
         ending.end(tx, claim, "cancelled")
         ending.serve(tx, claim["resources"])
-        if holder != by:
+        if holder != by and claim["until"] > tx.now:
             text = f"Task {task['task']} ({task['title']}) was called off: {why}. Stop working on it."
             messages.post(tx, holder, by, "cancelled", text, task=task["task"])
     if task["parent"]:
         _count_child(tx, task["parent"], -1)
-    done = [task["task"]]
-    if task["total_kids"]:
-        for child in _members(tx, f"tc\t{task['task']}\t")[0]:
-            if child["state"] not in lifecycle.OVER:
-                done += call_off(tx, by, child, why)
-    return done
 
 
 def _count_child(tx: Transaction, parent: str, change: int) -> None:
     """A parent's count of children that it still waits for."""
     key = lifecycle.key_of(parent)
-    record: Record | None = tx.fetch([key]).values[key]
-    if record is None:
+    kept = tx.fetch([key]).values[key]
+    if kept is None or kept.get("state") == COMPLETE:
         return
+    record = lifecycle.full(kept)
     record["kids"] = max(0, record["kids"] + change)
     lifecycle.put(tx, record)
     if not record["kids"] and record["state"] == PLANNED:

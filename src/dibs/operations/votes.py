@@ -7,7 +7,7 @@ written in the transaction that makes them true, so there is one outcome, and wh
 - success: a ballot counts when `cast` answers; the outcome is sent to the opener and to every elector with it.
 - refusal: who is no elector is forbidden; another choice than one's first, and any ballot after the outcome, is a
   conflict that says what the outcome is.
-- retry: casting the same choice again is harmless, also after the outcome. `--key` makes a second `open` give the first.
+- retry: casting the same choice again is harmless, also after the outcome; with a `key`, opening again gives the first.
 - expiry: by the store's clock, whoever looks first after the deadline; a sweep if nobody does.
 - race: one transaction decides after the other, so two last ballots cannot decide two things.
 
@@ -58,7 +58,7 @@ def _open(
     id: str = "",
     key: str = "",
 ) -> Any:
-    if not isinstance(title, str) or not 0 < len(title.strip()) <= LONGEST_TITLE or not title.isprintable():
+    if not 0 < len(title.strip()) <= LONGEST_TITLE or not title.isprintable():
         raise Invalid(f"title: what is voted on, in one line of at most {LONGEST_TITLE} characters", field="title")
     electors, choices = _electors(electorate), _choices(options)
     check_duration(deadline, "deadline", least=SECOND, most=LONGEST)

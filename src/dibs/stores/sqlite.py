@@ -57,6 +57,7 @@ PUT = (
 )
 DELETE = "DELETE FROM kv WHERE k = ?"
 APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+TOGETHER = 4  # events in one statement: most commits have no more, and each number of them is prepared once
 
 
 def create(path: str, commit: int = 0) -> str:
@@ -222,9 +223,13 @@ class SqliteStore:
 
     def _finish(self, tx: _Transaction) -> None:
         seq, link = tx.seq, tx.link
-        for event in chained(seq, link, tx.number, tx.now, tx.wall, tx.bodies):
-            seq, link = event.seq, event.link
-            self._sql(APPEND, (seq, event.commit, event.now, event.wall, event.body, link))
+        events = chained(seq, link, tx.number, tx.now, tx.wall, tx.bodies)
+        for start in range(0, len(events), TOGETHER):
+            rows: list[Any] = []
+            for event in events[start : start + TOGETHER]:
+                seq, link = event.seq, event.link
+                rows += (seq, event.commit, event.now, event.wall, event.body, link)
+            self._sql(APPEND + ", (?, ?, ?, ?, ?, ?)" * (len(rows) // 6 - 1), rows)
         self._sql(MOVE_HEAD, (tx.number, seq, link, tx.now, self._boot, tx.base))
 
     def _head(self) -> tuple[Any, ...]:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 FIELDS = (
     Field("quick", "flag", "a short run that shows that it works; its figures say little", default=False),
     Field(
-        "only", "text", "only these groups: cold, hooks, claims, scale, contention", default="", metavar="NAME[,NAME]"
+        "only",
+        "text",
+        "only these groups: cold, hooks, claims, scale, tasks, contention",
+        default="",
+        metavar="NAME[,NAME]",
     ),
     Field("no_peers", "flag", "measure dibs alone, install nothing", default=False),
     Field("seconds", "integer", "how long each scene of contention lasts (default 5, quick 1)", metavar="N"),

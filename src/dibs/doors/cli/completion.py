@@ -43,7 +43,8 @@ def options(name: str) -> list[str]:
     """The options of one command."""
     from dibs.doors.cli import help
 
-    fields = catalogue.operation(name).fields if name in index.FILES else help.fields_of(name)
+    declared = catalogue.operation(name).fields if name in index.FILES else help.fields_of(name)
+    fields = (*declared, *help.extra_of(name))
     own = [f"--{field.name.replace('_', '-')}" for field in fields if not field.positional and not field.hidden]
     return own + [f"--{name}" for name in (*parse.COMMON, *parse.SWITCHES)]
 

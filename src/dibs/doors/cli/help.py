@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 GROUPS = (
     ("Start", ("init", "import", "demo", "boot", "leave")),
     ("Claims", ("claim", "renew", "release", "confirm", "ask", "status")),
-    ("Agents", ("agents", "kill", "revive", "inbox", "ack", "rules", "scratch")),
-    (
-        "Work",
-        ("state get", "state set", "state list", "state delete", "vote open", "vote cast", "vote show", "vote list"),
-    ),
+    ("Agents", ("agents", "kill", "revive", "rules", "scratch", "worker", "lead")),
+    ("Messages", ("send", "inbox", "ack", "emit", "subscribe", "subscriptions")),
     (
         "Work",
         (
@@ -39,6 +36,34 @@ GROUPS = (
             "task inputs",
             "task move",
             "task cancel",
+            "task assign",
+            "task bid",
+            "state get",
+            "state set",
+            "state list",
+            "state delete",
+            "vote open",
+            "vote cast",
+            "vote show",
+            "vote list",
+        ),
+    ),
+    (
+        "Runs",
+        (
+            "run start",
+            "run join",
+            "run phase",
+            "run progress",
+            "run warn",
+            "run error",
+            "run handled",
+            "run gates",
+            "run report",
+            "run end",
+            "run list",
+            "run show",
+            "run purge",
         ),
     ),
     ("Guards", ("hook", "git-hook", "deploy", "sync-check", "restore", "check", "doctor")),
@@ -132,7 +157,17 @@ def of_operation(operation: Operation) -> int:
     more = [f"JSON beside `ok`: {operation.json}"]
     if operation.errors:
         more.append(f"Refusals: {', '.join(error.code for error in operation.errors)}")
-    return of_command(operation.name, operation.help, operation.fields, more)
+    if operation.name in commands.AROUND:
+        more += getattr(__import__(commands.module_of(operation.name), fromlist=["MORE"]), "MORE", ())
+    return of_command(operation.name, operation.help, (*operation.fields, *extra_of(operation.name)), more)
+
+
+def extra_of(name: str) -> tuple[Field, ...]:
+    """What the command of an operation takes beside the operation's own fields."""
+    if name not in commands.AROUND:
+        return ()
+    found: tuple[Field, ...] = getattr(__import__(commands.module_of(name), fromlist=["EXTRA"]), "EXTRA", ())
+    return found
 
 
 def of_command(name: str, help: str, fields: tuple[Field, ...], more: list[str] | None = None) -> int:

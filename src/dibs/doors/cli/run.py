@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
 OTHERS = (
-    "bench", "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "log",
-    "restore", "sync-check", "verify", "version",
+    "bench", "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "lead",
+    "log", "restore", "run report", "sync-check", "verify", "version", "worker",
 )  # fmt: skip
+
+# Operations whose command does more than run them: module of doors/cli, too; its help comes from the declaration.
+AROUND = ("sweep", "run end", "run gates", "run start")
 
 # Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for nobody's good.
 _kept: list[Any] = []
@@ -35,18 +38,27 @@ def run(arguments: list[str]) -> int:
     elif arguments[0] in {"-V", "--version"}:
         arguments = ["version"]
     command, rest = arguments[0], arguments[1:]
+    if rest and f"{command} {rest[0]}" in AROUND:
+        return _other(f"{command} {rest[0]}", rest[1:])
     if rest and f"{command} {rest[0]}" in index.FILES:  # two words: `task next`
         return _operation(catalogue.operation(f"{command} {rest[0]}"), rest[1:])
     if rest and f"{command} {rest[0]}" in OTHERS:
         command, rest = f"{command} {rest[0]}", rest[1:]
+    if command in AROUND:
+        return _other(command, rest)
     if command in index.FILES:
         return _operation(catalogue.operation(command), rest)
     if command in OTHERS:
-        gc.enable()  # `bin/dibs` switched it off
-        module = __import__(module_of(command), fromlist=["run"])
-        code: int = module.run(rest)
-        return code
+        return _other(command, rest)
     return _no_command(command, rest)
+
+
+def _other(command: str, rest: list[str]) -> int:
+    """A command with a module of its own."""
+    gc.enable()  # `bin/dibs` switched it off
+    module = __import__(module_of(command), fromlist=["run"])
+    code: int = module.run(rest)
+    return code
 
 
 def family_of(command: str) -> list[str]:
@@ -89,6 +101,7 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
         for field in operation.fields
         if field.name in words.fields
     }
+    fields.add_run(operation, values)
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
     if values.get("wait"):
         gc.enable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from dibs.doors import durations
+from dibs.doors import durations, quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,10 +87,14 @@ def _boot(result: dict[str, Any]) -> list[str]:
         else:
             where = "Nobody holds it now. Claim it again before you go on."
         why = {"expired": "its time was over", "gone": "your process was gone", "killed": "you were killed",
-               "unclaimed": "it was handed to you and not picked up", "not held": "you do not hold it"}  # fmt: skip
+               "unclaimed": "it was handed to you and not picked up", "not held": "you do not hold it",
+               "cancelled": "it was called off", "preempted": "more urgent work came"}  # fmt: skip
         lines.append(f"You LOST {names} at {loss['at']}: {why.get(loss['why'], loss['why'])}. {where}")
     if result["task"]:
         lines.append(f"Your task is {result['task']['id']}, token {result['task']['token']}.")
+        for name, what in (("title", "What is to be done"), ("note", "Where it stood, by its last note")):
+            if result["task"].get(name):
+                lines += [f"{what}:", *quoting.quoted(result["task"][name])]
     lines += _messages(result["messages"])
     if result["rules"]:
         changed = result["rules"]["changed"] and not result["rules"]["first"]
@@ -100,11 +104,37 @@ def _boot(result: dict[str, Any]) -> list[str]:
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[str]:
-    return [f"Message {m['message']} from {m['from']} ({m['type']}, {ago(m['at'])} ago): {m['text']}" for m in messages]
+    from dibs.doors import quoting
+
+    whole = 1 << 20  # letters: none is that long
+    return [line for m in messages for line in quoting.lines(m, f"{ago(m['at'])} ago", whole)]
 
 
 def _inbox(result: dict[str, Any]) -> list[str]:
-    return _messages(result["messages"]) or ["no messages"]
+    more = ["(there are more: acknowledge these first)"] if result["more"] else []
+    return (_messages(result["messages"]) + more) or ["no messages"]
+
+
+def _send(result: dict[str, Any]) -> list[str]:
+    to = result["to"]
+    whom = ", ".join(to[:5]) + (f" and {len(to) - 5} more" if len(to) > 5 else "")  # noqa: PLR2004 - as many as one reads
+    full = f"; no room in the inbox of {', '.join(result['full'][:5])}" if result.get("full") else ""
+    return [f"sent {result['message']} to {whom}{full}"]
+
+
+def _emit(result: dict[str, Any]) -> list[str]:
+    return [f"emitted {result['event']}"]
+
+
+def _subscribe(result: dict[str, Any]) -> list[str]:
+    if result.get("off"):
+        return [f"you hear of {result['subscription']} no more"]
+    return [f"you hear of {result['subscription']} in your inbox, from behind event {result['cursor']} on"]
+
+
+def _subscriptions(result: dict[str, Any]) -> list[str]:
+    rows = [(one["subscription"], str(one["cursor"])) for one in result["subscriptions"]]
+    return table(("SUBSCRIPTION", "TOLD UP TO EVENT"), rows) if rows else ["you subscribe to nothing"]
 
 
 def _status(result: dict[str, Any]) -> list[str]:
@@ -129,11 +159,18 @@ def _status(result: dict[str, Any]) -> list[str]:
 
 def _agents(result: dict[str, Any]) -> list[str]:
     rows = [
-        (a["agent"], a["state"], a["type"], str(a["incarnation"]), str(a["pid"] or ""), f"{ago(a['last_seen'])} ago",
-         a.get("rules", ""), a.get("killed", "")) for a in result["agents"]
+        (a["agent"], a["state"], a["health"] if a["state"] != "left" else "", a["type"], str(a["incarnation"]),
+         str(a["pid"] or ""), f"{ago(a['last_seen'])} ago", _some(a.get("tasks", [])), a.get("rules", ""),
+         a.get("killed", "")) for a in result["agents"]
     ]  # fmt: skip
-    head = ("AGENT", "STATE", "TYPE", "INCARNATION", "PID", "SEEN", "RULES", "WHY")
+    head = ("AGENT", "STATE", "HEALTH", "TYPE", "INCARNATION", "PID", "SEEN", "TASKS", "RULES", "WHY")
     return table(head, rows) if rows else ["no agents yet"]
+
+
+def _some(names: list[str]) -> str:
+    """A few of these; the rest is a number."""
+    few = 3
+    return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
 
 
 def _kill(result: dict[str, Any]) -> list[str]:
@@ -183,5 +220,6 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
 _SHOWERS = {
     "claim": _claim, "renew": _renew, "release": _release, "confirm": _confirm, "ask": _ask, "boot": _boot,
     "inbox": _inbox, "status": _status, "agents": _agents, "kill": _kill, "revive": _revive, "leave": _leave,
-    "sweep": _sweep, "rules": _rules, "scratch": _scratch,
+    "sweep": _sweep, "rules": _rules, "scratch": _scratch, "send": _send, "emit": _emit, "subscribe": _subscribe,
+    "subscriptions": _subscriptions,
 }  # fmt: skip

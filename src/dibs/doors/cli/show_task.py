@@ -110,9 +110,26 @@ def _split(result: dict[str, Any]) -> list[str]:
     return [*_line(result, "broken down"), f"children: {', '.join(result['tasks'])}"]
 
 
+def _assigned(result: dict[str, Any]) -> list[str]:
+    task = result["task"]
+    if result["agent"]:
+        until = show.left(task["assigned"]["until"])
+        return [f"{task['id']} waits for {result['agent']} to pick it up, for {until}: {task['title']}"]
+    if task.get("bids_until"):
+        until = show.left(task["bids_until"])
+        return [f"{task['id']} is auctioned for {until}; bid with: dibs task bid {task['id']} AMOUNT"]
+    return [f"{task['id']} stays in the queue: nobody who fits it has room now"]
+
+
+def _bid(result: dict[str, Any]) -> list[str]:
+    count = result["bids"]
+    bids = "the only one" if count == 1 else f"one of {count}"
+    return [f"bid {result['amount']} for {result['task']['id']}, {bids}; decided in {show.left(result['bids_until'])}"]
+
+
 SHOWERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "task add": _added, "task next": _taken, "task claim": _taken, "task done": _done, "task list": _list,
     "task show": _show, "task inputs": _inputs, "task fail": _said("failed"), "task release": _said("given back"),
     "task move": _said("moved"), "task cancel": _said("called off"), "task note": _said("noted on"),
-    "task progress": _said("kept"), "task split": _split,
+    "task progress": _said("kept"), "task split": _split, "task assign": _assigned, "task bid": _bid,
 }  # fmt: skip

@@ -1,0 +1,189 @@
+"""Heartbeats: a thread that keeps a worker's task while it is worked on, and the task as a handler sees it.
+
+It looks every second whether the task is still ours, renews its claim well before the deadline, tells the store how far
+it is, and ends the command of a task that is lost. A store that is busy is asked again at the next look. Nothing about
+tasks is decided here.
+"""
+
+from __future__ import annotations
+
+from threading import Event, Lock, Thread
+
+from dibs.doors import children
+from dibs.errors import Busy, DibsError, Fenced, Unavailable
+from dibs.facts import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.doors.children import Child
+    from dibs.doors.python import Workspace
+    from dibs.facts.usage import Meter
+
+LOOK = 1.0  # seconds between two looks whether the task is still ours: a look is cheap, and called off is called off
+CALM = 0.2  # seconds between two things that a command says of its progress; those between are passed over
+BEAT = 20.0  # seconds between two renewals at most; less where a claim's life is short
+LONGEST_WORDS = 500  # letters of a reason or a note that are kept
+
+
+class Job:
+    """One task that is worked on, as a handler sees it."""
+
+    def __init__(self, taken: dict[str, Any]) -> None:
+        self.task: dict[str, Any] = {k: v for k, v in taken["task"].items() if k not in {"payload", "inputs"}}
+        self.id: str = taken["task"]["id"]
+        self.resource: Any = ["name", f"task:{self.id}"]  # what its claim is on
+        self.payload: Any = taken["task"].get("payload")
+        self.inputs: dict[str, Any] = {}
+        self.token: int = taken["token"]
+        self.claim: str = taken["claim"]
+        self.until = children.until_of(taken["expires_at"])  # on the clock since boot
+        self.started = clock.since_boot()
+        self.beat = max(0.05, min(BEAT, (self.until - self.started) / 4000))
+        self.lost: DibsError | None = None
+        self.child: Child | None = None  # what has to end when the task is lost
+        self.watch: Callable[[], None] | None = None  # called now and then while it is worked on
+        self.poke = Event()  # there is something to be told
+        self._said: tuple[int, str] | None = None  # progress that the store does not know yet
+        self._saying = Lock()
+
+    def progress(self, percent: int, note: str = "") -> None:
+        """Say how far it is; told to the store soon, the latest for all. Raises Fenced when the task is lost."""
+        if self.lost is not None:
+            raise self.lost
+        with self._saying:
+            note = note or (self._said[1] if self._said else "")
+            self._said = (max(0, min(100, int(percent))), note)
+        self.poke.set()
+
+    def heard(self, *, only_words: bool = False) -> tuple[int, str] | None:
+        """What was said of the progress and nobody has heard yet."""
+        with self._saying:
+            if only_words and self._said is not None and not self._said[1]:
+                return None
+            said, self._said = self._said, None
+        return said
+
+
+class Heart:
+    """Keeps one job at a time."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.job: Job | None = None
+        self._telling = Lock()  # held while something is told about the job, which does not end meanwhile
+        self._wake = Event()
+        self._thread: Thread | None = None
+        self._reported = -int(BEAT * 1000)
+        self._meter: Meter | None = None
+
+    def keep(self, job: Job) -> None:
+        """Keep this one from now on."""
+        self.job = job
+        if self._thread is None:
+            self._thread = Thread(target=self._beat, name="dibs-heartbeat", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    def let_go(self) -> None:
+        """No more heartbeats for the job; what it last said in words is told."""
+        with self._telling:
+            job, self.job = self.job, None
+        assert job is not None
+        said = job.heard(only_words=True)
+        try:
+            if job.lost is None and said is not None:
+                self._say_progress(job, *said)
+            self._report_usage(job)
+        except DibsError:  # what comes now will meet the same
+            pass
+
+    def close(self) -> None:
+        """End the thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._wake.set()
+            thread.join(timeout=LOOK)
+
+    def _beat(self) -> None:
+        """The thread: attend to one job after the other."""
+        while self._thread is not None:
+            job = self.job
+            if job is None:
+                self._wake.wait()
+                self._wake.clear()
+                continue
+            due = clock.since_boot() + job.beat * 1000
+            while self.job is job:
+                poked = job.poke.wait(min(LOOK, job.beat))
+                job.poke.clear()
+                renew = clock.since_boot() >= due
+                with self._telling:
+                    if self.job is job:
+                        self._attend(job, renew=renew)
+                if renew:
+                    due = clock.since_boot() + job.beat * 1000
+                if poked:  # a command that says much is heard now and then
+                    clock.sleep(CALM)
+
+    def _attend(self, job: Job, *, renew: bool) -> None:
+        """One look after a job."""
+        if job.child is not None:
+            job.child.insist()
+        if job.watch is not None:
+            job.watch()
+        if job.lost is not None:
+            return
+        try:
+            said = job.heard()
+            if said is not None:
+                self._say_progress(job, *said)
+            elif renew:
+                self._renew(job)
+            else:
+                self.ws.confirm(job.resource, token=job.token)
+            self._report_usage(job)
+        except (Busy, Unavailable):
+            pass  # there are more chances before the deadline; the keeper ends a command that is past it
+        except DibsError as error:
+            job.lost = error
+            if job.child is not None:
+                job.child.end()
+
+    def _say_progress(self, job: Job, percent: int, note: str) -> None:
+        answer = self.ws.task_progress(job.id, percent, token=job.token, note=clean(note) or None)
+        self._kept(job, answer["expires_at"])
+
+    def _renew(self, job: Job) -> None:
+        (renewed,) = self.ws.renew(job.resource)["renewed"]
+        if renewed["token"] != job.token:
+            raise Fenced(resource=f"task:{job.id}", given=job.token, holder=None)
+        self._kept(job, renewed["expires_at"])
+
+    def _kept(self, job: Job, expires_at: str) -> None:
+        job.until = children.until_of(expires_at)
+        if job.child is not None:
+            job.child.keep(job.until)
+
+    def _report_usage(self, job: Job) -> None:
+        """What this process and its command use, now and then, into the record of the task's run."""
+        run = job.task.get("run")
+        if not run or clock.since_boot() - self._reported < BEAT * 1000:
+            return
+        self._reported = clock.since_boot()
+        try:
+            from dibs.facts import usage
+        except ImportError:  # psutil is not there
+            return
+        from dibs.operations import runs
+
+        self._meter = self._meter or usage.Meter()
+        self.ws.session.run(runs.USAGE, self.ws.caller(), {"run": run, **self._meter.read()})
+
+
+def clean(text: str) -> str:
+    """A line for a reason or a note: no control characters, not too long."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(plain.split())[:LONGEST_WORDS]

@@ -1,0 +1,194 @@
+"""Many tasks at once: adding them all or none, and whether what was added can still come to its end.
+
+For the doors that start a whole pattern of tasks (doors/plans.py, patterns/); no commands of their own.
+
+- success: all tasks of a batch are there with one commit, so no worker sees half of it.
+- refusal: one task that cannot be added, or a circle among them, and none is; nothing is changed.
+- again: with a request id the second call gets the first's answer.
+- the outlook is a snapshot: what it calls stuck stays so until somebody plans a failed task again by hand.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, NotFound, Quota
+from dibs.operations import lifecycle, tasks
+from dibs.operations.declare import Field, Operation
+from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, OVER, PLANNED
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+MOST = 10_000  # tasks in one batch, as many as a run may start with: they come in one transaction
+LOOKED_AT = 200_000  # tasks that one outlook walks through
+NAMED = 20  # failed tasks that an outlook names
+PAGE = 256
+
+
+def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "") -> dict[str, Any]:
+    """Add all of them, or none."""
+    from dibs.operations import taking
+
+    made = add(tx, call, tasks, run)
+    taking.wake(tx, made)
+    return {"tasks": [task["task"] for task in made]}
+
+
+def add(tx: Transaction, call: Call, specs: Any, run: str = "") -> list[Record]:
+    """Make the tasks of one batch, each a part of the run."""
+    if not isinstance(specs, list) or not specs or not all(isinstance(spec, dict) for spec in specs):
+        raise Invalid("tasks: a list of objects with at least a title", field="tasks")
+    if len(specs) > MOST:
+        raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
+    return tasks.create_all(tx, call, [{**spec, "run": run} for spec in specs] if run else specs)
+
+
+def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
+    """How far these tasks (or a run's) are, and whether any of them can still go on by itself."""
+    wanted = list(tasks) or _of_run(tx, run)
+    known, before = _closure(tx, wanted)
+    stuck = _stuck(known, before)
+    states: dict[str, int] = {}
+    groups: dict[str, dict[str, int]] = {}
+    going, failed = 0, []
+    for name in wanted:
+        task = known[name]
+        state = task["state"]
+        states[state] = states.get(state, 0) + 1
+        group = groups.setdefault(name.rpartition("/")[0], {"total": 0, "begun": 0, "over": 0})
+        group["total"] += 1
+        group["begun"] += state in OVER or state == EXECUTING
+        group["over"] += state in OVER or name in stuck
+        going += state not in OVER and name not in stuck
+        if state in {lifecycle.FAILED, lifecycle.QUARANTINED}:
+            failed.append(task)
+    return {
+        "total": len(wanted), "states": states, "going": going, "stuck": len([n for n in wanted if n in stuck]),
+        "groups": groups, "progress": _progress([known[name] for name in wanted]),
+        "failed": [
+            {"id": task["task"], "state": task["state"], "race": task["race"], "why": (task["error"] or {}).get("why")}
+            for task in failed[:NAMED]
+        ],
+    }  # fmt: skip
+
+
+def _progress(found: Sequence[Record]) -> int:
+    """From 0 to 100: complete tasks count whole, those at work by what they said of themselves."""
+    alive = [task for task in found if task["state"] != CANCELLED]
+    done = sum(100 if task["state"] == COMPLETE else task["progress"] for task in alive)
+    return done // len(alive) if alive else 100
+
+
+def _of_run(tx: Transaction, run: str) -> list[str]:
+    """The ids of a run's tasks."""
+    prefix = f"ut\t{run}\t"
+    first, end = prefix_range(prefix)
+    found: list[str] = []
+    while True:
+        page = tx.fetch((), [(first, end)])
+        found += [key[len(prefix) :] for key, _ in page.rows]
+        if not page.truncated:
+            return found
+        first = page.rows[-1][0] + "\x01"
+        _bound(len(found))
+
+
+def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record], dict[str, list[str]]]:
+    """The tasks, all that they wait for, and which these are. What is over waits for nothing."""
+    known: dict[str, Record] = {}
+    before: dict[str, list[str]] = {}
+    left = list(dict.fromkeys(wanted))
+    while left:
+        page, left = left[:PAGE], left[PAGE:]
+        keys = {name: lifecycle.key_of(name) for name in page}
+        values = tx.fetch(list(keys.values())).values
+        for name in page:
+            kept = values[keys[name]]
+            if kept is None:
+                raise NotFound(f"there is no task {name}", task=name)
+            known[name] = lifecycle.full(kept)
+        _bound(len(known))
+        waiting = [known[name] for name in page if known[name]["state"] == PLANNED]
+        for task in waiting:
+            if task["open"] or task["kids"]:
+                before[task["task"]] = _waits_for(tx, task)
+        queued = set(left)
+        for name in page:
+            fresh = [one for one in before.get(name, ()) if one not in known and one not in queued]
+            left += fresh
+            queued.update(fresh)
+    return known, before
+
+
+def _waits_for(tx: Transaction, task: Record) -> list[str]:
+    """The tasks that stand before a planned one: those it comes after, and its children."""
+    found: list[str] = []
+    if task["open"]:
+        key = f"ta\t{task['task']}"
+        kept = tx.fetch([key]).values[key]
+        found += kept["after"] if kept is not None else []
+    if task["kids"]:
+        prefix = f"tc\t{task['task']}\t"
+        first, end = prefix_range(prefix)
+        while True:
+            page = tx.fetch((), [(first, end)])
+            found += [key[len(prefix) :] for key, _ in page.rows]
+            if not page.truncated:
+                break
+            first = page.rows[-1][0] + "\x01"
+    return found
+
+
+def _stuck(known: dict[str, Record], before: dict[str, list[str]]) -> set[str]:
+    """Those that wait for one that will not be complete by itself, and those that wait for such."""
+    users: dict[str, list[str]] = {}
+    dead: list[str] = []
+    for name, names in before.items():
+        for one in names:
+            users.setdefault(one, []).append(name)
+    for one in users:
+        state = known[one]["state"]
+        if state in OVER and state != COMPLETE:
+            dead.append(one)
+    stuck: set[str] = set()
+    for name in dead:  # grows while it is walked
+        for user in users.get(name, ()):
+            child = known[name]["parent"] == user
+            if child and known[name]["state"] == CANCELLED:
+                continue  # a parent does not wait for a child that was called off
+            if user not in stuck:
+                stuck.add(user)
+                dead.append(user)
+    return stuck
+
+
+def _bound(count: int) -> None:
+    if count > LOOKED_AT:
+        raise Quota(f"more than {LOOKED_AT} tasks belong to it", what="tasks in one outlook", limit=LOOKED_AT)
+
+
+_RUN = Field("run", "text", "the run that they belong to", default="", metavar="RUN")
+
+# Not in OPERATIONS: for doors, no commands of their own.
+ADD = Operation(
+    "batch add",
+    _add,
+    "Add many tasks, all or none.",
+    fields=(Field("tasks", "json", "a list of objects with the fields of `task add`", required=True), _RUN),
+    errors=(Invalid, NotFound, Conflict, Quota),
+    json="tasks[]",
+)
+OUTLOOK = Operation(
+    "batch outlook",
+    _outlook,
+    "How far many tasks are, and whether any can still go on by itself.",
+    fields=(_RUN, Field("tasks", "words", "these tasks, instead of a run's", default=())),
+    errors=(NotFound, Quota),
+    json="total, states, going, stuck, groups, progress, failed[]",
+    writes=False,
+)

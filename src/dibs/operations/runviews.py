@@ -1,0 +1,222 @@
+"""Looking at runs: which there are, how far one is, who takes part and with what.
+
+Everything here is derived when asked: from the run's tasks, its agents' rows and its notes. Nothing is decided or
+written.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid, NotFound
+from dibs.operations import lifecycle, runs
+from dibs.operations.call import iso
+from dibs.operations.declare import Field, Operation
+from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
+from dibs.stores.seam import AFTER_KEY, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+PAGE = 256  # tasks in one trip
+LISTED = 1_000  # runs in one answer
+SHOWN = 20  # errors and warnings, the latest, in one answer; the report has them all
+ASSIGNED = 20  # ids of an agent's tasks in one answer
+WHOLE = 100  # percent
+
+
+# --- what there is
+
+
+def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Record], bool]:
+    """The runs in one state, the oldest first; and whether there are more."""
+    found: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(1, f"runs\t{state}\t", min(PAGE, limit - len(found) + 1), after)
+        found += [record for _, _, record in page.rows]
+        if len(found) > limit:
+            return found[:limit], True
+        if not page.truncated:
+            return found, False
+        after = page.rows[-1][0]
+
+
+def names(tx: Transaction, run: str) -> Iterator[list[str]]:
+    """The ids of a run's tasks, page by page."""
+    prefix = f"ut\t{run}\t"
+    low, high = prefix_range(prefix)
+    while True:
+        page = tx.fetch((), [(low, high)], PAGE)
+        if page.rows:
+            yield [key[len(prefix) :] for key, _ in page.rows]
+        if not page.truncated:
+            return
+        low = page.rows[-1][0] + AFTER_KEY
+
+
+def tasks(tx: Transaction, run: str) -> Iterator[Record]:
+    """The tasks of a run, by id."""
+    for page in names(tx, run):
+        values = tx.fetch([lifecycle.key_of(name) for name in page]).values
+        for record in values.values():
+            if record is not None:
+                yield lifecycle.full(record)
+
+
+def members(tx: Transaction, run: str) -> list[Record]:
+    """The agents that joined a run, by id."""
+    low, high = prefix_range(f"ua\t{run}\t")
+    found: list[Record] = []
+    while True:
+        page = tx.fetch((), [(low, high)], PAGE)
+        found += [record for _, record in page.rows]
+        if not page.truncated:
+            return found
+        low = page.rows[-1][0] + AFTER_KEY
+
+
+def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
+    """A run's errors or warnings in their order; only the last ones, if so many are asked for."""
+    found = [
+        note for _, note in tx.fetch((), [prefix_range(f"ue\t{run}\t")], 2 * runs.NOTES).rows if note["what"] == what
+    ]
+    return found[-last:] if last else found
+
+
+# --- how far it is
+
+
+class Count:
+    """A run's tasks, counted in one walk: how many in each state, how far, and who has which."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, int] = {}
+        self.total = self.points = 0
+        self.assigned: dict[str, list[str]] = {}  # what an agent works on, or is to take up
+        self.finished: dict[str, int] = {}
+
+    def add(self, task: Record) -> None:
+        """Count one task."""
+        state = task["state"]
+        self.states[state] = self.states.get(state, 0) + 1
+        self.total += 1
+        if state == COMPLETE:
+            self.points += WHOLE
+            self.finished[task["agent"]] = self.finished.get(task["agent"], 0) + 1
+        elif state == EXECUTING:
+            self.points += task["progress"]
+            self.assigned.setdefault(task["agent"], []).append(task["task"])
+        elif state == PLANNED and task["assigned"]:
+            self.assigned.setdefault(task["assigned"]["agent"], []).append(task["task"])
+
+    @property
+    def progress(self) -> int:
+        """From 0 to 100: what is complete, and executing tasks as far as they are, of all that was not called off."""
+        meant = self.total - self.states.get(CANCELLED, 0)
+        return self.points // meant if meant else 0
+
+    @property
+    def open(self) -> int:
+        """How many are not over."""
+        return sum(number for state, number in self.states.items() if state not in lifecycle.OVER)
+
+    def shown(self) -> dict[str, int]:
+        """The number of tasks, and of those in each state."""
+        return {
+            "total": self.total,
+            **{state: self.states[state] for state in lifecycle.STATES if state in self.states},
+        }
+
+
+def count(tx: Transaction, run: str) -> Count:
+    """Walk a run's tasks once."""
+    found = Count()
+    for task in tasks(tx, run):
+        found.add(task)
+    return found
+
+
+def _progress(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
+    """How far a run is."""
+    record = runs.chosen(tx, run, reading=True)
+    return {"run": _described(tx, record, count(tx, record["run"]))}
+
+
+def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
+    return {
+        **runs.shown(tx, run),
+        "progress": counted.progress,
+        "tasks": counted.shown(),
+        "errors": [runs.note_shown(tx, note) for note in notes(tx, run["run"], runs.ERROR, SHOWN)],
+        "warnings": [runs.note_shown(tx, note) for note in notes(tx, run["run"], runs.WARNING, SHOWN)],
+    }
+
+
+# --- list and show
+
+
+def _list(tx: Transaction, call: Call) -> dict[str, Any]:
+    """All runs, those that are active first."""
+    found, more = [], False
+    for state in (runs.ACTIVE, runs.ENDED):
+        some, cut = of_state(tx, state)
+        found += some
+        more = more or cut
+    return {"runs": [runs.shown(tx, run) for run in found], "more": more}
+
+
+def _show(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
+    """One run with its agents, what they work on and what they use."""
+    record = runs.chosen(tx, run, reading=True)
+    counted = count(tx, record["run"])
+    found = _described(tx, record, counted)
+    found["phases"] = [{"phase": phase, "at": iso(tx, at), "by": by} for phase, at, by in record["phases"]]
+    found["agents"] = with_states(tx, call, members(tx, record["run"]), counted)
+    return {"run": found}
+
+
+def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count) -> list[dict[str, Any]]:
+    """A run's agents, with what became of them and which tasks they have."""
+    from dibs.operations import agents
+
+    known = {}
+    for start in range(0, len(found), PAGE):
+        known.update(tx.fetch([f"a\t{member['agent']}" for member in found[start : start + PAGE]]).values)
+    call.know([agent["process"] for agent in known.values() if agent is not None])
+    shown = []
+    for member in found:
+        name = member["agent"]
+        agent = known[f"a\t{name}"]
+        one = runs.member_shown(tx, member)
+        one["state"] = agents.shown(tx, call, agent)["state"] if agent is not None else "unknown"
+        one["tasks"] = counted.assigned.get(name, [])[:ASSIGNED]
+        one["finished"] = counted.finished.get(name, 0)
+        shown.append(one)
+    return shown
+
+
+OPERATIONS = (
+    Operation(
+        "run progress",
+        _progress,
+        "Show how far a run is.",
+        fields=(runs.RUN,),
+        errors=(NotFound, Invalid),
+        json="run",
+        writes=False,
+    ),
+    Operation("run list", _list, "List the runs.", json="runs[], more", writes=False),
+    Operation(
+        "run show",
+        _show,
+        "Show one run with its agents.",
+        fields=(Field("run", "text", runs.RUN.help, positional=True, default="", metavar="RUN"),),
+        errors=(NotFound, Invalid),
+        json="run",
+        writes=False,
+    ),
+)

@@ -1,0 +1,124 @@
+"""What a pattern gives back at once: a handle on work that others do. It waits, tells how far it is, brings the result.
+
+It holds nothing but ids, so another process can make the same handle from the same ids. It does no work itself: without
+workers nothing moves.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Failed
+from dibs.facts import clock
+from dibs.operations import batches
+from dibs.operations.lifecycle import COMPLETE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Self
+
+    from dibs.doors.python import Workspace
+    from dibs.operations.declare import Operation
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two looks; each is longer than the one before
+HOUR = 3600.0
+ONE, ALL, FIRST = "one", "all", "first"  # whose results are the result
+
+
+class Work:
+    """A pattern's tasks, on their way."""
+
+    __slots__ = ("_how", "_last", "_own", "_workspace", "run", "tasks")
+
+    def __init__(
+        self, workspace: Workspace, run: str, tasks: Sequence[str], last: Sequence[str], how: str, *, own: bool
+    ) -> None:
+        self._workspace, self._how = workspace, how
+        self._last = list(last)  # the tasks whose results are the result
+        self._own = own  # is the run all its own? Then what its tasks are broken down into counts as well
+        self.run = run
+        self.tasks = list(tasks)
+
+    def outlook(self) -> dict[str, Any]:
+        """Counts by state, whether anything can still go on (`going`), what is stuck, and what failed."""
+        which: dict[str, Any] = {"run": self.run} if self._own else {"tasks": self.tasks}
+        found: dict[str, Any] = perform(self._workspace, batches.OUTLOOK, **which)
+        return found
+
+    def progress(self) -> int:
+        """From 0 to 100."""
+        return int(self.outlook()["progress"])
+
+    def over(self) -> bool:
+        """Is there nothing more to wait for? Also where something failed and the rest cannot go on."""
+        going: int = perform(self._workspace, batches.OUTLOOK, tasks=self._last)["going"]
+        return not going
+
+    def wait(self, timeout: float = HOUR) -> Self:
+        """Wait until it is over, at most `timeout` seconds; then TimeoutError, and the work goes on."""
+        end, pause = clock.since_boot() + timeout * 1000, FIRST_PAUSE
+        while not self.over():
+            left = (end - clock.since_boot()) / 1000
+            if left <= 0:
+                message = f"run {self.run or '-'} is at {self.progress()} percent after {timeout:g} s"
+                raise TimeoutError(message)
+            clock.sleep(min(pause, left))
+            pause = min(LONGEST_PAUSE, pause * 1.5)
+        return self
+
+    def result(self) -> Any:
+        """What came of it. Raises Failed, naming the tasks, where it cannot come any more; Conflict before the end."""
+        shown = [self._workspace.task_show(name)["task"] for name in self._last]
+        done = [task for task in shown if task["state"] == COMPLETE]
+        if len(done) < (1 if self._how == FIRST else len(shown)):
+            raise self._why_not()
+        return [task.get("result") for task in done] if self._how == ALL else done[0].get("result")
+
+    def _why_not(self) -> Conflict | Failed:
+        if not self.over():
+            return Conflict("it is not over yet; `wait()` waits for it", run=self.run)
+        found = self.outlook()
+        names = ", ".join(f"{task['id']} ({task['why'] or task['state']})" for task in found["failed"][:3])
+        text = f"it did not come to its end: {names or 'it was called off'}."
+        return Failed(text, run=self.run, failed=found["failed"], states=found["states"])
+
+    def __repr__(self) -> str:
+        """What it is, for the debugger."""
+        return f"<{type(self).__name__} of {len(self.tasks)} tasks in run {self.run or '-'}>"
+
+
+class Poll(Work):
+    """A vote on its way. It is over when it is decided, undecided for good, or past its deadline."""
+
+    __slots__ = ("vote",)
+
+    def __init__(self, workspace: Workspace, run: str, tasks: Sequence[str], vote: str, *, own: bool) -> None:
+        super().__init__(workspace, run, tasks, tasks, FIRST, own=own)
+        self.vote = vote
+
+    def show(self) -> dict[str, Any]:
+        """The vote as it stands: state, option, tally, who is missing."""
+        found: dict[str, Any] = self._workspace.vote_show(self.vote)["vote"]
+        return found
+
+    def over(self) -> bool:
+        return bool(self.show()["state"] != "open")
+
+    def progress(self) -> int:
+        """Ballots cast, of all, in percent; an outcome is 100."""
+        shown = self.show()
+        all_of_them = len(shown["electorate"])
+        return 100 if shown["state"] != "open" else 100 * (all_of_them - len(shown["missing"])) // all_of_them
+
+    def result(self) -> Any:
+        """The option that a majority chose. Raises Failed if none has it, Conflict while the vote is open."""
+        shown = self.show()
+        if shown["state"] == "open":
+            raise Conflict("the vote is still open; `wait()` waits for its outcome", vote=self.vote)
+        if shown["state"] != "decided":
+            raise Failed(f"the vote is {shown['state']}: no option has a majority", vote=shown)
+        return shown["option"]
+
+
+def perform(workspace: Workspace, operation: Operation, **fields: Any) -> Any:
+    """Run an operation that is no command, as this workspace's agent."""
+    return workspace.session.run(operation, workspace.caller(), fields)
