@@ -13,6 +13,7 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.call import Call, Need, perform, process_name
+from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.declare import Operation
-    from dibs.stores.sqlite import SqliteStore
+    from dibs.stores.seam import Store
 
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
 TIMEOUT = 5.0  # seconds to wait for the store
@@ -62,15 +63,19 @@ class Session:
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout
         self._short_lived = short_lived
-        self._store: SqliteStore | None = None
+        self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         """The store, opened when it is first needed."""
         if self._store is None:
-            self._store = open_store(self.place.local, self.config.store, self.timeout, short_lived=self._short_lived)
+            from dibs.doors import stores
+
+            self._store = stores.open_store(
+                self.place.local, self.config.store, self.config.id, self.timeout, short_lived=self._short_lived
+            )
         return self._store
 
     def close(self) -> None:
@@ -97,6 +102,9 @@ class Session:
                 for process in need.processes:
                     call.facts[process_name(process)] = processes.alive(process)
                 continue
+            except Unsettled:
+                self._settle(call)
+                continue
             if isinstance(result, DibsError):
                 raise result
             return result
@@ -110,6 +118,16 @@ class Session:
             from dibs.doors import delivery
 
             delivery.deliver(self.store, call)
+
+    def _settle(self, call: Call) -> None:
+        """The server lost answered commits: what rests on them is given up first, by the operation for that."""
+        from dibs.operations.recovery import VOID
+        from dibs.stores.redis import RedisStore
+
+        store = self.store
+        assert isinstance(store, RedisStore)
+        mine = Call(call.policy, agent=call.agent, fallback=call.fallback, client=call.client, ancestors=call.ancestors)
+        store.settle(lambda: bool(store.run(lambda tx: perform(tx, mine, VOID, {}))["more"]))
 
     def finish(self, name: str, result: Any) -> Any:
         """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""
@@ -227,82 +245,3 @@ def _make_local(local: str) -> bool:
         message = f"{local} cannot be made: {error.strerror}. Nothing was changed."
         raise Unavailable(message, path=local) from None
     return True
-
-
-def open_store(local: str, configured: str, timeout: float, *, short_lived: bool = False) -> SqliteStore:
-    """Open the store that this workspace coordinates through, and no other."""
-    url = os.environ.get("DIBS_STORE") or configured or "sqlite:"
-    pin = f"{local}/store"
-    pinned = _read(pin)
-    if pinned and pinned != url:
-        message = (
-            f"this workspace coordinates through {pinned}, not {url}: agents on two stores would not see each other. "
-            "Unset DIBS_STORE, or move the workspace first."
-        )
-        raise Unavailable(message, store=url, pinned=pinned)
-    scheme, _, rest = url.partition(":")
-    if scheme != "sqlite":
-        raise Unavailable(f"store {url}: this version of dibs opens `sqlite:` only", store=url)
-    _load_apsw()
-    from dibs.stores import sqlite
-
-    path = rest or f"{local}/dibs.db"
-    if not pinned:
-        if not os.path.exists(path):
-            try:
-                sqlite.create(path)
-            except Unavailable:
-                if not os.path.exists(path):  # else another process made it in the same moment
-                    raise
-        _pin(pin, url)
-    return sqlite.SqliteStore(path, timeout=timeout, short_lived=short_lived)
-
-
-def _load_apsw() -> None:
-    """Save apsw from loading all of `collections` (2 ms) for its `abc`, which the interpreter has loaded already.
-
-    A stand-in is there while apsw is loaded; whoever wants `collections` afterwards gets the real one.
-    """
-    import sys
-
-    if "collections" in sys.modules or "apsw" in sys.modules:
-        return
-    import _collections_abc
-
-    standing_in = type(sys)("collections")
-    standing_in.__dict__["abc"] = _collections_abc
-    sys.modules["collections"] = standing_in
-    sys.modules["collections.abc"] = _collections_abc
-    try:
-        import apsw  # noqa: F401 - for its being loaded
-    finally:
-        del sys.modules["collections"], sys.modules["collections.abc"]
-
-
-def database_path(local: str, configured: str) -> str:
-    """Where the SQLite file lies, for doctor."""
-    url = _read(f"{local}/store") or os.environ.get("DIBS_STORE") or configured or "sqlite:"
-    return url.partition(":")[2] or f"{local}/dibs.db"
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4096).strip()
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be read: {error.strerror}. Nothing was changed.", path=path) from None
-
-
-def _pin(path: str, url: str) -> None:
-    """From now on this workspace's store is this one, and a missing database is an error."""
-    making = f"{path}.{os.getpid()}"
-    try:
-        with open(making, "w", encoding="utf-8") as file:
-            file.write(url + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(making, path)
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None

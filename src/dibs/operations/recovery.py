@@ -1,4 +1,4 @@
-"""What is written first into a database that takes a damaged one's place.
+"""What is written first into a store that lost something: one in a damaged one's place, a server without its memory.
 
 Claims are not carried over: what cannot be read cannot be trusted to be all. Tokens go on above every one ever
 answered, so whatever is still done with an old one is refused. The kill switch is carried over as far as it could be
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dibs.operations.call import put_agent
 from dibs.operations.declare import Operation
+
+SOME = 256  # claims ended in one transaction
+MANY = 10_000  # looked at for it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,4 +34,21 @@ def _recovered(
     return {"killed": kept}
 
 
+def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """End the claims that were granted before this epoch: another may have been granted since, and lost."""
+    from dibs.operations import ending, holds
+
+    ended = 0
+    old = [claim for claim in holds.every(tx, holds.CLAIM, MANY)[0] if claim["token"] < tx.since]
+    for claim in old[:SOME]:
+        ending.end(tx, claim, "epoch")
+        ended += 1
+    waiting, _ = holds.every(tx, holds.WAITER, SOME)
+    for waiter in waiting if len(old) <= SOME else ():
+        ending.drop_waiter(tx, waiter, "epoch")
+    tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
+    return {"more": len(old) > SOME or (not old and len(waiting) >= SOME)}
+
+
+VOID = Operation("void", _void, "Give up what was granted before the store lost something.")
 RECOVERED = Operation("recovered", _recovered, "Begin a database that takes a damaged one's place.")

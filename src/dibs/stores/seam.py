@@ -65,6 +65,10 @@ if TYPE_CHECKING:
         def wall(self) -> int:
             """The wall clock in milliseconds since 1970 at `now`. For people to read; nothing is decided by it."""
 
+        @property
+        def since(self) -> int:
+            """The first commit after which nothing that was answered can be missing; 0 where nothing ever can."""
+
         def id(self) -> str:
             """A new identifier, the same again when this transaction is run again."""
 
@@ -124,6 +128,13 @@ if TYPE_CHECKING:
         def seals(self) -> list[Seal]: ...
 
         def close(self) -> None: ...
+
+
+class Unsettled(Exception):
+    """The engine lost answered commits. What rests on them has to be given up before anything else is decided.
+
+    Whoever gets this runs a transaction under `store.settling()` that gives it up, then calls `store.settled()`.
+    """
 
 
 class Event:

@@ -319,6 +319,8 @@ class _Transaction:
         self.touched = False
         self._ids = 0
 
+    since = 0  # nothing that was answered is ever missing
+
     def id(self) -> str:
         self._ids += 1
         return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"

@@ -12,7 +12,8 @@ import sys
 
 from dibs import jsontext
 from dibs.doors.cli import parse
-from dibs.doors.session import Session, database_path
+from dibs.doors.session import Session
+from dibs.doors.stores import database_path
 from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
 from dibs.facts import clock, filesystems
 from dibs.operations.declare import Field

@@ -13,7 +13,7 @@ from dibs import jsontext
 from dibs.doors import config
 from dibs.doors.cli import parse
 from dibs.doors.install import clients, launcher, plan, remove
-from dibs.doors.session import open_store
+from dibs.doors.stores import open_store
 from dibs.errors import YES, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.declare import Field
@@ -133,7 +133,8 @@ def _local(place: workspace.Place, *, dry: bool) -> list[str]:
     if not os.path.exists(f"{local}/store"):
         changes.append(".dibs/local/dibs.db")
         if not dry:
-            open_store(local, config.load(f"{home}/config.toml", local, place.top).store, 5.0).close()
+            read = config.load(f"{home}/config.toml", local, place.top)
+            open_store(local, read.store, read.id, 5.0).close()
     if not launcher.is_current(local):
         changes.append(".dibs/local/run")
         if not dry:
