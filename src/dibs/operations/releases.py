@@ -10,7 +10,8 @@ from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
 from dibs.operations.declare import Field, Operation
-from dibs.stores.seam import prefix_range
+from dibs.operations.resources import ranges_for
+from dibs.stores.seam import Fetched, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Range, Transaction
 
 SHOWN = 16  # blockers named in a refusal
 
@@ -38,7 +39,7 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
         ending.end(tx, claim, "gone")
         freed += claim["resources"]
     ending.serve(tx, freed)
-    chosen = _held_by(tx, call, resources)
+    chosen = _held_by(tx, call, resources, None)
     if not isinstance(chosen, list):
         return chosen
     for claim, _ in chosen:
@@ -69,14 +70,22 @@ def renew_active(tx: Transaction, call: Call) -> None:
             renew_one(tx, claim)
 
 
-def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], token: int = 0) -> Any:
+def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: Fetched | None, token: int = 0) -> Any:
     """The caller's live claims on the named resources (all without names), as (claim, its resources named).
 
-    The family counts as one here: a CLI call from a subagent's shell carries only the parent's id.
+    The family counts as one here: a CLI call from a subagent's shell carries only the parent's id. A claim lies where
+    its resources do, so with names `got`, what was read there on the way in, has all of them.
     """
-    mine = [c for c in holds.of_agent(tx, holds.CLAIM, call.agent, family=True) if c["until"] > tx.now]
     if not named:
+        found = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+        mine = [claim for claim in found if claim["until"] > tx.now]
         return [(claim, claim["resources"]) for claim in mine if not token or claim["token"] == token]
+    here = holds.meeting(tx, resources.normal(named), "", _held_rows(got))
+    mine = [
+        record
+        for record in here
+        if holds.CLAIM in record and within(record["agent"], call.agent) and record["until"] > tx.now
+    ]
     chosen: dict[str, tuple[Record, list[Any]]] = {}
     for wanted in resources.normal(named):
         if wanted[0] == "inode":
@@ -94,11 +103,18 @@ def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], token:
                     if following and following[0][0] == "inode":
                         picked.append(following[0])
         if not hits:
-            return _not_held(tx, call, wanted, token, mine)
+            return _not_held(tx, call, wanted, token)
     return list(chosen.values())
 
 
-def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int, mine: list[Record]) -> Any:
+def _held_rows(got: Fetched | None) -> Fetched | None:
+    """Of what was read on the way in, what is held and waited for."""
+    if got is None or got.truncated:
+        return None
+    return Fetched({}, [row for row in got.rows if not row[0].startswith("l\t")], False)
+
+
+def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) -> Any:
     """Why a resource is not the caller's: somebody else's by now, lost, or never held."""
     name = resources.show(wanted)
     live = _live_holder(tx, wanted)
@@ -114,7 +130,8 @@ def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int, mi
         )
     if lost or token:
         return Fenced(resource=name, given=token or None, holder=None, token=None, since=None)
-    held = [text for claim in mine for text in resources.shown(claim["resources"])]
+    mine = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+    held = [text for claim in mine if claim["until"] > tx.now for text in resources.shown(claim["resources"])]
     hint = f"; you hold {', '.join(held[:5])}" if held else "; you hold nothing"
     return NotFound(f"you do not hold {name}{hint}.", resource=name)
 
@@ -145,7 +162,7 @@ def _release(
     if resources and all:
         raise Invalid("either name what to release, or say --all", field="all")
     check_text(commit, "commit")
-    chosen = _held_by(tx, call, resources, token)
+    chosen = _held_by(tx, call, resources, got, token)
     if not isinstance(chosen, list):
         return chosen
     if to:
@@ -160,12 +177,20 @@ def _release(
     return {"released": _shown(freed)}
 
 
+def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
+    """Who holds and waits for what is named, and what was lost before: in the first trip."""
+    return sorted([*(ranges_for(resources) if resources else ()), *(_losses(call.agent) if call.agent else ())])
+
+
+def _losses(agent: str) -> list[Range]:
+    return [prefix_range(f"l\t{agent}\t"), prefix_range(f"l\t{agent}/")]
+
+
 def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
     """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
-    for prefix in (f"l\t{agent}\t", f"l\t{agent}/"):
-        for key, loss in tx.fetch((), [prefix_range(prefix)], holds.PAGE).rows:
-            if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
-                tx.delete(key)
+    for key, loss in tx.fetch((), _losses(agent), holds.PAGE).rows:
+        if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
+            tx.delete(key)
 
 
 def _shown(freed: list[Any]) -> list[str]:
@@ -259,5 +284,6 @@ OPERATIONS = (
         ),
         errors=(Fenced, NotFound, Held, Deadlock, Killed, Invalid),
         json="released[]",
+        ahead=_ahead,
     ),
 )
