@@ -21,6 +21,7 @@ AGENTS, STORES = "tests/operations/test_agents.py", "tests/stores"
 EDITS, COMMANDS = "tests/operations/test_edits.py", "tests/operations/test_commands.py"
 AUDITS, ROLES, RULES = (f"tests/operations/test_{name}.py" for name in ("audits", "roles", "rules"))
 
+MOVES, UP = "tests/doors/test_store_move.py", "tests/doors/test_up.py"
 COMMITS, DEPLOYS = "tests/operations/test_commits.py", "tests/operations/test_deploys.py"
 
 
@@ -178,6 +179,26 @@ MUTANTS = (
     Mutant("facts/filesystems.py", "    if kind in NETWORK:", "    if False:", "tests/facts/test_filesystems.py"),
     Mutant("facts/processes.py", '    return stat is not None and stat[1] == start and stat[2] not in "ZX"',
            "    return stat is not None", "tests/facts/test_processes.py"),
+    # One store is in charge, before, while and after a workspace is moved
+    Mutant("stores/sqlite.py", "            moved.refuse_write(head[7], self.path, tx.now)\n",
+           "            del moved\n",
+           f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    Mutant("stores/sqlite.py", "            moved.refuse(head[7], self.path)\n", "            del moved\n",
+           f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    Mutant("stores/carry_sqlite.py", ' and head["commits"] == commit', "",
+           f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    Mutant("stores/redis_scripts.py", "if head[10] then return {'moved', head[10]} end\n", "",
+           f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    Mutant("stores/carry_redis.py", "head[1] ~= ARGV[2] or not head[2]", "not head[2]",
+           f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    Mutant("doors/moving.py", "if was.as_json() != is_now.as_json():", "if not was:",
+           f"{MOVES}::test_a_copy_that_differs_is_found_and_nothing_is_moved"),
+    Mutant("stores/carry_sqlite.py", "frozen.now - frozen.since_boot)", "0)",
+           f"{MOVES}::test_any_contents_are_the_same_on_the_other_side"),
+    Mutant("doors/falling_back.py", "serving.place_of(url) is not None and ", "",
+           f"{UP}::test_a_server_elsewhere_is_never_started"),
+    Mutant("doors/starting.py", "    raise Unavailable(message, fallback=lines[1])\n", "    del message\n",
+           f"{UP}::test_another_clone_on_this_machine_does_not_go_to_the_server_meanwhile"),
 )  # fmt: skip
 
 

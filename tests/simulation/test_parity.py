@@ -10,15 +10,20 @@ import pytest
 
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
-from dibs.stores import sqlite
+from dibs.stores import redis_epoch, sqlite
+from dibs.stores.redis import RedisStore
+from dibs.stores.redis_plain import PlainWire
 from tests.simulation.world import World
+from tests.stores.redis_server import Server, running, tell_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from dibs.stores.seam import Store
 
-OPERATIONS = 20_000 if os.environ.get("DIBS_TORTURE") else 1_500
+TORTURE = bool(os.environ.get("DIBS_TORTURE"))
+OPERATIONS = 20_000 if TORTURE else 1_500
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else [101, 102, 103, 104]
 
 
@@ -54,6 +59,60 @@ def on_sqlite(seed: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 def test_memory_and_sqlite_decide_and_log_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, expected_events = trace(World(seed, aborts=0))
     world = on_sqlite(seed, tmp_path, monkeypatch)
+    found, events = trace(world)
+    for one, other in zip(expected, found, strict=True):
+        assert one == other, f"seed {seed}"
+    assert events == expected_events, f"seed {seed}"
+    world.store.close()
+
+
+class OneClock(World):
+    """A world whose wall clock is its only clock, as a Redis server's is."""
+
+    @property
+    def wall_offset(self) -> int:
+        return 0
+
+    @wall_offset.setter
+    def wall_offset(self, _: int) -> None:
+        """It does not jump."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running() as started:
+        yield started
+
+
+def on_redis(seed: int, server: Server, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world whose store is on a real server, which asks the world for the time and begins to count at 0."""
+    tell_time(monkeypatch)
+
+    class Telling(PlainWire):
+        def call(self, *words: Any) -> Any:
+            if self._socket is not None and words[0] == "EVALSHA":
+                super().call("SET", f"{{dibs:{seed}}}:clock", str(world[0].now))
+            return super().call(*words)
+
+    world: list[World] = []
+
+    def make(made: World) -> Store:
+        world.append(made)
+        store = RedisStore(Telling(server.socket_url, 5.0), str(seed))
+        monkeypatch.setattr(redis_epoch, "next_number", lambda _: 0)
+        redis_epoch.begin(store)
+        monkeypatch.setattr(clock, "since_boot", lambda: made.now)
+        monkeypatch.setattr(clock, "wall", lambda: made.now)
+        monkeypatch.setattr(clock, "random_id", made.new_id)
+        return store
+
+    return OneClock(seed, make, aborts=0)
+
+
+@pytest.mark.parametrize("seed", SEEDS if TORTURE else SEEDS[:2])  # each question is a trip
+def test_memory_and_redis_decide_and_log_the_same(seed: int, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, expected_events = trace(OneClock(seed, aborts=0))
+    world = on_redis(seed, server, monkeypatch)
     found, events = trace(world)
     for one, other in zip(expected, found, strict=True):
         assert one == other, f"seed {seed}"

@@ -1,4 +1,7 @@
-"""The conformance suite on every engine: memory, memory with aborted and re-run transactions, SQLite."""
+"""The conformance suite on every engine: memory, memory with aborted and re-run transactions, SQLite, Redis.
+
+Redis twice: over the plain socket, and through redis-py.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.stores import conformance, sqlite
+from dibs.facts import clock
+from dibs.stores import conformance, redis_epoch, sqlite
 from dibs.stores.memory import MemoryStore
+from dibs.stores.redis import RedisStore
+from dibs.stores.redis_client import ClientWire
+from dibs.stores.redis_plain import PlainWire
+from tests.stores.redis_server import Server, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dibs.stores.redis_wire import Wire
     from dibs.stores.seam import Store
 
-ENGINES = ("memory", "memory, aborting", "sqlite")
+ENGINES = ("memory", "memory, aborting", "sqlite", "redis", "redis through redis-py")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running() as started:
+        yield started
 
 
 @pytest.fixture
@@ -33,6 +48,11 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
             folder.mkdir()
             sqlite.create(str(folder / "dibs.db"))
             store = sqlite.SqliteStore(str(folder / "dibs.db"))
+        elif request.param.startswith("redis"):
+            there = request.getfixturevalue("server")
+            wire: Wire = ClientWire(there.url, 5.0) if "redis-py" in request.param else PlainWire(there.url, 5.0)
+            store = RedisStore(wire, clock.random_id(), memory=str(tmp_path / str(next(numbers))))
+            redis_epoch.begin(store)
         elif request.param == "memory, aborting":
             chance = random.Random(7)
             store = MemoryStore(abort=lambda: chance.random() < 0.4)

@@ -28,7 +28,8 @@ TEMPLATE = """\
 
 id = "{id}"            # names this workspace on a shared store
 
-# store = "sqlite:"              # in .dibs/local/; DIBS_STORE overrides it
+# store = "sqlite:"              # in .dibs/local/; "redis://HOST:PORT" for several machines, see docs/REDIS.md;
+#                                # DIBS_STORE overrides it, which keeps a password out of this file
 
 [claims]
 # ttl = "30m"                    # how long a claim lasts without renewal

@@ -22,6 +22,9 @@ def finish(session: Session, name: str, result: dict[str, Any]) -> dict[str, Any
         if name == "rules":
             return {**result, "text": text}
         return {**result, "rules": {**result["rules"], "text": text}} if result["rules"] else result
+    if name == "status":
+        found = warnings(session)
+        return {**result, "warnings": found} if found else result
     folder = os.path.join(session.place.root, result["scratch"])
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -41,3 +44,22 @@ def note_claim(session: Session, answer: dict[str, Any]) -> None:
             lines.append(moments.left_behind(session.place.local, os.path.realpath(real)))
     if lines:
         journal.append(session.place.local, answer["agent"], lines)
+
+
+def warnings(session: Session) -> list[str]:
+    """What is wrong with the store itself, as far as somebody should do something about it."""
+    from dibs.doors import stores
+
+    pin = stores.read_pin(session.place.local)
+    if pin.fallback:
+        from dibs.stores.redis_wire import hidden
+
+        return [f"SQLite stands in for {hidden(pin.fallback)}, which did not start; `dibs up` comes back to it."]
+    if not stores.is_redis(pin.url):
+        return []
+    from dibs.doors.server import Facts
+    from dibs.stores.redis import RedisStore
+
+    store = session.store
+    assert isinstance(store, RedisStore)
+    return Facts(store).warnings()

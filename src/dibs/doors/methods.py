@@ -712,7 +712,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Show who holds what, who waits, and which agents are there.
 
-        Answers: claims[], waiting[], agents[], tasks[].
+        Answers: claims[], waiting[], agents[], tasks[], warnings[] if the store should be seen to.
         """
         answer: dict[str, Any] = self._call(
             "status",

@@ -50,8 +50,10 @@ class Session:
         timeout: float | None = None,
         short_lived: bool = False,
         place: workspace.Place | None = None,
+        missing: str = "wait",
     ) -> None:
         self.cwd = cwd
+        self._missing = missing  # what to do while a local server that does not run is started (doors/stores.py)
         self.place = workspace.find(cwd, given) if place is None else place
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
@@ -74,9 +76,15 @@ class Session:
             from dibs.doors import stores
 
             self._store = stores.open_store(
-                self.place.local, self.config.store, self.config.id, self.timeout, short_lived=self._short_lived
-            )
+                self.place.local, self.config.store, self.config.id, self.timeout,
+                short_lived=self._short_lived, missing=self._missing,
+            )  # fmt: skip
         return self._store
+
+    def use(self, store: Store) -> None:
+        """Go on with this store, which the caller has opened."""
+        self.close()
+        self._store = store
 
     def close(self) -> None:
         """Close the store, if it was opened."""
@@ -87,16 +95,17 @@ class Session:
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
-        store = self.store
         if operation.name in TOLD_RULES:
             from dibs.doors import rules
 
             call.rules = rules.digest(self.place)
-        if operation.name in HEARS:
-            self._deliver(call)
-        verb = store.run if operation.writes else store.look
+        hears = operation.name in HEARS
         for _ in range(FACT_ROUNDS):
             try:
+                if hears:
+                    self._deliver(call)
+                    hears = False
+                verb = self.store.run if operation.writes else self.store.look
                 result = verb(lambda tx: perform(tx, call, operation, fields))
             except Need as need:
                 for process in need.processes:
@@ -104,6 +113,10 @@ class Session:
                 continue
             except Unsettled:
                 self._settle(call)
+                continue
+            except Unavailable as error:
+                if "moved" not in error.fields or not self._follow(error):
+                    raise
                 continue
             if isinstance(result, DibsError):
                 raise result
@@ -118,6 +131,15 @@ class Session:
             from dibs.doors import delivery
 
             delivery.deliver(self.store, call)
+
+    def _follow(self, error: Unavailable) -> bool:
+        """Another store is in charge: go on there, if this machine knows where; finishes a move that was cut short."""
+        from dibs.doors import moving
+
+        if not moving.follow(self, error):
+            return False
+        self.close()
+        return True
 
     def _settle(self, call: Call) -> None:
         """The server lost answered commits: what rests on them is given up first, by the operation for that."""
@@ -136,7 +158,7 @@ class Session:
                 from dibs.doors import finishing
 
                 finishing.note_claim(self, result)
-        elif name in {"boot", "rules", "scratch"}:
+        elif name in {"boot", "rules", "scratch", "status"}:
             from dibs.doors import finishing
 
             result = finishing.finish(self, name, result)
@@ -153,7 +175,7 @@ class Session:
         import dibs.operations.waiting  # noqa: F401 - it will be needed inside the transaction, where others wait for us
 
         end = clock.since_boot() + fields["wait"]
-        waiter, answered = "", False
+        waiter, answered, opened = "", False, self.store
         channel = self._channels.pop() if self._channels else ""
         if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
             channel = self._listen()
@@ -166,6 +188,8 @@ class Session:
                     answered = True
                     return result
                 waiter = result["waiting"]
+                if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
+                    opened, channel = self.store, ""
                 if told is not None:
                     told(result)
                 if not channel:

@@ -1,7 +1,9 @@
 """Which store a workspace coordinates through: `sqlite:`, `redis://…`; found, pinned, opened.
 
 The first opening pins the store in `.dibs/local/store`; another one named later is refused, because agents on two
-stores would not see each other.
+stores would not see each other. The pin's first line is the store in use. Lines behind it name what it stands for:
+`moved-from URL` after `dibs store move` (a config that still names the old one is understood), `fallback-from URL`
+while SQLite stands in for a local server that does not start (`dibs up --allow-fallback`).
 """
 
 from __future__ import annotations
@@ -12,38 +14,115 @@ from dibs.errors import Invalid, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.doors.starting import Missing
+    from dibs.stores.redis import RedisStore
     from dibs.stores.seam import Store
 
 REDIS = ("redis", "rediss", "unix", "redis+sentinel")
+MOVED, FALLBACK = "moved-from", "fallback-from"
+WAIT, REFUSE, LEAVE = "wait", "refuse", "leave"  # while a local server that is missing is started; or let it be
 
 
-def open_store(local: str, configured: str, workspace: str, timeout: float, *, short_lived: bool = False) -> Store:
+class Pin:
+    """What `.dibs/local/store` says."""
+
+    __slots__ = ("fallback", "former", "url")
+
+    def __init__(self, text: str = "") -> None:
+        lines = text.split("\n")
+        self.url = lines[0].strip()
+        pairs = [line.strip().partition(" ")[::2] for line in lines[1:]]
+        self.former = [url for word, url in pairs if word == MOVED]
+        self.fallback = next((url for word, url in pairs if word == FALLBACK), "")
+
+    def stands_for(self, url: str) -> bool:
+        """Does whoever names that URL mean this store?"""
+        if url == self.url or url in self.former or url == self.fallback:
+            return True
+        return "expire=" in url + self.url and bare(url) in map(bare, (self.url, *self.former, self.fallback))
+
+    def text(self) -> str:
+        """As it is written."""
+        lines = [self.url, *[f"{MOVED} {url}" for url in self.former]]
+        return "\n".join([*lines, *([f"{FALLBACK} {self.fallback}"] if self.fallback else [])]) + "\n"
+
+
+def configured_url(configured: str) -> str:
+    """The store that is asked for here."""
+    return os.environ.get("DIBS_STORE") or configured or "sqlite:"
+
+
+def open_store(
+    local: str,
+    configured: str,
+    workspace: str,
+    timeout: float,
+    *,
+    short_lived: bool = False,
+    missing: str = WAIT,
+) -> Store:
     """Open the store that this workspace coordinates through, and no other."""
-    url = os.environ.get("DIBS_STORE") or configured or "sqlite:"
-    pin = f"{local}/store"
-    pinned = _read(pin)
-    if pinned and pinned != url:
-        from dibs.stores.redis_wire import hidden
+    url = configured_url(configured)
+    pin = read_pin(local)
+    if pin.url:
+        refuse_other(pin, url)
+        if bare(url) != bare(pin.url):
+            url = pin.url
+    if is_redis(url):
+        return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing)
+    if not url.startswith("sqlite:"):
+        raise unknown(url)
+    return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived)
 
-        message = (
-            f"this workspace coordinates through {hidden(pinned)}, not {hidden(url)}: agents on two stores would not see "
-            "each other. Unset DIBS_STORE, or move the workspace: `dibs store move URL`."
-        )
-        raise Unavailable(message, store=hidden(url), pinned=hidden(pinned))
-    scheme = url.partition(":")[0]
-    if scheme in REDIS:
-        return _redis(local, url, workspace, timeout, pinned=bool(pinned))
-    if scheme != "sqlite":
-        message = f"store {url}: dibs opens `sqlite:`, `redis://`, `rediss://`, `unix://` and `redis+sentinel://`"
-        raise Unavailable(message, store=url)
-    return _sqlite(local, url, timeout, pinned=bool(pinned), short_lived=short_lived)
+
+def open_pinned(local: str, workspace: str, timeout: float) -> Store:
+    """The store that is pinned, whatever is configured; for those who move it."""
+    url = read_pin(local).url
+    if is_redis(url):
+        return redis_store(local, url, workspace, timeout)
+    return _sqlite(local, url, timeout, pinned=True, short_lived=True)
+
+
+def refuse_other(pin: Pin, url: str) -> None:
+    """No two agents ever coordinate through different stores."""
+    if pin.stands_for(url):
+        return
+    from dibs.stores.redis_wire import hidden
+
+    message = (
+        f"this workspace coordinates through {hidden(pin.url)}, not {hidden(url)}: agents on two stores would not see "
+        "each other. Unset DIBS_STORE, or move the workspace: `dibs store move URL`."
+    )
+    raise Unavailable(message, store=hidden(url), pinned=hidden(pin.url))
+
+
+def is_redis(url: str) -> bool:
+    """Is that a Redis server?"""
+    scheme, mark, _ = url.partition("://")
+    return bool(mark) and scheme in REDIS
+
+
+def unknown(url: str) -> Unavailable:
+    """There is no engine for that."""
+    from dibs.stores.redis_wire import hidden
+
+    url = hidden(url)
+    message = f"store {url}: dibs opens `sqlite:`, `redis://`, `rediss://`, `unix://` and `redis+sentinel://`"
+    return Unavailable(message, store=url)
+
+
+def sqlite_path(local: str, url: str) -> str:
+    """Where the file of a `sqlite:` URL lies."""
+    return url.partition(":")[2] or f"{local}/dibs.db"
 
 
 def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: bool) -> Store:
     _load_apsw()
     from dibs.stores import sqlite
 
-    path = url.partition(":")[2] or f"{local}/dibs.db"
+    path = sqlite_path(local, url)
     if not pinned:
         if not os.path.exists(path):
             try:
@@ -51,18 +130,55 @@ def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: 
             except Unavailable:
                 if not os.path.exists(path):  # else another process made it in the same moment
                     raise
-        _pin(f"{local}/store", url)
+        write_pin(local, Pin(url))
     return sqlite.SqliteStore(path, timeout=timeout, short_lived=short_lived)
 
 
-def _redis(local: str, url: str, workspace: str, timeout: float, *, pinned: bool) -> Store:
+def _redis(local: str, url: str, workspace: str, timeout: float, *, pinned: bool, missing: str) -> Store:
+    store = redis_store(local, url, workspace, timeout)
+    if url.startswith(("redis:", "unix:")):
+        if os.path.exists(fallback_mark(workspace)):
+            from dibs.doors import starting
+
+            starting.refuse_fallback_elsewhere(local, url, workspace)
+        if missing != LEAVE:
+            store.missing = _when_missing(local, url, patient=missing == WAIT)
+    if not pinned:
+        from dibs.stores import redis_epoch
+
+        redis_epoch.begin(store)
+        write_pin(local, Pin(url))
+    return store
+
+
+def _when_missing(local: str, url: str, *, patient: bool) -> Callable[[], None]:
+    """What the engine calls when no server listens there; loaded only then."""
+    known: list[Missing] = []
+
+    def missing() -> None:
+        if not known:
+            from dibs.doors.starting import Missing
+
+            known.append(Missing(local, url, patient=patient))
+        known[0]()
+
+    return missing
+
+
+def fallback_mark(workspace: str) -> str:
+    """The file that tells other clones on this machine that SQLite stands in for their server."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return f"{state}/dibs/fallback-{workspace}"
+
+
+def redis_store(local: str, url: str, workspace: str, timeout: float) -> RedisStore:
+    """The workspace on a server; nothing is asked of it yet."""
     if not workspace:
         message = (
             "a store that several machines share needs the `id` of this workspace in .dibs/config.toml; run `dibs init`"
         )
         raise Invalid(message, store=url)
     try:
-        from dibs.stores import redis_epoch
         from dibs.stores.redis import RedisStore
         from dibs.stores.redis_wire import open_wire
 
@@ -71,9 +187,11 @@ def _redis(local: str, url: str, workspace: str, timeout: float, *, pinned: bool
         message = f"store {url.partition(':')[0]}: needs `pip install 'dibs[redis]'` ({error})"
         raise Unavailable(message, store=url) from None
     store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/redis-commit")
-    if not pinned:
-        redis_epoch.begin(store)
-        _pin(f"{local}/store", url)
+    if "expire=" in url:
+        from dibs.doors import durations
+        from dibs.stores.redis_wire import option_of
+
+        store.expire = durations.parse(option_of(url, "expire"), "expire in the URL of the store")
     return store
 
 
@@ -100,28 +218,39 @@ def _load_apsw() -> None:
 
 def database_path(local: str, configured: str) -> str:
     """Where the SQLite file lies, for doctor."""
-    url = _read(f"{local}/store") or os.environ.get("DIBS_STORE") or configured or "sqlite:"
-    return url.partition(":")[2] or f"{local}/dibs.db"
+    return sqlite_path(local, read_pin(local).url or configured_url(configured))
 
 
-def _read(path: str) -> str:
+def read_pin(local: str) -> Pin:
+    """The store that this workspace is pinned to; one without a URL where nothing was opened yet."""
+    path = f"{local}/store"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4096).strip()
+            return Pin(file.read(16_384))
     except FileNotFoundError:
-        return ""
+        return Pin()
     except OSError as error:
         raise Unavailable(f"{path} cannot be read: {error.strerror}. Nothing was changed.", path=path) from None
 
 
-def _pin(path: str, url: str) -> None:
+def write_pin(local: str, pin: Pin) -> None:
     """From now on this workspace's store is this one, and a missing database is an error."""
+    path = f"{local}/store"
     making = f"{path}.{os.getpid()}"
     try:
-        with open(making, "w", encoding="utf-8") as file:
-            file.write(url + "\n")
+        with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(pin.text())
             file.flush()
             os.fsync(file.fileno())
         os.replace(making, path)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None
+
+
+def bare(url: str) -> str:
+    """A URL without what does not say where: when it may go."""
+    if "expire=" not in url:
+        return url
+    from dibs.stores.redis_wire import without_option
+
+    return without_option(url, "expire")

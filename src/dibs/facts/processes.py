@@ -107,6 +107,12 @@ def stopped(pid: int) -> bool:
     return stat is not None and stat[2] in "Tt"
 
 
+def name_of(pid: int) -> str:
+    """The name of a live process, or nothing."""
+    stat = _stat(pid)
+    return "" if stat is None or stat[2] in "ZX" else stat[3]
+
+
 def _stat(pid: int) -> tuple[int, int, str, str] | None:
     """Parent, start time, state and name of a pid, or None if there is no such process."""
     try:

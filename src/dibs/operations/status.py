@@ -79,7 +79,7 @@ OPERATIONS = (
         fields=(
             Field("resources", "resources", "only what overlaps these", positional=True, default=(), metavar="RES"),
         ),
-        json="claims[], waiting[], agents[], tasks[]",
+        json="claims[], waiting[], agents[], tasks[], warnings[] if the store should be seen to",
         writes=False,
     ),
 )

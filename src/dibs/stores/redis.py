@@ -14,10 +14,11 @@ from __future__ import annotations
 import _thread
 
 from dibs import jsontext
-from dibs.errors import Busy, Unavailable
+from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
-from dibs.stores import redis_epoch, redis_scripts
-from dibs.stores.redis_wire import Lost, Said, hidden, plain
+from dibs.stores import moved, redis_epoch, redis_scripts
+from dibs.stores.redis_guess import Memory
+from dibs.stores.redis_wire import Absent, Lost, Said, hidden, plain
 from dibs.stores.seam import (
     FETCH_LIMIT,
     MAX_RUNS,
@@ -32,6 +33,7 @@ from dibs.stores.seam import (
     digest_of,
     fill,
     prefix_range,
+    sha1,
 )
 
 TYPE_CHECKING = False
@@ -42,10 +44,17 @@ if TYPE_CHECKING:
     from dibs.stores.redis_wire import Wire
     from dibs.stores.seam import Json, Range, Row, T, Transaction
 
+MANY_RUNS = MAX_RUNS * 8  # with those that only waited for their turn
+MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
+PATIENT = 3  # losses after which a transaction is let through alone; it gives up as busy after more, at the timeout
+FORGETS = 590_000  # ms; the scripts remember for 600 s what became of a transaction
+GOING = (b"done", b"again", b"gated", b"moving")  # what applying ends in on a server where all is in order
 PAUSE = 0.001  # seconds before a transaction that lost a race is run again, grown with each loss
 BREATH = 0.02  # seconds before a broken connection is opened again, doubled each time
 PARTS = 4  # of a stored value: number, two entries, text
 ENTRIES = 3  # words of one row of a scan
+ANSWERED = 3  # words of the answer to a transaction that was done before
+DIGESTS: dict[str, str] = {}
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
 
 
@@ -57,12 +66,16 @@ class RedisStore:
     def __init__(self, wire: Wire, workspace: str, *, timeout: float = 5.0, memory: str = "") -> None:
         self.wire = wire
         self.timeout = timeout
+        self.expire = 0  # ms without a commit after which all of it may go; 0: never
+        self.missing: Callable[[], None] | None = None  # told when no server listens there; may raise
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = redis_epoch.Remembered(memory)
         self._mutex = _thread.RLock()
-        self._digests: dict[str, str] = {}
+        self._memory = Memory()
         self._settling = False
+        self._looking = False  # at the log alone, which may be unsettled
+        self._allowed = False  # to write all that a commit writes; asked once
         self._followed = "$"  # the log's last entry that was seen by one who follows it
 
     # --- the verbs of the store
@@ -73,42 +86,106 @@ class RedisStore:
             return self._run(fn)
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
-        identifier = clock.random_id()
+        """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
+        trial = _Trial(self.timeout)
+        results: list[T] = []
         known: _Known | None = None
-        lost = 0
-        end = clock.since_boot() + int(self.timeout * 1000)
-        for attempt in range(MAX_RUNS * 8):
-            tx = _Transaction(self, identifier, known, writes=True)
-            started = clock.since_boot()
-            try:
-                result = fn(tx)
-            except _MovedError as moved:
-                known = moved.known
-                continue
-            if not tx.touched:
-                return result
-            if clock.since_boot() - started > STALE_NOW:
+        try:
+            for _ in range(MANY_RUNS):
+                tx = _Transaction(self, trial.id, known or self._guess(trial), writes=True)
                 known = None
-                continue
-            answer = self._apply(tx, f"{identifier}{attempt}", lost)
-            if answer is None:
-                known = None
-                continue
-            if answer[0] == b"done":
-                number = int(answer[1])
-                self.remembered.rise(number)
-                filled: T = fill(result, number)
-                return filled
-            if clock.since_boot() > end and lost >= MAX_RUNS:
-                break
-            if answer[0] == b"gated":
-                clock.sleep(max(PAUSE, min(int(answer[1]), 50) / 1000))
-                known = None
-                continue
-            lost += 1
-            known = _Known(answer, tx.reads)
-            clock.sleep(PAUSE * min(lost, 8) * (1 + int(clock.random_id()[:2], 16) / 256))
-        raise Busy(tried=lost)
+                started = clock.since_boot()
+                try:
+                    result = fn(tx)
+                except _MovedError as moved_on:
+                    known = moved_on.known
+                    continue
+                except (Unavailable, Unsettled):
+                    raise
+                except Exception:
+                    if tx.sure:
+                        raise
+                    self._memory.wrong()
+                    continue  # what is believed is no reason to refuse anything
+                if not tx.touched:
+                    if tx.sure:
+                        return result
+                    self._memory.wrong()
+                    continue
+                if clock.since_boot() - started > STALE_NOW:
+                    continue
+                results.append(result)
+                answer = self._apply(tx, trial, len(results) - 1)
+                if answer is None:
+                    continue
+                if answer[0] == b"done":
+                    trial.alone = False
+                    number = int(answer[1])
+                    self.remembered.rise(number)
+                    self._learn(tx, answer, len(results) - 1)
+                    filled: T = fill(results[int(answer[2])], number)
+                    return filled
+                known = self._next_try(tx, trial, answer)
+        finally:
+            if trial.alone:
+                self._let_others(trial.id)
+        raise Busy(tried=trial.lost)
+
+    def _guess(self, trial: _Trial) -> _Known | None:
+        """What is where, as far as this process knows; once a transaction."""
+        if not trial.guess or self._settling:
+            return None
+        trial.guess = False
+        return _Known(None, (), self._memory) if self._memory.usable() else None
+
+    def _learn(self, tx: _Transaction, answer: Any, attempt: int) -> None:
+        """What was written is known from now on."""
+        if int(answer[2]) != attempt:  # it was done by an earlier run, which wrote something else
+            self._memory.clear()
+            return
+        if not tx.sure:
+            self._memory.right()
+        time = int(answer[3]) if len(answer) > ANSWERED else 0
+        written = [(_bytes(key), texts) for key, texts in tx.written.items()]
+        self._memory.wrote(int(answer[1]), tx.now, time, written)
+
+    def _next_try(self, tx: _Transaction, trial: _Trial, answer: Any) -> _Known | None:
+        """Wait as is fit before the transaction is run again; what the answer brought saves a trip."""
+        over = clock.since_boot() > trial.end
+        if answer[0] == b"again" and not tx.sure:
+            self._memory.wrong()
+            if int(answer[1]) < self.remembered.number:
+                return None  # to be looked into with the next question
+            return self._take(answer, tx.reads)
+        if answer[0] == b"moving":
+            if over:
+                moved.refuse_write(answer[1].decode(), hidden(self.wire.url), 0)
+            clock.sleep(MOMENT)
+            return None
+        if over and trial.lost + trial.gated > PATIENT:
+            raise Busy(tried=trial.lost + trial.gated)
+        if answer[0] == b"gated":
+            trial.gated += 1
+            clock.sleep(max(PAUSE, min(int(answer[1]), 50) / 1000) * (0.5 + _chance()))
+            return None
+        trial.lost += 1
+        trial.alone = trial.lost > PATIENT
+        if not trial.alone:
+            clock.sleep(PAUSE * min(trial.lost, 8) * (1 + _chance()))
+        return self._take(answer, tx.reads)
+
+    def _take(self, answer: Any, reads: list[_Read]) -> _Known:
+        """What an answer brought."""
+        known = _Known(answer, reads)
+        self._memory.learn([read.words for read in reads], answer[-1], known)
+        return known
+
+    def _let_others(self, identifier: str) -> None:
+        """It was to commit alone for a moment, and will not."""
+        try:
+            self.wire.call("EVAL", redis_scripts.LEAVE, 1, f"{self.tag}gate", identifier)
+        except (Lost, Said):
+            pass  # the moment passes by itself
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
@@ -126,8 +203,12 @@ class RedisStore:
         """Nothing to prepare: a wake is kept for a minute until somebody takes it."""
 
     def unwatch(self, name: str) -> None:
-        """Drop a wake that nobody will wait for."""
-        self.ask("DEL", f"{self.tag}w:{name}")
+        """Drop a wake that nobody will wait for; if that fails, it goes by itself."""
+        try:
+            with self._mutex:
+                self.wire.call("DEL", f"{self.tag}w:{name}")
+        except (Lost, Said):
+            pass
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait until `name` is woken, at most `timeout` seconds. The name `log` stands for the next event."""
@@ -140,7 +221,7 @@ class RedisStore:
             return False
 
     def _wait_for_event(self, timeout: float) -> bool:
-        found = self.wire.block("XREAD", timeout, "STREAMS", self.keys[5], self._followed)
+        found = self.wire.block("XREAD", timeout, "COUNT", 1, "STREAMS", self.keys[5], self._followed)
         if not found:
             return False
         entries = found[0][1] if isinstance(found, list) else next(iter(found.values()))[0]
@@ -148,23 +229,32 @@ class RedisStore:
         return True
 
     def head(self) -> Head:
-        """Where the log ends."""
-        return self.look(lambda tx: tx.tail())
+        """Where the log ends. What is not settled yet is no hindrance: nothing is decided by it."""
+        with self._mutex:
+            before, self._looking = self._looking, True
+            try:
+                return self.look(lambda tx: tx.tail())
+            finally:
+                self._looking = before
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above `after`, in order."""
-        self.look(lambda tx: tx.tail())  # refuses what is not to be gone on with
-        found = self.ask("XRANGE", self.keys[5], f"{after + 1}-1", "+", "COUNT", limit)
+        with self._mutex:
+            self.head()  # refuses what is not to be gone on with
+            found = self.ask("XRANGE", self.keys[5], f"{after + 1}-1", "+", "COUNT", limit)
         events = []
         for entry, fields in found:
             said = dict(zip(fields[::2], fields[1::2], strict=True))
             now, seq = int(said[b"n"]), int(entry.partition(b"-")[0])
-            events.append(Event(seq, int(said[b"c"]), now, now, said[b"b"].decode(), said[b"l"].decode()))
+            wall = int(said.get(b"w", now))
+            events.append(Event(seq, int(said[b"c"]), now, wall, said[b"b"].decode(), said[b"l"].decode()))
+        self._followed = f"{events[-1].seq if events else after}-1"
         return events
 
     def seals(self) -> list[Seal]:
         """The seals, in order."""
-        flat = self.ask("HGETALL", f"{self.tag}seals")
+        with self._mutex:
+            flat = self.ask("HGETALL", f"{self.tag}seals")
         pairs = list(flat.items()) if isinstance(flat, dict) else list(zip(flat[::2], flat[1::2], strict=True))
         found = []
         for seq, text in pairs:
@@ -175,19 +265,23 @@ class RedisStore:
     def close(self) -> None:
         """Close the connections."""
         self.wire.close()
+        self.remembered.close()
 
     # --- after a loss
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """Let `fn` give up what rests on lost commits: it runs transactions, and says whether there is more to do."""
-        since = self.ask("HGET", self.keys[4], "since")
-        self._settling = True
-        try:
-            while fn():
-                pass
-        finally:
-            self._settling = False
-        self.script(redis_scripts.SETTLED, [self.keys[4]], lambda: [since])
+        with self._mutex:
+            since = self.ask("HGET", self.keys[4], "since")
+            self._settling = True
+            try:
+                while fn():
+                    pass
+            except _SettledError:
+                return
+            finally:
+                self._settling = False
+            self.script(redis_scripts.SETTLED, [self.keys[4]], lambda: [since])
 
     # --- asking the server
 
@@ -198,22 +292,23 @@ class RedisStore:
     def script(self, text: str, keys: Sequence[str], words: Callable[[], list[Any]]) -> Any:
         """Run a script, named by its digest once it was sent. `words` are asked for after the connection stands."""
 
+        wire = self.wire
+
         def once() -> Any:
-            if not self.wire.run_id:
-                self.wire.call("PING")  # connects
-            digest = self._digests.get(text)
-            if digest is None:
-                loaded = self.wire.call("SCRIPT", "LOAD", text)
-                digest = self._digests[text] = loaded.decode() if isinstance(loaded, bytes) else str(loaded)
+            if not wire.run_id:
+                wire.identify()  # connects
             try:
-                return self.wire.call("EVALSHA", digest, len(keys), *keys, *words())
+                return wire.call("EVALSHA", _digest(text), len(keys), *keys, *words())
             except Said as error:
                 if not str(error).startswith("NOSCRIPT"):
                     raise
-                del self._digests[text]
-                return self.wire.call("EVAL", text, len(keys), *keys, *words())
+                return wire.call("EVAL", text, len(keys), *keys, *words())
 
         return self._patiently(once)
+
+    def ask_who(self) -> None:
+        """Ask the server anew for its name."""
+        self._patiently(self.wire.identify)
 
     def _patiently(self, once: Callable[[], Any]) -> Any:
         """Again after a broken connection, with growing pauses, for as long as the timeout allows."""
@@ -226,17 +321,19 @@ class RedisStore:
                 if not str(error).startswith(SOON) or clock.since_boot() >= end:
                     raise plain(error, self.wire.url) from None
             except Lost as error:
-                self._digests.clear()  # another server may stand there by now
+                if self.missing is not None and isinstance(error, Absent):
+                    self.missing()
+                self._memory.clear()  # another server may stand there by now
                 if clock.since_boot() >= end:
                     raise plain(error, self.wire.url) from None
-            clock.sleep(breath * (1 + int(clock.random_id()[:2], 16) / 256))
+            clock.sleep(breath * (1 + _chance()))
             breath = min(breath * 2, 0.5)
 
     def read(self, reads: list[_Read]) -> _Known:
         """All these reads at one moment."""
 
         def words() -> list[Any]:
-            found: list[Any] = [self.wire.run_id, int(self._settling), len(reads)]
+            found: list[Any] = [self.wire.run_id, 2 if self._looking else int(self._settling), len(reads)]
             for read in reads:
                 found += read.words
             return found
@@ -244,38 +341,50 @@ class RedisStore:
         for _ in range(MAX_RUNS):
             answer = self.script(redis_scripts.READ, self.keys, words)
             if self._accepted(answer):
-                known = _Known(answer, reads)
-                if known.commit >= self.remembered.number:
+                known = self._take(answer, reads)
+                if redis_epoch.check(self, known.commit, known.since):
                     return known
-                redis_epoch.fell(self, known.commit)  # an older state was put in its place
         raise Busy(tried=MAX_RUNS)
 
-    def _apply(self, tx: _Transaction, identifier: str, lost: int) -> Any:
+    def _apply(self, tx: _Transaction, trial: _Trial, attempt: int) -> Any:
         """Check and apply; None where that has to be done on another footing, from the start."""
         rest = self._writes_of(tx)
         reads: list[Any] = []
         for read in tx.reads:
             reads += read.words
         reads += [tx.known.signature(read) for read in tx.reads]
+        commit = f"{'' if tx.sure else '>'}{tx.known.commit}"
+        trial.refuse_late(self.wire.url)
+        sent = 0
 
         def words() -> list[Any]:
-            found: list[Any] = [
-                self.wire.run_id, int(self._settling), identifier, str(tx.known.commit), str(tx.now), lost,
-                len(tx.reads), 0,
-            ]  # fmt: skip
-            found[-1] = len(found) + len(reads) + 1
-            return found + reads + rest
+            nonlocal sent
+            sent += 1
+            head = (
+                f"{self.wire.run_id} {self._settling:d} {trial.id} {attempt} {commit} {tx.now} {trial.lost} "
+                f"{bool(tx.sealed):d} {not self._allowed:d} {sent > 1 or attempt > 0:d} {len(tx.reads)} {len(reads) + 2}"
+            )
+            return [head, *reads, *rest]
 
-        answer = self.script(redis_scripts.APPLY, self.keys, words)
-        return answer if answer[0] in {b"done", b"again", b"gated"} or self._accepted(answer) else None
+        began = clock.since_boot()
+        try:
+            answer = self.script(redis_scripts.APPLY, self.keys, words)
+        except Unavailable as error:
+            if sent > 1 or (sent and error.fields.get("unreachable")):
+                raise _unknown(error) from None
+            raise
+        if sent > 1:
+            trial.unsure = trial.unsure or began
+        self._allowed = self._allowed or answer[0] in GOING
+        return answer if answer[0] in GOING or self._accepted(answer) else None
 
     def _writes_of(self, tx: _Transaction) -> list[Any]:
-        words: list[Any] = [len(tx.written)]
-        for key, (text, one, two) in tx.written.items():
-            words += (_bytes(key), text or "", _bytes(one or ""), _bytes(two or ""))
-        words.append(len(tx.bodies))
+        words: list[Any] = [len(tx.bodies)]
         for body in tx.bodies:
             words += (body, digest_of(body))
+        words.append(len(tx.written))
+        for key, (text, one, two) in tx.written.items():
+            words += (_bytes(key), text or "", _bytes(one or ""), _bytes(two or ""))
         words += (len(tx.sealed), *tx.sealed, "" if tx.pruned is None else str(tx.pruned), len(tx.names), *tx.names)
         return words
 
@@ -284,6 +393,15 @@ class RedisStore:
         status, where = answer[0], hidden(self.wire.url)
         if status == b"void":
             raise Unsettled
+        if status == b"settled":
+            raise _SettledError
+        if status == b"damaged":
+            redis_epoch.damaged(self)
+        if status == b"noperm":
+            error = Said(f"NOPERM this user may not use {answer[1].decode()}")
+            raise plain(error, self.wire.url)
+        if status == b"moved":
+            moved.refuse(answer[1].decode(), where)
         if status == b"run":
             redis_epoch.another_server(self, answer[1].decode(), int(answer[2]))
             return False
@@ -294,6 +412,27 @@ class RedisStore:
             message = f"the workspace on {where} was written by another version of dibs. Nothing was changed."
             raise Unavailable(message, store=where, schema=answer[1].decode())
         return True
+
+
+class _Trial:
+    """One transaction on its way through as many runs as it takes."""
+
+    def __init__(self, timeout: float) -> None:
+        self.id = clock.random_id()
+        self.end = clock.since_boot() + int(timeout * 1000)
+        self.lost = self.gated = 0
+        self.alone = False  # the server keeps others out until it is done
+        self.guess = True  # it may begin with one
+        self.unsure = 0  # since when there is a run that was sent and not answered
+
+    def refuse_late(self, url: str) -> None:
+        """The server forgets what became of a transaction; after that sending another run could do it twice."""
+        if self.unsure and clock.since_boot() - self.unsure > FORGETS:
+            raise _unknown(plain(Lost("it was paused for long"), url))
+
+
+class _SettledError(Exception):
+    """Another caller gave up already what had to be."""
 
 
 class _MovedError(Exception):
@@ -317,10 +456,18 @@ class _Read:
 class _Known:
     """What reads found at one moment, by their words."""
 
-    def __init__(self, answer: Any, reads: Sequence[_Read]) -> None:
-        _, commit, seq, link, last, now, _, since, found = answer
+    def __init__(self, answer: Any, reads: Sequence[_Read], guess: Memory | None = None) -> None:
+        self.guess = guess  # where it comes from, if it is only believed
+        if guess is not None:
+            self.commit, self.last, self.since = guess.commit, guess.last, guess.since
+            self.now = guess.now()
+            self.wall = self.now - guess.offset
+            self.found: dict[Any, Any] = {}
+            return
+        _, commit, seq, link, last, now, offset, since, found = answer
         self.commit, self.seq, self.link, self.last = int(commit), int(seq), link.decode(), int(last)
         self.now, self.since = max(int(now), self.last), int(since)
+        self.wall = self.now - int(offset)
         self.found = {read.key: one for read, one in zip(reads, found, strict=True)}
 
     def signature(self, read: _Read) -> Any:
@@ -336,8 +483,8 @@ class _Transaction:
         self._known = known
         self.reads: list[_Read] = []
         self._asked: set[Any] = set()
-        self._texts: dict[str, str | None] = {}  # what single keys and whole ranges held when they were first read
-        self._rows: dict[Range, list[tuple[str, str]]] = {}
+        self._texts: dict[str, str | None] = {}  # what single keys held when they were first read
+        self._rows: list[tuple[Sequence[Range], list[tuple[str, str]]]] = []  # and whole ranges
         self.written: dict[str, tuple[str | None, str | None, str | None]] = {}
         self.bodies: list[str] = []
         self.names: list[str] = []
@@ -345,6 +492,11 @@ class _Transaction:
         self.pruned: int | None = None
         self.touched = False
         self._ids = 0
+
+    @property
+    def sure(self) -> bool:
+        """Was all of it read, rather than believed?"""
+        return self._known is None or self._known.guess is None
 
     @property
     def known(self) -> _Known:
@@ -355,11 +507,12 @@ class _Transaction:
 
     @property
     def now(self) -> int:
-        return self.known.now
+        known = self._known
+        return self.known.now if known is None else known.now
 
     @property
     def wall(self) -> int:
-        return self.known.now
+        return self.known.wall
 
     @property
     def since(self) -> int:
@@ -378,6 +531,8 @@ class _Transaction:
             found = self._known.found.get(read.key)
             if found is not None:
                 return found
+            if self._known.guess is not None:
+                return self._believed(self._known, read)
         fresh = self._store.read([read])
         if self._known is None:
             self._known = fresh
@@ -387,19 +542,32 @@ class _Transaction:
             self._known.found.update(fresh.found)
         return fresh.found[read.key]
 
+    def _believed(self, known: _Known, read: _Read) -> Any:
+        """What a read is believed to find. Where there is no saying, all that was believed so far is asked with it."""
+        assert known.guess is not None
+        found = known.guess.find(read.words)
+        if found is None:
+            fresh = self._store.read(self.reads)
+            if any(fresh.found[key][-1] != one[-1] for key, one in known.found.items()):
+                raise _MovedError(fresh)
+            fresh.now, fresh.wall = known.now, known.wall  # one moment for one run
+            self._known = fresh
+            return fresh.found[read.key]
+        known.found[read.key] = found
+        return found
+
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         if not keys and not ranges:
             return Fetched({}, [], False)
-        known = self._of_known(keys, ranges)
+        known = self._of_known(keys, ranges) if self._texts or self._rows else None
         if known is None:
             spare = len(self.written) if ranges else 0  # rows that this transaction's own writes may take away
-            words: list[Any] = ["f", limit + spare, len(keys), *map(_bytes, keys), len(ranges)]
-            for low, high in ranges:
-                words += (b"[" + _bytes(low), b"(" + _bytes(high))
-            values, flat, cut, _ = self._get(_Read(words))
+            values, flat, cut, _ = self._get(_Read(_words(keys, ranges, limit + spare)))
             rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
             texts = {key: _text(value) if value else None for key, value in zip(keys, values, strict=True)}
-            self._keep(texts, rows, ranges, cut=bool(cut))
+            self._texts.update(texts)
+            if not cut and ranges:
+                self._rows.append((ranges, rows))
         else:
             texts, rows, cut = known[0], known[1], False
         found: dict[str, Any] = {}
@@ -407,27 +575,31 @@ class _Transaction:
             mine = self.written.get(key)
             there = mine[0] if mine is not None else text
             found[key] = None if there is None else jsontext.decode(there)
-        if not self.written or not ranges:
-            decoded = jsontext.decode_all([text for _, text in rows[:limit]])
-            names = [key for key, _ in rows[:limit]]
-            return Fetched(found, list(zip(names, decoded, strict=True)), bool(cut) or len(rows) > limit)
-        return self._merged(found, rows, ranges, limit, cut=bool(cut))
+        if self.written and ranges:
+            return self._merged(found, rows, ranges, limit, cut=bool(cut))
+        if not rows:
+            return Fetched(found, [], bool(cut))
+        decoded = jsontext.decode_all([text for _, text in rows[:limit]])
+        names = [key for key, _ in rows[:limit]]
+        return Fetched(found, list(zip(names, decoded, strict=True)), bool(cut) or len(rows) > limit)
 
     def _of_known(
         self, keys: Sequence[str], ranges: Sequence[Range]
     ) -> tuple[dict[str, str | None], list[tuple[str, str]]] | None:
         """What an earlier read of this transaction saw already, which is checked with that one."""
-        if not all(key in self._texts for key in keys) or not all(one in self._rows for one in ranges):
-            return None
-        return {key: self._texts[key] for key in keys}, [row for one in ranges for row in self._rows[one]]
-
-    def _keep(
-        self, texts: dict[str, str | None], rows: list[tuple[str, str]], ranges: Sequence[Range], *, cut: bool
-    ) -> None:
-        self._texts.update(texts)
-        if not cut:
-            for low, high in ranges:
-                self._rows[low, high] = [row for row in rows if low <= row[0] < high]
+        for key in keys:
+            if key not in self._texts:
+                return None
+        found: list[tuple[str, str]] = []
+        for one in ranges:
+            for kept, rows in self._rows:
+                if one in kept:
+                    if rows:
+                        found += [row for row in rows if one[0] <= row[0] < one[1]]
+                    break
+            else:
+                return None
+        return {key: self._texts[key] for key in keys}, found
 
     def _merged(
         self, found: dict[str, Any], read: list[tuple[str, str]], ranges: Sequence[Range], limit: int, *, cut: bool
@@ -436,8 +608,12 @@ class _Transaction:
         texts = {key: text for key, text in read if key not in self.written}
         last = read[-1][0] if cut and read else None
         for key, (text, _, _) in self.written.items():
-            if text is not None and any(low <= key < high for low, high in ranges) and (last is None or key <= last):
-                texts[key] = text
+            if text is None or (last is not None and key > last):
+                continue
+            for low, high in ranges:
+                if low <= key < high:
+                    texts[key] = text
+                    break
         order = sorted(texts)  # the ranges are disjoint and sorted, so this is their order too
         rows: list[Row] = [(key, jsontext.decode(texts[key])) for key in order[:limit]]
         return Fetched(found, rows, cut or len(order) > limit)
@@ -484,6 +660,8 @@ class _Transaction:
         self.bodies.append(body_of(kind, agent, subject, data))
 
     def tail(self) -> Head:
+        if not self.sure:
+            raise _MovedError(self._store.read(self.reads))
         known = self.known
         return Head(known.commit, known.seq, known.link, known.last)
 
@@ -508,14 +686,52 @@ class _Transaction:
         self.touched = True
 
 
+def _digest(text: str) -> str:
+    """The name under which a server that has run a script before knows it."""
+    digest = DIGESTS.get(text)
+    if digest is None:
+        digest = DIGESTS[text] = sha1(text.encode(), usedforsecurity=False).hexdigest()
+    return digest
+
+
+def _unknown(error: DibsError) -> DibsError:
+    """A transaction was sent, and no answer came: it may have been done."""
+    message = f"{error.message} Whether it was done is not known: ask again with the same request id, or look."
+    return Unavailable(message.replace(" Nothing was changed.", ""), **error.fields, unknown=True)
+
+
+def _chance() -> float:
+    return int(clock.random_id()[:2], 16) / 256
+
+
 def _text(value: bytes) -> str:
     """The JSON text of a stored value."""
     return value.split(b"\n", PARTS - 1)[PARTS - 1].decode()
 
 
+def _words(keys: Sequence[str], ranges: Sequence[Range], limit: int) -> list[Any]:
+    """A fetch as the scripts take it. Ranges are mostly all the keys with one prefix, and then few words will do."""
+    groups: list[str] = []
+    letter = ""
+    for low, high in ranges:
+        if not low or high != low[:-1] + chr(ord(low[-1]) + 1):
+            break
+        if low[0] == letter:
+            groups[-1] += "\n" + low
+        else:
+            groups.append(low)
+            letter = low[0]
+    else:
+        return ["p", limit, _bytes("\n".join(keys)), len(groups), *map(_bytes, groups)]
+    words: list[Any] = ["f", limit, len(keys), *map(_bytes, keys), len(ranges)]
+    for low, high in ranges:
+        words += (b"[" + _bytes(low), b"(" + _bytes(high))
+    return words
+
+
 def _bytes(text: str) -> bytes:
     """Keys are compared by their bytes; names of files may hold bytes that are no text."""
-    return text.encode(errors="surrogatepass")
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _name(key: bytes) -> str:

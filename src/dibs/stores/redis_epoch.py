@@ -1,10 +1,11 @@
 """What happens when the server lost something, or may have: epochs.
 
-A commit's number has the epoch in its high bits, the seconds since 1970 at which it began. While the same server process
-answers, nothing is lost and numbers go on by one. When another answers (a restart, a failover), what was answered can
-only be trusted to be all there if the server writes every command to its disk before it answers (appendonly, appendfsync
-always), was never a replica, and stands where this machine remembers. Otherwise a new epoch begins: its numbers are
-above all that were ever given, and whoever comes first has to give up what rests on lost commits (`Unsettled`).
+A commit's number has the epoch in its high bits, the seconds since 1970 at which it began. While the same server
+process answers, nothing is lost and numbers go on by one. When another answers (a restart, a failover), numbers go on
+from a new epoch, above all that were ever given. What was answered can only be trusted to be all there if the server
+writes every command to its disk before it answers (appendonly, appendfsync always), did so before the restart too, was
+never a replica, and stands where this machine remembers. Otherwise whoever comes first has to give up what rests on
+lost commits (`Unsettled`). A machine that comes later and remembers more than was there begins another epoch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from dibs.stores.redis import RedisStore
 
 SCHEMA = "1"
-EPOCH_BITS = 22  # below the epoch; with 31 bits for the seconds a number stays below 2^53, which JSON can carry
+EPOCH_BITS = 20  # below the epoch: a million commits a second; with 33 bits for the seconds (to the year 2242) a number
+LARGEST = 1 << 53  # stays below this, which JSON and Lua can carry
+SLOTS, WIDTH = 16, 21  # of the memory: numbers side by side
 NEVER = b"0" * 40  # the second replication id of a server that was never a replica
 
 
@@ -37,73 +40,156 @@ class Remembered:
         if path:
             try:
                 self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                self.number = int(os.pread(self._fd, 32, 0).strip() or b"0")
-            except (OSError, ValueError):
+            except OSError:
                 pass  # without a memory the server's own word has to do
+            self.look()
+
+    def look(self) -> None:
+        """See what other processes remembered meanwhile."""
+        try:
+            kept = os.pread(self._fd, SLOTS * WIDTH, 0) if self._fd >= 0 else b""
+        except OSError:
+            return
+        for place in range(0, len(kept), WIDTH):
+            text = kept[place : place + WIDTH - 1]
+            if text.isdigit() and self.number < int(text) < LARGEST:
+                self.number = int(text)
 
     def rise(self, number: int) -> None:
-        """Remember a higher one. Processes write over each other: the highest counts, and a little less does no harm."""
+        """Remember a higher one.
+
+        Processes write at the same time, and one that was stopped for a while writes a number that others are past.
+        Each number has its slot, so a late one takes the place of one other at most: the highest but one is there.
+        """
         if number > self.number:
             self.number = number
             if self._fd >= 0:
-                os.pwrite(self._fd, b"%020d\n" % number, 0)
+                try:
+                    os.pwrite(self._fd, b"%020d\n" % number, number % SLOTS * WIDTH)
+                except OSError:
+                    pass  # the commit is done, and a full disk here does not undo it
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
-def begin(store: RedisStore) -> bool:
+def begin(store: RedisStore, *, lost: bool = False) -> bool:
     """Begin the workspace on this server; False if it had begun already."""
-    number = _next(store)
+    number, sure = next_number(store), keeps_all(store)
 
     def words() -> list[Any]:
-        return [str(number), GENESIS, clock.random_id(), SCHEMA, store.wire.run_id]
+        return [str(number), GENESIS, clock.random_id(), SCHEMA, store.wire.run_id, int(sure), int(lost)]
 
-    return bool(store.script(redis_scripts.BEGIN, [store.keys[4]], words))
+    head = store.keys[4]
+    beside = [*[key for key in store.keys if key != head], f"{store.tag}seals"]
+    answer = store.script(redis_scripts.BEGIN, [head, *beside], words)
+    if answer < 0:
+        damaged(store)
+    begun = bool(answer == 1)
+    if begun and store.expire:
+        keep_as_told(store)
+    return begun
+
+
+def keep_as_told(store: RedisStore) -> None:
+    """All of it goes after so long without a commit, or, as is usual, never."""
+    names = [*store.keys, f"{store.tag}seals"]
+    if store.expire:
+        store.ask("HSET", store.keys[4], "expire", str(store.expire))
+        for name in names:
+            store.ask("PEXPIRE", name, str(store.expire))
+    elif store.ask("HDEL", store.keys[4], "expire"):
+        for name in names:
+            store.ask("PERSIST", name)
+
+
+def damaged(store: RedisStore) -> None:
+    """A part of the workspace is missing, or was changed by something else."""
+    where = hidden(store.wire.url)
+    message = (
+        f"{where} has lost a part of this workspace (were keys evicted, or deleted by hand?). Nothing was changed. "
+        "`dibs doctor` says what can be done."
+    )
+    raise Unavailable(message, store=where, damaged=True)
 
 
 def empty(store: RedisStore, *, leftovers: bool) -> None:
-    """The workspace is not there. Where it was used before, the server lost all of it: it begins again, numbers above."""
-    where = hidden(store.wire.url)
+    """The workspace is not there. Where it was used before, the server lost all: it begins again, numbers above."""
     if leftovers:
-        message = (
-            f"{where} has lost a part of this workspace (were keys evicted, or deleted by hand?). Nothing was changed. "
-            "`dibs doctor` says what can be done."
-        )
-        raise Unavailable(message, store=where, damaged=True)
+        damaged(store)
+    store.remembered.look()
     if not store.remembered.number:
+        where = hidden(store.wire.url)
         message = f"this workspace is not on {where}. Nothing was changed; `dibs up` begins it there."
         raise Unavailable(message, store=where, absent=True)
-    begin(store)
+    begin(store, lost=True)
 
 
 def another_server(store: RedisStore, before: str, commit: int) -> None:
     """Another server process answers than before: go on if nothing can be missing, else begin a new epoch."""
-    if commit >= store.remembered.number and _keeps_all(store):
-        store.script(redis_scripts.KEEP, [store.keys[4]], lambda: [before, store.wire.run_id])
+    store.remembered.look()
+    store.ask_who()
+    if store.wire.run_id == before:  # it goes by another name since this connection stands
         return
+    if commit >= store.remembered.number and keeps_all(store):
+        words = [before, store.wire.run_id, str(next_number(store))]
+        if store.script(redis_scripts.KEEP, [store.keys[4]], lambda: words):
+            return
     _new(store, before)
 
 
-def fell(store: RedisStore, commit: int) -> None:
-    """The same server stands behind what it answered: an older state was put in its place."""
-    del commit
-    _new(store, store.wire.run_id)
+def check(store: RedisStore, commit: int, since: int) -> bool:
+    """Is all there that this machine remembers? If not, a new epoch begins, and it is to be asked again."""
+    number = store.remembered.number
+    if commit < number:  # an older state was put in the place of this one
+        _new(store, store.wire.run_id, commit)
+        return False
+    if number >> EPOCH_BITS == commit >> EPOCH_BITS or number < since:
+        return True  # of the same run, or given up with all that was before this epoch
+    kept = store.ask("HGET", store.keys[4], "kept") or b""
+    for one in kept.split():
+        there, gone_on = map(int, one.split(b":"))
+        if number < gone_on:  # the first restart after it was answered
+            if there < number:
+                _new(store, store.wire.run_id, commit)
+                return False
+            break
+    store.remembered.rise(commit)
+    return True
 
 
-def _new(store: RedisStore, before: str) -> None:
-    number = _next(store)
-    store.script(redis_scripts.EPOCH, [store.keys[4]], lambda: [before, store.wire.run_id, str(number)])
-    store.remembered.rise(number)
+def _new(store: RedisStore, before: str, commit: int | None = None) -> None:
+    number, sure = next_number(store), keeps_all(store)
+    there = "" if commit is None else str(commit)
+
+    def words() -> list[Any]:
+        return [before, store.wire.run_id, str(number), int(sure), there]
+
+    begun = store.script(redis_scripts.EPOCH, [store.keys[4]], words)
+    if begun:
+        store.remembered.rise(int(begun))
 
 
-def _next(store: RedisStore) -> int:
+def next_number(store: RedisStore) -> int:
     """The number to go on from: above all that this machine remembers, in an epoch of the server's own time."""
     seconds = int(store.ask("TIME")[0])
-    return max(seconds, (store.remembered.number >> EPOCH_BITS) + 1) << EPOCH_BITS
+    number = max(seconds, (store.remembered.number >> EPOCH_BITS) + 1) << EPOCH_BITS
+    if number >= LARGEST >> 1:
+        where = hidden(store.wire.url)
+        message = f"{where} has a clock that is centuries ahead; numbers would come to an end. Nothing was changed."
+        raise Unavailable(message, store=where, seconds=seconds)
+    return number
 
 
-def _keeps_all(store: RedisStore) -> bool:
-    """Does this server answer only what is on its disk, and was it always the primary?"""
+def keeps_all(store: RedisStore) -> bool:
+    """Does this server answer only what is on its disk, and was it always the primary? Sentinel may name another."""
+    if store.wire.url.startswith("redis+sentinel:"):
+        return False
     try:
-        settings = store.wire.call("CONFIG", "GET", "append*")
+        settings = store.wire.call("CONFIG", "GET", "*append*")
         replication = store.wire.call("INFO", "replication")
     except (Lost, Said):  # it may not be asked: then it is not trusted
         return False
@@ -115,6 +201,7 @@ def _keeps_all(store: RedisStore) -> bool:
     return (
         said.get(b"appendonly") == b"yes"
         and said.get(b"appendfsync") == b"always"
+        and said.get(b"no-appendfsync-on-rewrite", b"no") == b"no"
         and lines.get(b"role") == b"master"
         and lines.get(b"master_replid2", NEVER) == NEVER
     )

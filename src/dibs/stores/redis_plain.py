@@ -10,13 +10,15 @@ import _socket
 
 from hiredis import HiredisError, Reader, pack_command
 
-from dibs.stores.redis_wire import Lost, Said, run_id_of
+from dibs.errors import Unavailable
+from dibs.stores.redis_wire import STRANGE, Absent, Lost, Said, hidden, identity_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PORT = 6379
+PORT, LAST_PORT = 6379, 65_535
+WHO = b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"  # both in one trip
 CHUNK = 65_536  # bytes read at once
 
 
@@ -25,10 +27,10 @@ class PlainWire:
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url, self._timeout = url, timeout
-        self._where, self._user, self._password, self._database = _parse(url)
+        self._where, self._user, self._password, self._database = parse(url)
         self._socket: Any = None
         self._reader: Any = None
-        self._other: PlainWire | None = None
+        self._others: list[PlainWire] = []  # connections to wait on, not in use right now
         self.run_id = ""
 
     def call(self, *words: Any) -> Any:
@@ -47,66 +49,123 @@ class PlainWire:
 
     def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
         """On a connection of its own, kept for the next wait: the other stays free for questions."""
-        if self._other is None:
-            self._other = PlainWire(self.url, self._timeout)
-        other = self._other
+        try:
+            other = self._others.pop()
+        except IndexError:  # each thread that waits has its own
+            other = PlainWire(self.url, self._timeout)
         if other._socket is None:
             other._connect()
         other._socket.settimeout(timeout + self._timeout)
-        return other._exchange(words)
+        answer = other._exchange(words)
+        self._others.append(other)
+        return answer
 
     def close(self) -> None:
         """Close the sockets."""
-        if self._other is not None:
-            self._other.close()
+        while self._others:
+            self._others.pop().close()
+        self._drop()
+
+    def identify(self) -> None:
+        """Ask the server for its run id."""
+        if self._socket is None:
+            self._connect()
+        else:
+            self._identify()
+
+    def _drop(self) -> None:
+        self.run_id = ""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     def _connect(self) -> None:
+        try:
+            self._open()
+            self._reader = Reader()
+            if self._password:
+                self._exchange(("AUTH", *([self._user] if self._user else []), self._password))
+            if self._database:
+                self._exchange(("SELECT", self._database))
+            self._identify()
+        except BaseException:  # half a way in is none
+            self._drop()
+            raise
+
+    def _open(self) -> None:
+        """A socket to the first address that takes one."""
         family, address = self._where
         try:
-            if family is None:
-                family, address = _resolve(*address)
-            self._socket = _socket.socket(family, _socket.SOCK_STREAM)
+            places = [(family, address)] if family is not None else _resolve(*address)
+        except (OSError, UnicodeError) as error:  # no such host, or no name of one
+            raise Lost(getattr(error, "strerror", None) or str(error)) from None
+        failed: Exception = OSError("no address")
+        for kind, place in places:
+            self._socket = _socket.socket(kind, _socket.SOCK_STREAM)
             self._socket.settimeout(self._timeout)
-            self._socket.connect(address)
-            if family != _socket.AF_UNIX:
-                self._socket.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+            try:
+                self._socket.connect(place)
+                if kind != _socket.AF_UNIX:
+                    self._socket.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+            except OSError as error:
+                failed = error
+                self._drop()
+            else:
+                return
+        lost = Absent if isinstance(failed, (ConnectionRefusedError, FileNotFoundError)) else Lost
+        raise lost(getattr(failed, "strerror", None) or str(failed)) from None
+
+    def _identify(self) -> None:
+        try:
+            self._socket.sendall(WHO)
+            server, replication = self._answer(), self._answer()
+        except HiredisError as error:
+            self._drop()
+            raise Said(f"{STRANGE} ({error})") from None
         except OSError as error:
-            self.close()
-            raise Lost(error.strerror or str(error)) from None
-        self._reader = Reader()
-        if self._password:
-            self._exchange(("AUTH", *([self._user] if self._user else []), self._password))
-        if self._database:
-            self._exchange(("SELECT", self._database))
-        self.run_id = run_id_of(self._exchange(("INFO", "server")))
+            self._drop()
+            raise Lost(str(error)) from None
+        for said in (server, replication):
+            if isinstance(said, Exception):
+                raise Said(str(said))
+        self.run_id = identity_of(server, replication)
+
+    def _answer(self) -> Any:
+        while True:
+            answer = self._reader.gets()
+            if answer is not False:
+                return answer
+            data = self._socket.recv(CHUNK)
+            if not data:
+                message = "the server closed the connection"
+                raise OSError(message)
+            self._reader.feed(data)
 
     def _exchange(self, words: tuple[Any, ...]) -> Any:
         try:
             self._socket.sendall(pack_command(words))
-            while True:
-                answer = self._reader.gets()
-                if answer is not False:
-                    break
-                data = self._socket.recv(CHUNK)
-                if not data:
-                    message = "the server closed the connection"
-                    raise OSError(message)
-                self._reader.feed(data)
-        except (OSError, HiredisError) as error:
-            self.close()
+            answer = self._answer()
+        except HiredisError as error:
+            known = bool(self.run_id)
+            self._drop()
+            if not known:
+                raise Said(f"{STRANGE} ({error})") from None
+            raise Lost(str(error)) from None
+        except OSError as error:
+            self._drop()
             raise Lost(str(error)) from None
         except BaseException:  # interrupted between question and answer: the next answer would be the wrong one
-            self.close()
+            self._drop()
             raise
         if isinstance(answer, Exception):
-            raise Said(str(answer))
+            text = str(answer)
+            if text.startswith("READONLY"):
+                self._drop()  # it became a replica; when it is a primary again it is to be asked for its name
+            raise Said(text)
         return answer
 
 
-def _parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
+def parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
     """Where to, user, password, database: `redis://user:password@host:port/db`, `unix:///path?db=N`."""
     scheme, _, rest = url.partition("://")
     rest, _, query = rest.partition("?")
@@ -116,21 +175,20 @@ def _parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
     if scheme == "unix":
         return (_socket.AF_UNIX, _plain(place)), _plain(user), _plain(password), options.get("db", "")
     place, _, database = place.partition("/")
-    host, port = place, PORT
-    if place.startswith("["):
-        host, _, after = place[1:].partition("]")
-        port = int(after[1:] or PORT) if after[1:].isdigit() or not after[1:] else PORT
-    elif ":" in place:
-        host, _, number = place.rpartition(":")
-        port = int(number) if number.isdigit() else PORT
+    host, colon, number = place.rpartition(":")
+    if not colon or place.endswith("]"):
+        host, number = place, ""
+    port = int(number) if number.isdigit() else PORT
+    if (number and not number.isdigit()) or not 0 < port <= LAST_PORT:
+        where = hidden(url)
+        raise Unavailable(f"{where}: {number} is no port. Nothing was changed.", store=where)
+    host = host.removeprefix("[").removesuffix("]")
     database = database or options.get("db", "")
     return (None, (host or "localhost", port)), _plain(user), _plain(password), "" if database == "0" else database
 
 
-def _resolve(host: str, port: int) -> tuple[int, Any]:
-    found = _socket.getaddrinfo(host, port, 0, _socket.SOCK_STREAM)
-    family, _, _, _, address = found[0]
-    return family, address
+def _resolve(host: str, port: int) -> list[tuple[int, Any]]:
+    return [(found[0], found[4]) for found in _socket.getaddrinfo(host, port, 0, _socket.SOCK_STREAM)]
 
 
 def _plain(text: str) -> str:

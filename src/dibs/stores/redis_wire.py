@@ -1,7 +1,7 @@
 """What a connection to a Redis server is to the engine, and how its errors are said. Two kinds offer it.
 
-redis_plain.py is hiredis over a plain socket: importing redis-py costs more than all of a hook, and an answer through it
-takes twice as long. redis_client.py is redis-py, for TLS and for Sentinel.
+redis_plain.py is hiredis over a plain socket: importing redis-py costs more than all of a hook, and an answer through
+it takes twice as long. redis_client.py is redis-py, for TLS and for Sentinel.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Wire(Protocol):
-        """One connection to one server. Its run id is that of the server it is connected to now."""
+        """One connection to one server. Its run id is that of the server it is connected to now, empty if to none."""
 
         url: str
         run_id: str
 
         def call(self, *words: Any) -> Any:
             """Send one command and give its answer. Raises Lost when the connection broke: the outcome is unknown."""
+
+        def identify(self) -> None:
+            """Ask the server for its run id."""
 
         def wait(self, name: str, timeout: float) -> bool:
             """Wait, on a connection of its own, until somebody pushes to the list `name`."""
@@ -37,6 +40,10 @@ class Lost(Exception):
     """The connection broke, or no answer came in time; whether the server did what it was asked is not known."""
 
 
+class Absent(Lost):
+    """Nobody listens there: the server does not run."""
+
+
 class Said(Exception):
     """The server answered with an error."""
 
@@ -50,6 +57,22 @@ def open_wire(url: str, timeout: float) -> Wire:
     from dibs.stores.redis_client import ClientWire
 
     return ClientWire(url, timeout)
+
+
+def option_of(url: str, name: str) -> str:
+    """An option behind the `?` of a URL."""
+    for part in url.partition("?")[2].split("&"):
+        key, _, value = part.partition("=")
+        if key == name:
+            return value
+    return ""
+
+
+def without_option(url: str, name: str) -> str:
+    """A URL without one of its options."""
+    front, _, query = url.partition("?")
+    rest = "&".join([part for part in query.split("&") if part and part.partition("=")[0] != name])
+    return f"{front}?{rest}" if rest else front
 
 
 def hidden(url: str) -> str:
@@ -66,7 +89,12 @@ def plain(error: Exception, url: str) -> DibsError:
     """An error of the server or of the way to it, as dibs says it."""
     text, where = str(error), hidden(url)
     word = text.partition(" ")[0]
-    if word in {"NOAUTH", "WRONGPASS", "NOPERM"} or "invalid password" in text or "without any password" in text:
+    if (
+        word in {"NOAUTH", "WRONGPASS", "NOPERM"}
+        or "invalid password" in text
+        or "without any password" in text
+        or "no permissions" in text
+    ):
         message = f"{where} does not let dibs in ({text}). Check user and password in the URL. Nothing was changed."
         return Unavailable(message, store=where, auth=True)
     if word == "READONLY":
@@ -82,18 +110,27 @@ def plain(error: Exception, url: str) -> DibsError:
     return Unavailable(f"{where}: {text}. Nothing was changed.", store=where)
 
 
-def run_id_of(info: Any) -> str:
-    """The run id in the answer to `INFO server`; refuses what is no Redis, or one too old for the scripts."""
-    text = info.decode(errors="replace") if isinstance(info, bytes) else ""
-    lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+def identity_of(server: Any, replication: Any) -> str:
+    """Who answers: the run id, and which primary it follows on from if it was made one in the place of another.
+
+    From what `INFO server` and `INFO replication` say. Refuses what is no Redis, or one too old for the scripts. A
+    server that was a replica for a while holds what another had: its run id alone would not tell.
+    """
+    lines = {**_lines(server), **_lines(replication)}
     version = lines.get("valkey_version") or lines.get("redis_version", "")
     if not lines.get("run_id") or not version:
-        message = "ERR it does not answer as a Redis server does"
+        raise Said(STRANGE)
+    if [int(part) for part in version.split(".")[:2] if part.isdigit()] < OLDEST:
+        message = f"ERR it is version {version}; dibs needs {'.'.join(map(str, OLDEST))} or later"
         raise Said(message)
-    if int(version.partition(".")[0]) < OLDEST:
-        message = f"ERR it is version {version}; dibs needs {OLDEST} or later"
-        raise Said(message)
-    return lines["run_id"]
+    before = lines.get("master_replid2", "").strip("0")
+    return f"{lines['run_id']}+{before[:12]}" if before else lines["run_id"]
 
 
-OLDEST = 6  # Redis 5 replicates scripts word by word, and a script that asks for the time may not write there
+def _lines(info: Any) -> dict[str, str]:
+    text = info.decode(errors="replace") if isinstance(info, bytes) else ""
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+STRANGE = "ERR it does not answer as a Redis server does"
+OLDEST = [6, 2]  # the first whose streams can be cut at a number

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
 SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
 
-HEAD = "SELECT commits, seq, link, now, boot, base, id FROM head"
+HEAD = "SELECT commits, seq, link, now, boot, base, id, moved FROM head"
 MOVE_HEAD = "UPDATE head SET commits = ?, seq = ?, link = ?, now = ?, boot = ?, base = ?"
 PUT = (
     "INSERT INTO kv VALUES (?, ?, ?, ?, ?) ON CONFLICT (k) DO UPDATE "
@@ -57,6 +57,7 @@ PUT = (
 )
 DELETE = "DELETE FROM kv WHERE k = ?"
 APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
 TOGETHER = 4  # events in one statement: most commits have no more, and each number of them is prepared once
 
 
@@ -80,7 +81,7 @@ class SqliteStore:
 
             filesystems.refuse_network(os.path.dirname(path) or ".")
         self._connection = sqlite_file.connect(path, timeout)
-        self._gate = Gate(f"{path}.gate", timeout)
+        self._gate, self._timeout = Gate(f"{path}.gate", timeout), timeout
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
         self._pid = (
@@ -95,8 +96,16 @@ class SqliteStore:
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
-        with self._mutex:
-            return self._run(fn)
+        end = 0
+        while True:
+            try:
+                with self._mutex:
+                    return self._run(fn)
+            except Busy as error:
+                end = end or clock.since_boot() + int(self._timeout * 1000)
+                if "moving" not in error.fields or clock.since_boot() >= end:
+                    raise
+            clock.sleep(MOMENT)
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
@@ -219,7 +228,12 @@ class SqliteStore:
         self._sql("BEGIN IMMEDIATE")
         head = self._head()
         self._refuse_other(head, remembered)
-        return _Transaction(self, head, identifier, writes=True)
+        tx = _Transaction(self, head, identifier, writes=True)
+        if head[7]:
+            from dibs.stores import moved
+
+            moved.refuse_write(head[7], self.path, tx.now)
+        return tx
 
     def _finish(self, tx: _Transaction) -> None:
         seq, link = tx.seq, tx.link
@@ -266,6 +280,10 @@ class SqliteStore:
     def _refuse_other(self, head: tuple[Any, ...], remembered: tuple[int, str]) -> None:
         """Tokens never fall: a database behind what was answered, or another in its place, is not gone on with."""
         answered, store_id = remembered
+        if head[7]:
+            from dibs.stores import moved
+
+            moved.refuse(head[7], self.path)
         if store_id and head[6] != store_id:
             message = (
                 f"{self.path} belongs to another workspace: it is not the database that answered here before. "
@@ -306,7 +324,7 @@ class _Transaction:
     """One run of one transaction on an open connection."""
 
     def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
-        commit, self.seq, self.link, self.last, boot, base, self.store_id = head
+        commit, self.seq, self.link, self.last, boot, base, self.store_id, _ = head
         self._store, self._identifier, self._writes = store, identifier, writes
         self.number = commit + 1
         since_boot = clock.since_boot()

@@ -37,8 +37,14 @@ CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, sc
                    boot TEXT NOT NULL, base INTEGER NOT NULL);
 """
 
+# `moved`: whether this store is still in charge (moved.py); `origin`: the id of the move that filled it, if one did.
+SCHEMA_2 = """
+ALTER TABLE head ADD COLUMN moved TEXT NOT NULL DEFAULT '';
+ALTER TABLE head ADD COLUMN origin TEXT NOT NULL DEFAULT '';
+"""
+
 # From version N to N+1 by the statements at place N. Never edit one that was released: append.
-MIGRATIONS: list[str] = [SCHEMA_1]
+MIGRATIONS: list[str] = [SCHEMA_1, SCHEMA_2]
 
 
 def create(path: str, commit: int = 0) -> str:
@@ -63,7 +69,8 @@ def create(path: str, commit: int = 0) -> str:
                 for statements in MIGRATIONS:
                     connection.execute(statements)
                 connection.execute(
-                    "INSERT INTO head VALUES (1, ?, ?, ?, 0, ?, 0, ?, 0)",
+                    "INSERT INTO head (one, id, schema, commits, seq, link, now, boot, base) "
+                    "VALUES (1, ?, ?, ?, 0, ?, 0, ?, 0)",
                     (identifier, len(MIGRATIONS), commit, GENESIS, "never"),
                 )
             connection.execute("PRAGMA journal_mode = WAL")
@@ -244,9 +251,9 @@ def readable_rows(path: str, prefix: str) -> list[Any]:
     return found
 
 
-def set_aside(path: str) -> str:
-    """Move a damaged database and its companions into a folder of its own; nothing is deleted."""
-    folder = f"{os.path.dirname(path)}/damaged-{clock.wall()}"
+def set_aside(path: str, why: str = "damaged") -> str:
+    """Move a database and its companions into a folder of its own; nothing is deleted."""
+    folder = f"{os.path.dirname(path)}/{why}-{clock.wall()}"
     os.mkdir(folder, 0o700)
     for name in (path, f"{path}-wal", f"{path}-shm"):
         if os.path.exists(name):

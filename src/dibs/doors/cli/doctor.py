@@ -13,7 +13,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.doors.session import Session
-from dibs.doors.stores import database_path
+from dibs.doors.stores import configured_url, database_path, is_redis, read_pin
 from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
 from dibs.facts import clock, filesystems
 from dibs.operations.declare import Field
@@ -22,6 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from dibs.stores.sqlite import SqliteStore
 
 FIELDS = (
     Field("recover", "flag", "set a damaged database aside and start a new one above its tokens", default=False),
@@ -39,7 +41,7 @@ def run(arguments: list[str]) -> int:
 
         return help.of_command("doctor", HELP, FIELDS)
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
-    session = Session(os.getcwd(), given, timeout=3.0, short_lived=True)
+    session = Session(os.getcwd(), given, timeout=3.0, short_lived=True, missing="leave")
     if words.fields.get("recover"):
         return _recover(session, words)
     told = None if words.json else _say
@@ -62,19 +64,42 @@ def _say(check: dict[str, Any]) -> None:
 def examine(session: Session, told: Callable[[dict[str, Any]], None] | None = None) -> list[dict[str, Any]]:
     """Run every check; a later one runs also when an earlier one failed."""
     found = []
-    for name, look in (
-        ("workspace", _workspace), ("folder", _folder), ("filesystem", _filesystem), ("sqlite", _sqlite),
-        ("database", _database), ("pages", _pages), ("record", _record), ("gate", _gate),
-    ):  # fmt: skip
-        try:
-            ok, message = look(session)
-        except DibsError as error:
-            ok, message = False, error.message
-        check = {"check": name, "ok": ok, "message": message, "severity": "error"}
+
+    def note(name: str, ok: bool, message: str, severity: str) -> None:
+        check = {"check": name, "ok": ok, "message": message, "severity": severity}
         found.append(check)
         if told is not None:
             told(check)
+
+    redis = is_redis(read_pin(session.place.local).url or configured_url(session.config.store))
+    for name, look in (*PLACE, *(() if redis else FILE)):
+        note(*_looked(session, name, look), "error")
+    if redis:
+        from dibs.doors.cli import doctor_store
+
+        for name, ok, message, severity in doctor_store.examine(session):
+            note(name, ok, message, severity)
+    else:
+        fallback = read_pin(session.place.local).fallback
+        if fallback:
+            note("fallback", False, _stands_in(fallback), "warning")
+    if found[-1]["check"] != "server":  # one that does not answer has no record to look at
+        note(*_looked(session, "record", _record), "error")
     return found
+
+
+def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, str]]) -> tuple[str, bool, str]:
+    try:
+        ok, message = look(session)
+    except DibsError as error:
+        ok, message = False, error.message
+    return name, ok, message
+
+
+def _stands_in(url: str) -> str:
+    from dibs.stores.redis_wire import hidden
+
+    return f"SQLite stands in for {hidden(url)}, which did not start; `dibs up` comes back to it when it runs"
 
 
 def _guards(session: Session, told: Callable[[dict[str, Any]], None] | None) -> list[dict[str, Any]]:
@@ -128,16 +153,24 @@ def _sqlite(_: Session) -> tuple[bool, str]:
     return True, f"{text} with page checksums"
 
 
+def _file(session: Session) -> SqliteStore:
+    from dibs.stores.sqlite import SqliteStore
+
+    store = session.store
+    assert isinstance(store, SqliteStore)
+    return store
+
+
 def _database(session: Session) -> tuple[bool, str]:
     head = session.store.head()
-    mode = session.store.journal_mode()
+    mode = _file(session).journal_mode()
     if mode != "wal":
         return False, f"journal mode is {mode}, not wal"
     return True, f"{database_path(session.place.local, session.config.store)}: commit {head.commit}, event {head.seq}"
 
 
 def _pages(session: Session) -> tuple[bool, str]:
-    found = session.store.integrity()
+    found = _file(session).integrity()
     text = "; ".join(" ".join(found).replace("*** in database main ***", "").split("\n")[1:4])
     return not found, "every page and index is sound" if not found else text or found[0]
 
@@ -152,13 +185,17 @@ def _record(session: Session) -> tuple[bool, str]:
 
 def _gate(session: Session) -> tuple[bool, str]:
     try:
-        session.store.try_gate()
+        _file(session).try_gate()
     except DibsError as error:
         return False, error.message
     folder = f"{session.place.local}/wakes"
     pipes = len(os.listdir(folder)) if os.path.isdir(folder) else 0
     return True, f"free; {pipes} waiting" if pipes else "free"
 
+
+# What is looked at whatever the store is, and what only on a file of this machine.
+PLACE = (("workspace", _workspace), ("folder", _folder), ("filesystem", _filesystem))
+FILE = (("sqlite", _sqlite), ("database", _database), ("pages", _pages), ("gate", _gate))
 
 # --- recovery
 
@@ -168,6 +205,12 @@ def _recover(session: Session, words: parse.Words) -> int:
     from dibs.stores import sqlite, sqlite_file
     from dibs.stores.gate import Gate
 
+    if is_redis(read_pin(session.place.local).url or configured_url(session.config.store)):
+        message = (
+            "--recover is for an SQLite file. A server that lost something begins a new epoch by itself; where a part "
+            "of the workspace is missing there, put its data back."
+        )
+        raise Invalid(message)
     path = database_path(session.place.local, session.config.store)
     checks = [check for check in examine(session) if check["check"] in {"database", "pages", "record"}]
     session.close()

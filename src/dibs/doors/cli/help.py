@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.operations.declare import Field, Operation
 
 GROUPS = (
-    ("Start", ("init", "import", "demo", "boot", "leave")),
+    ("Start", ("init", "up", "import", "demo", "boot", "leave")),
     ("Claims", ("claim", "renew", "release", "confirm", "ask", "status")),
     ("Agents", ("agents", "kill", "revive", "rules", "scratch", "worker", "lead")),
     ("Messages", ("send", "inbox", "ack", "emit", "subscribe", "subscriptions")),
@@ -67,7 +67,7 @@ GROUPS = (
         ),
     ),
     ("Guards", ("hook", "git-hook", "deploy", "sync-check", "restore", "check", "doctor")),
-    ("The record", ("log", "verify", "sweep", "seal", "prune")),
+    ("The record", ("log", "verify", "sweep", "seal", "prune", "store move")),
     ("About", ("bench", "completion", "help", "version")),
 )
 FAMILIES: dict[str, str] = {
@@ -75,6 +75,7 @@ FAMILIES: dict[str, str] = {
     "state": "Shared documents",
     "run": "One operation of the fleet",
     "vote": "Decide together",
+    "store": "Where it is all kept",
 }
 COMMON = (
     ("--as AGENT", "who is calling (else DIBS_AGENT, else the client's own session)"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
 OTHERS = (
     "bench", "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "lead",
-    "log", "restore", "run report", "sync-check", "verify", "version", "worker",
+    "log", "restore", "run report", "store move", "sync-check", "up", "verify", "version", "worker",
 )  # fmt: skip
 
 # Operations whose command does more than run them: module of doors/cli, too; its help comes from the declaration.

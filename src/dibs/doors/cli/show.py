@@ -154,6 +154,7 @@ def _status(result: dict[str, Any]) -> list[str]:
         lines += ["", f"on old rules until their next boot or prompt: {', '.join(old)}"]
     if result.get("more"):
         lines.append("(there are more; name resources to see those that overlap them)")
+    lines += [f"warning: {text}" for text in result.get("warnings", ())]
     return lines
 
 

@@ -30,7 +30,7 @@ RESTAMPED = 300  # files of an agent's journal that are looked at after a comman
 
 def open_session(place: Place) -> Session:
     """The workspace, for one hook call."""
-    return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place)
+    return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
 
 
 def identify(session: Session, event: clients.Event) -> Call:

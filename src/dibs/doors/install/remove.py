@@ -67,6 +67,10 @@ def everything(place: Place) -> None:
     """Take it away."""
     for ref in _refs(place):
         githooks.ask(place, "update-ref", "-d", ref)
+    if os.path.exists(os.path.join(place.local, "redis", "server.json")):
+        from dibs.doors import serving
+
+        serving.stop(place.local)  # its files are about to go
     for home in _homes(place):
         shutil.rmtree(home)
 

@@ -1,0 +1,161 @@
+"""What a process saw and wrote last on the server, so that a transaction can often do without asking first.
+
+A transaction may begin with a guess: that what this process knows of a moment ago still holds, and that nothing else is
+where it did not look. The server checks a guess as it checks every read, by its signature, before it applies anything.
+A wrong one costs no trip, because the answer brings all reads anew; it costs running the function once more, so after
+some wrong ones there are none for a while. Nothing is decided by a guess alone: who writes nothing asks first.
+"""
+
+from __future__ import annotations
+
+from dibs.facts import clock
+from dibs.stores.seam import COMMIT_TEXT, sha1
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+FRESH = 1_000  # ms after an answer in which guesses are made; half of what `now` may be old at a commit
+ROWS = 64  # kept; somebody who works with more will not guess right
+SOME = 16  # rows of one answer that are kept; the same
+LONGEST_REST = 64  # transactions without a guess after many wrong ones
+PREFIXES, SCAN = "p", "s"  # kinds of reads, see redis_scripts.py
+
+
+class Memory:
+    """Rows as they are stored, by their keys."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, bytes] = {}  # empty: it is known not to be there
+        self._idle: set[Any] = set()  # scans, by index and where they begin, that found nothing
+        self._at = -FRESH
+        self._ahead = 0  # of the server's clock before ours
+        self._rest = self._resting = 0
+        self.commit = self.last = self.since = self.offset = 0
+
+    def clear(self) -> None:
+        """Forget all of it."""
+        self._rows.clear()
+        self._idle.clear()
+        self._at = -FRESH
+
+    def usable(self) -> bool:
+        """Is this a moment for a guess?"""
+        if self._resting:
+            self._resting -= 1
+            return False
+        return 0 <= clock.since_boot() - self._at < FRESH
+
+    def now(self) -> int:
+        """The server's clock; never ahead of it, as long as it runs as ours does."""
+        return max(clock.since_boot() + self._ahead, self.last)
+
+    def right(self) -> None:
+        """A guess was right."""
+        self._rest = 0
+
+    def wrong(self) -> None:
+        """A guess was wrong."""
+        self._rest = min(self._rest * 2 + 1, LONGEST_REST)
+        self._resting = self._rest
+
+    # --- guessing
+
+    def find(self, words: list[Any]) -> list[Any] | None:
+        """What a read would find; None if that cannot be guessed."""
+        if words[0] == PREFIXES:
+            return self._fetch(words)
+        return self._scan(words) if words[0] == SCAN else None
+
+    def _fetch(self, words: list[Any]) -> list[Any] | None:
+        limit, keys, groups = words[1], words[2], words[4:]
+        rows, values, seen, flat = self._rows, [], [], []
+        for key in keys.split(b"\n") if keys else ():
+            value = rows.get(key)
+            if value is None:
+                return None
+            values.append(value)
+            seen += (key, value.partition(b"\n")[0] or b"-")
+        for key in self._below(groups):
+            value = rows[key]
+            flat += (key, value)
+            seen += (key, value.partition(b"\n")[0])
+        if len(flat) > 2 * limit:
+            return None
+        seen.append(b"0")
+        return [values, flat, 0, _signature(seen)]
+
+    def _below(self, groups: list[bytes]) -> list[bytes]:
+        """The keys that are there with one of these prefixes."""
+        if not groups:
+            return []
+        wanted = tuple(b"\n".join(groups).split(b"\n"))
+        found = [key for key, value in self._rows.items() if value and key.startswith(wanted)]
+        if len(found) > 1:
+            found.sort()
+        return found
+
+    def _scan(self, words: list[Any]) -> list[Any] | None:
+        """Nothing, where the last look found nothing and nothing that is known lies there."""
+        _, index, _, low, high = words
+        if (index, low) not in self._idle:
+            return None
+        for value in self._rows.values():
+            if value and low[1:] <= value.split(b"\n", index + 1)[index] < high[1:]:
+                return None
+        return [[], 0, _signature([b"0"])]
+
+    # --- learning
+
+    def learn(self, reads: Sequence[list[Any]], found: Sequence[Any], known: Any) -> None:
+        """Keep what reads found at one moment."""
+        self._at = clock.since_boot()
+        self._ahead = known.now - self._at
+        self.commit, self.last, self.since, self.offset = known.commit, known.last, known.since, known.now - known.wall
+        if self._resting > 1:
+            return
+        for words, one in zip(reads, found, strict=True):
+            if words[0] == PREFIXES and len(one[1]) <= 2 * SOME and not one[2]:
+                self._fetched(words, one)
+            elif words[0] == SCAN:
+                if one[0]:
+                    self._idle.discard((words[1], words[3]))
+                elif len(self._idle) < SOME:
+                    self._idle.add((words[1], words[3]))
+        self._bound()
+
+    def _fetched(self, words: list[Any], found: Any) -> None:
+        keys = words[2]
+        for key in self._below(words[4:]):
+            del self._rows[key]
+        if keys:
+            self._rows.update(zip(keys.split(b"\n"), found[0], strict=True))
+        flat = found[1]
+        self._rows.update(zip(flat[::2], flat[1::2], strict=True))
+
+    def wrote(self, number: int, now: int, time: int, written: Iterable[tuple[bytes, Any]]) -> None:
+        """Keep what a commit of this process wrote: by key, the text with its two entries."""
+        self._at = clock.since_boot()
+        self.commit, self.last = number, max(self.last, now)
+        if time:
+            self._ahead = time - self._at
+        if self._resting > 1:
+            return
+        for key, (text, one, two) in written:
+            if text is None:
+                self._rows.pop(key, None)
+            else:
+                text = text.replace(COMMIT_TEXT, str(number))
+                self._rows[key] = f"{number}\n{one or ''}\n{two or ''}\n{text}".encode("utf-8", "surrogatepass")
+        self._bound()
+
+    def _bound(self) -> None:
+        if len(self._rows) > ROWS:
+            self.clear()
+
+
+def _signature(seen: list[bytes]) -> bytes:
+    """As the scripts make it."""
+    digest: str = sha1(b"\x01".join(seen), usedforsecurity=False).hexdigest()
+    return digest.encode()

@@ -1,0 +1,42 @@
+"""Moves a workspace and dies at a given step, as if by SIGKILL: `mover.py FOLDER URL before|after STEP`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from dibs.doors import moving, stores
+from dibs.doors.session import Session
+from dibs.stores import carry_redis, carry_sqlite
+
+# Every step that changes something, in their order: on the old side, on the new side, beside them.
+STEPS = ("note", "freeze", "stage", "fill", "complete", "give_up", "publish", "pin", "forget", "retire")
+SOON = 400  # ms: a mark whose mover died is worth nothing after this
+BESIDE = {"note": (moving, "_note"), "pin": (stores, "write_pin"), "forget": (moving, "_forget")}
+
+
+def main(folder: str, url: str, when: str, step: str) -> None:
+    """Move, and die there."""
+    for module in (carry_redis, carry_sqlite):
+        module.HOLD = SOON  # type: ignore[attr-defined]
+    places: list[tuple[Any, str]] = [(carry_redis.RedisSide, step), (carry_sqlite.SqliteSide, step)]
+    for owner, name in [BESIDE[step]] if step in BESIDE else places:
+        setattr(owner, name, dying(getattr(owner, name), when))
+    session = Session(folder, folder)
+    moving.move(session, url, session.identify("mover"))
+
+
+def dying(step: Any, when: str) -> Any:
+    """That step, and the end."""
+
+    def once(*words: Any, **more: Any) -> Any:
+        if when == "after":
+            step(*words, **more)
+        os._exit(9)
+
+    return once
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

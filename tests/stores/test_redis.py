@@ -1,0 +1,824 @@
+"""The Redis engine: what is its own. What all engines share is in the conformance suite and the parity traces."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import ssl
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dibs.errors import Busy, Unavailable
+from dibs.facts import clock
+from dibs.lookout.verify import verify_store
+from dibs.stores import redis_epoch
+from dibs.stores.memory import MemoryStore
+from dibs.stores.redis import RedisStore
+from dibs.stores.redis_client import ClientWire
+from dibs.stores.redis_plain import PlainWire
+from dibs.stores.redis_wire import hidden, identity_of, open_wire
+from dibs.stores.seam import COMMIT, Unsettled, prefix_range
+from tests.stores.redis_server import Machine, Pretender, Server, certificate, info, opened, running, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dibs.stores.seam import Store, Transaction
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def fresh(server: Server) -> Iterator[Callable[..., RedisStore]]:
+    made: list[RedisStore] = []
+    name = clock.random_id()
+
+    def another(url: str = "", **how: Any) -> RedisStore:
+        made.append(opened(url or server.socket_url, name, **how))
+        return made[-1]
+
+    yield another
+    for store in made:
+        store.close()
+
+
+# --- transactions that meet, beside the memory engine that runs them one after the other
+
+KEYS = [f"{family}{number}" for family in "ab" for number in range(3)]
+ENTRIES = st.sampled_from([None, "x\t1", "x\t2", "y\t1"])
+READS = st.one_of(
+    st.tuples(st.just("keys"), st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True)),
+    st.tuples(st.just("range"), st.sampled_from("ab"), st.integers(1, 4)),
+    st.tuples(st.just("both"), st.integers(1, 7)),
+    st.tuples(st.just("scan"), st.integers(1, 2), st.sampled_from("xy"), st.integers(1, 4), st.booleans()),
+)
+WRITES = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from(KEYS), ENTRIES, ENTRIES),
+    st.tuples(st.just("delete"), st.sampled_from(KEYS)),
+    st.tuples(st.just("append"), st.integers(0, 9)),
+    st.tuples(st.just("seal")),
+)
+STEPS = st.lists(st.one_of(READS, WRITES), min_size=1, max_size=7)
+
+
+def masked(value: Any) -> Any:
+    """A value without the commit's number, which is known to some engines before it is to others."""
+    return {**value, "commit": 0} if isinstance(value, dict) else value
+
+
+def perform(tx: Transaction, steps: Any, between: Callable[[int], None]) -> Any:
+    """What is written depends on all that was read before."""
+    seen: list[Any] = []
+    for place, step in enumerate(steps):
+        between(place)
+        kind = step[0]
+        if kind == "keys":
+            seen.append({key: masked(value) for key, value in tx.fetch(step[1]).values.items()})
+        elif kind == "range":
+            got = tx.fetch([KEYS[0]], [prefix_range(step[1])], step[2])
+            seen.append([[(key, masked(value)) for key, value in got.rows], got.truncated])
+        elif kind == "both":
+            got = tx.fetch((), [prefix_range("a"), prefix_range("b")], step[1])
+            seen.append([[(key, masked(value)) for key, value in got.rows], got.truncated])
+        elif kind == "scan":
+            found = tx.scan(step[1], f"{step[2]}\t", step[3], after=f"{step[2]}\t1" if step[4] else "")
+            seen.append([[(*row[:2], masked(row[2])) for row in found.rows], found.truncated])
+        elif kind == "put":
+            tx.put(step[1], {"saw": len(repr(seen)), "place": place, "commit": COMMIT}, step[2], step[3])
+        elif kind == "delete":
+            tx.delete(step[1])
+        elif kind == "append":
+            tx.append("kind", "a", str(step[1]), {"saw": len(repr(seen))})
+        else:
+            tail = tx.tail()
+            tx.seal(f"{tail.seq}")
+            tx.append("sealed", "a", str(tail.seq), {})
+    return seen
+
+
+def nothing(_: int) -> None:
+    """Nobody comes between."""
+
+
+def dump(store: Store, first: int) -> Any:
+    """All that is there, with numbers counted from the first."""
+
+    def look(tx: Transaction) -> Any:
+        rows = tx.fetch((), [prefix_range("a"), prefix_range("b")]).rows
+        return [(key, {**value, "commit": value["commit"] - first}) for key, value in rows], [
+            [row[:2] for row in tx.scan(index, f"{letter}\t", 99).rows] for index in (1, 2) for letter in "xy"
+        ]
+
+    log = [(event.seq, event.commit - first, event.body) for event in store.events()]
+    return store.look(look), log, {(seal.seq, seal.body) for seal in store.seals()}
+
+
+@settings(max_examples=150 if os.environ.get("DIBS_HYPOTHESIS") != "torture" else 2_000)
+@given(st.lists(st.tuples(STEPS, STEPS, st.integers(0, 6)), min_size=1, max_size=4))
+def test_transactions_that_meet_end_as_if_one_had_come_after_the_other(program: Any) -> None:
+    """The second store commits in the middle of the first one's transaction: so the first comes after it."""
+    server = _lasting()
+    name = clock.random_id()
+    one, two, model = opened(server, name), opened(server, name), MemoryStore()
+    first = one.head().commit
+    try:
+        for outer, inner, when in program:
+            met: list[Any] = []
+
+            def between(place: int, inner: Any = inner, when: int = when, met: list[Any] = met) -> None:
+                if place == when and not met:
+                    met.append(two.run(partial(perform, steps=inner, between=nothing)))
+
+            found = one.run(partial(perform, steps=outer, between=between))
+            expected = [model.run(partial(perform, steps=inner, between=nothing))] if met else []
+            assert met == expected
+            assert found == model.run(partial(perform, steps=outer, between=nothing))
+            assert dump(one, first) == dump(model, 0)
+        assert two.head().link == one.head().link
+    finally:
+        one.close()
+        two.close()
+
+
+_SERVERS: list[str] = []
+
+
+def _lasting() -> str:
+    """One server for all examples."""
+    return _SERVERS[0]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _told(server: Server) -> Iterator[None]:
+    _SERVERS[:] = [server.socket_url]
+    yield
+    _SERVERS.clear()
+
+
+def test_reads_in_several_trips_are_one_snapshot(fresh: Callable[..., RedisStore]) -> None:
+    one, two = fresh(), fresh()
+    one.run(lambda tx: tx.put("a", 0))
+    one.run(lambda tx: tx.put("b", 0))
+    stop = threading.Event()
+
+    def both(tx: Transaction) -> None:
+        value = tx.fetch(["a"]).values["a"] + 1
+        tx.put("a", value)
+        tx.put("b", value)
+
+    def write() -> None:
+        while not stop.is_set():
+            two.run(both)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(100):
+            first, second = one.look(lambda tx: (tx.fetch(["a"]).values["a"], tx.fetch(["b"]).values["b"]))
+            assert first == second
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_what_many_move_about_at_once_is_neither_made_nor_lost(fresh: Callable[..., RedisStore]) -> None:
+    """Rows that come and go, seen by range and by index: a transaction sees all that there is, or is run again."""
+    whole, most, rounds = 1_000, 4, 60 if os.environ.get("DIBS_TORTURE") != "1" else 2_000
+
+    def holdings(tx: Transaction, way: int) -> dict[str, int]:
+        if way:
+            return {key: value for _, key, value in tx.scan(way, "x\t", 99).rows}
+        return dict(tx.fetch(["nothing"], [prefix_range("a")]).rows)
+
+    def move(tx: Transaction, dice: random.Random) -> None:
+        before = holdings(tx, dice.randrange(3))
+        assert sum(before.values()) == whole, before
+        assert len(before) <= most
+        giver = dice.choice(sorted(before))
+        part = dice.randrange(before[giver] + 1)
+        taker = f"a{dice.randrange(10_000)}" if len(before) < most else dice.choice(sorted(before))
+        if taker != giver:
+            tx.put(taker, before.get(taker, 0) + part, "x\t1", "x\t2")
+            if part == before[giver]:
+                tx.delete(giver)
+            else:
+                tx.put(giver, before[giver] - part, "x\t3", f"x\t{part}")
+        tx.append("moved", "a", "", {})
+
+    stores = [fresh() for _ in range(4)]
+    stores[0].run(lambda tx: tx.put("a0", whole, "x\t1", "x\t1"))
+    failed: list[BaseException] = []
+
+    def work(store: RedisStore, seed: int) -> None:
+        dice = random.Random(seed)
+        try:
+            for _ in range(rounds):
+                seed = dice.getrandbits(32)
+                store.run(lambda tx, seed=seed: move(tx, random.Random(seed)))  # type: ignore[misc]
+        except BaseException as error:  # noqa: BLE001 - told below
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(store, number)) for number, store in enumerate(stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed
+    for way in range(3):
+        seen = stores[0].look(partial(holdings, way=way))
+        assert sum(seen.values()) == whole
+    assert len(stores[0].events(0, 10_000)) == 4 * rounds
+    assert verify_store(stores[0]).findings == []
+
+
+@pytest.mark.parametrize("how", ["raises", "answers", "writes"])
+def test_nothing_is_refused_by_what_was_true_a_moment_ago(how: str, fresh: Callable[..., RedisStore]) -> None:
+    one, two = fresh(), fresh()
+
+    def decide(tx: Transaction) -> Any:
+        found = tx.fetch(["k"], [prefix_range("a")])
+        if found.values["k"] is None or not found.rows:
+            if how == "raises":
+                raise LookupError
+            if how == "writes":
+                tx.append("refused", "a", "", {})
+            return "refused"
+        return "granted"
+
+    def nothing_there(tx: Transaction) -> None:
+        assert tx.fetch(["k"], [prefix_range("a")]).rows == []
+        tx.put("other", 1)
+
+    def both(tx: Transaction) -> None:
+        tx.put("k", 1)
+        tx.put("a1", 1)
+
+    one.run(nothing_there)
+    two.run(both)
+    assert one.run(decide) == "granted"
+    assert one.events() == []
+
+
+def test_numbers_do_not_fall_when_an_older_state_is_put_back_in_the_middle_of_work(
+    fresh: Callable[..., RedisStore], server: Server
+) -> None:
+    """All that the next transaction reads is as it was; only the number tells."""
+    store = fresh()
+
+    def write(tx: Transaction) -> Any:
+        tx.put("k", tx.fetch(["j"]).values["j"])
+        return COMMIT
+
+    store.run(write)
+    older = {key: server.ask("DUMP", key) for key in server.ask("KEYS", f"{store.tag}*")}
+    number = store.run(write)
+    server.ask("DEL", *server.ask("KEYS", f"{store.tag}*"))
+    for key, dumped in older.items():
+        server.ask("RESTORE", key, 0, dumped)
+    with pytest.raises(Unsettled):
+        store.run(write)
+    store.settle(lambda: False)
+    assert store.run(write) > number
+
+
+def test_a_seal_stands_where_it_was_decided_or_is_decided_again(fresh: Callable[..., RedisStore]) -> None:
+    one, two = fresh(), fresh()
+    one.run(lambda tx: tx.append("first", "a", "", {}))
+    runs: list[int] = []
+
+    def seal(tx: Transaction) -> None:
+        seq = tx.tail().seq
+        runs.append(seq)
+        if len(runs) == 1:
+            two.run(lambda tx: tx.append("between", "a", "", {}))
+        tx.seal(str(seq))
+        tx.append("sealed", "a", "", {"through": seq})
+
+    one.run(seal)
+    assert runs == [1, 2]
+    assert [(found.seq, found.body) for found in one.seals()] == [(2, "2")]
+
+
+# --- turns
+
+
+def test_whoever_lost_often_commits_alone_and_then_lets_the_others(fresh: Callable[..., RedisStore]) -> None:
+    one, two = fresh(), fresh()
+    one.run(lambda tx: tx.put("k", 0))
+    runs = 0
+
+    def unlucky(tx: Transaction) -> None:
+        nonlocal runs
+        runs += 1
+        value = tx.fetch(["k"]).values["k"]
+        if one.ask("GET", f"{one.tag}gate") is None:
+            assert runs < 9, "it is let through at last"
+            two.run(lambda tx: tx.put("k", tx.fetch(["k"]).values["k"] + 1))
+        tx.put("k", value + 100)
+
+    one.run(unlucky)
+    assert runs > 3
+    assert one.look(lambda tx: tx.fetch(["k"]).values["k"]) == 100 + runs - 1
+    assert one.ask("GET", f"{one.tag}gate") is None
+
+
+@pytest.mark.parametrize("how", ["raises", "writes nothing"])
+def test_whoever_was_to_commit_alone_and_does_not_lets_the_others_at_once(
+    how: str, fresh: Callable[..., RedisStore]
+) -> None:
+    one, two = fresh(), fresh()
+    one.run(lambda tx: tx.put("k", 0))
+    runs = 0
+
+    def gives_up(tx: Transaction) -> None:
+        nonlocal runs
+        runs += 1
+        tx.fetch(["k"])
+        if one.ask("GET", f"{one.tag}gate") is not None:
+            if how == "raises":
+                raise KeyError
+            return
+        assert runs < 9, "it is let through at last"
+        two.run(lambda tx: tx.put("k", tx.fetch(["k"]).values["k"] + 1))
+        tx.put("k", -1)
+
+    with pytest.raises(KeyError) if how == "raises" else contextlib.nullcontext():
+        one.run(gives_up)
+    assert one.ask("GET", f"{one.tag}gate") is None
+    assert two.look(lambda tx: tx.fetch(["k"]).values["k"]) == runs - 1
+
+
+def test_a_gate_that_nobody_opens_again_is_busy_only_for_its_moment(fresh: Callable[..., RedisStore]) -> None:
+    store = fresh(timeout=0.3)
+    store.ask("SET", f"{store.tag}gate", "somebody who died", "PX", "500")
+    store.timeout = 5.0
+    store.run(lambda tx: tx.put("k", 1))
+    store.ask("SET", f"{store.tag}gate", "somebody who lasts")
+    store.timeout = 0.2
+    with pytest.raises(Busy):
+        store.run(lambda tx: tx.put("k", 2))
+    store.ask("DEL", f"{store.tag}gate")
+    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+
+
+# --- waiting
+
+
+def test_threads_that_wait_at_once_each_hear_their_own_wake(fresh: Callable[..., RedisStore]) -> None:
+    store = fresh()
+    assert store.wait("nothing", 0.001) is False  # a connection is kept for the next
+    heard: dict[str, bool] = {}
+    names = [f"n{number}" for number in range(6)]
+    waiting = [threading.Thread(target=lambda name=name: heard.update({name: store.wait(name, 5.0)})) for name in names]
+    for thread in waiting:
+        thread.start()
+    for name in names[:3]:
+        store.run(lambda tx, name=name: (tx.put("k", name), tx.wake(name)))  # type: ignore[misc]
+    until(lambda: len(heard) == 3)
+    assert heard == dict.fromkeys(names[:3], True)
+    for name in names[3:]:
+        store.run(lambda tx, name=name: (tx.put("k", name), tx.wake(name)))  # type: ignore[misc]
+    for thread in waiting:
+        thread.join()
+    assert all(heard.values())
+
+
+def test_who_follows_the_log_misses_no_event_between_reading_and_waiting(fresh: Callable[..., RedisStore]) -> None:
+    store = fresh()
+    store.run(lambda tx: tx.append("first", "a", "", {}))
+    assert [event.seq for event in store.events()] == [1]
+    store.run(lambda tx: tx.append("second", "a", "", {}))  # after it was read, before it is waited for
+    began = clock.since_boot()
+    assert store.wait("log", 5.0) is True
+    assert clock.since_boot() - began < 2_000
+    assert [event.seq for event in store.events(1)] == [2]
+    assert store.wait("log", 0.05) is False
+
+
+# --- one workspace and another
+
+
+def test_two_workspaces_never_see_each_others_keys() -> None:
+    with running() as alone:
+        one, two = Machine(alone.url, workspace="one").begin(), Machine(alone.url, workspace="two").begin()
+        token = one.claim("ann", "a.py")
+        assert two.claim("bob", "a.py")
+        one.call("ann", "state set", key="k", value=1)
+        two.call("bob", "state set", key="k", value=2)
+        one.call("ann", "seal")
+        two.store.wait("nothing", 0.01)
+        one.release("ann", "a.py", token)
+        assert (one.holders(), two.holders()) == ({}, {"a.py": ["bob"]})
+        assert [event["agent"] for event in one.events("claim.")] == ["ann", "ann"]
+        mine, theirs = ({*alone.ask("KEYS", f"{store.store.tag}*")} for store in (one, two))
+        everything = {*alone.ask("KEYS", "*")}
+        assert mine | theirs == everything
+        assert not mine & theirs
+        assert all(key.startswith((b"{dibs:one}:", b"{dibs:two}:")) for key in everything)
+        for machine in (one, two):
+            machine.check()
+            machine.store.close()
+
+
+# --- ways in
+
+
+def test_by_password_by_user_by_socket_and_by_database(tmp_path: Path) -> None:
+    with running(password="s/e:c@ret") as guarded:
+        guarded.password = "s%2Fe%3Ac%40ret"
+        assert guarded.ask("PING") == b"PONG"
+        guarded.ask("ACL", "SETUSER", "dibs", "on", ">pass", "~{dibs:*", "+@all", "-@dangerous", "+info", "+config|get")
+        place = f"127.0.0.1:{guarded.port}"
+        ways = (
+            guarded.url,
+            f"redis://dibs:pass@{place}",
+            f"unix://:{guarded.password}@{guarded.socket}",
+            f"{guarded.url}/3",
+            f"{guarded.url}?db=4",
+        )
+        kinds: tuple[Any, ...] = (PlainWire, ClientWire)
+        for number, (url, kind) in enumerate(itertools.product(ways, kinds)):
+            store = RedisStore(kind(url, 5.0), str(number), memory=str(tmp_path / str(number)))
+            redis_epoch.begin(store)
+            store.run(lambda tx: tx.put("k", 1))
+            assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1, url
+            assert "s%2F" not in hidden(url)
+            store.close()
+        assert guarded.ask("DBSIZE") == 6 * 4, "three ways lead to the first database"
+
+
+def test_by_tls(server: Server, tmp_path: Path) -> None:
+    """The server here has no TLS of its own; something in front of it has."""
+    made, key = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made, key)
+    with tls_in_front_of(server.port, context) as port:
+        url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={made}"
+        store = opened(url, clock.random_id())
+        store.run(lambda tx: tx.put("k", 1))
+        assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+        assert store.wait("nothing", 0.01) is False
+        store.close()
+        untrusted = opened(f"rediss://127.0.0.1:{port}", begin=False, timeout=0.3)
+        with pytest.raises(Unavailable, match=r"(?i)certificate"):
+            redis_epoch.begin(untrusted)
+        untrusted.close()
+
+
+@contextlib.contextmanager
+def tls_in_front_of(port: int, context: ssl.SSLContext) -> Iterator[int]:
+    """A port that speaks TLS and passes on what comes to another that does not."""
+    import asyncio
+
+    ready, loop = threading.Event(), asyncio.new_event_loop()
+    found: list[int] = []
+
+    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(65_536):
+                sink.write(data)
+                await sink.drain()
+        sink.close()
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
+
+    async def serve() -> None:
+        listening = await asyncio.start_server(meet, "127.0.0.1", 0, ssl=context)
+        found.append(listening.sockets[0].getsockname()[1])
+        ready.set()
+        await ended.wait()
+        listening.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    ended = asyncio.Event()
+    loop.set_exception_handler(lambda *_: None)
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    ready.wait()
+    try:
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
+
+
+# --- what is not as it should be
+
+
+def refused(url: str, **how: Any) -> Unavailable:
+    """How it is refused, by each kind of connection that knows such URLs."""
+    errors = []
+    for kind in (open_wire, ClientWire) if url.startswith(("redis:", "unix:")) else (open_wire,):
+        try:
+            store = RedisStore(kind(url, 0.3), "w", timeout=0.3, **how)
+        except Unavailable as error:
+            errors.append(error)
+            continue
+        try:
+            redis_epoch.begin(store)
+        except Unavailable as error:
+            errors.append(error)
+        else:
+            message = f"{url} was opened"
+            raise AssertionError(message)
+        finally:
+            store.close()
+    assert "Traceback" not in str(errors[0])
+    return errors[0]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://127.0.0.1:1", "redis://127.0.0.1:99999", "redis://127.0.0.1:0", "redis://127.0.0.1:port",
+        "redis://no.such.host.invalid", "redis://a..b", f"redis://{'x' * 80}.invalid", "unix:///no/such/socket",
+        f"unix:///{'x' * 200}", "rediss://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/name", "redis://[::1]:1",
+        "redis+sentinel://127.0.0.1:port/name",
+    ],
+)  # fmt: skip
+def test_a_url_that_leads_nowhere_is_unavailable(url: str) -> None:
+    assert refused(url).fields["store"] == url
+
+
+def test_a_wrong_password_is_told_without_showing_it() -> None:
+    with running(password="right") as guarded:
+        for url in (f"redis://127.0.0.1:{guarded.port}", f"redis://:wr0ng@127.0.0.1:{guarded.port}"):
+            error = refused(url)
+            assert error.fields["auth"] is True
+            assert "wr0ng" not in str(error)
+        assert guarded.ask("DBSIZE") == 0
+
+
+@pytest.mark.parametrize("command", ["xadd", "hset", "zadd", "set", "pexpire", "xtrim", "evalsha", "time", "info"])
+def test_a_user_who_may_not_do_all_of_it_does_nothing(command: str, server: Server) -> None:
+    name = clock.random_id()
+    admin = opened(server.url, name)
+    admin.run(writes)
+    before = all_of(server, admin.tag)
+    server.ask("ACL", "SETUSER", name, "on", ">p", "~*", "+@all", f"-{command}")
+    for kind in (PlainWire, ClientWire):
+        store = RedisStore(kind(f"redis://{name}:p@127.0.0.1:{server.port}", 1.0), name, timeout=1.0)
+        with pytest.raises(Unavailable) as error:
+            store.run(everything)
+        assert error.value.fields.get("auth") is True, str(error.value)
+        assert all_of(server, admin.tag) == before
+        store.close()
+    server.ask("ACL", "DELUSER", name)
+    admin.close()
+
+
+def writes(tx: Transaction) -> None:
+    """A row with entries in both indexes, and an event."""
+    tx.put("k", len(tx.fetch(["k"]).values), "x\t1", "y\t1")
+    tx.append("kind", "a", "", {})
+
+
+def everything(tx: Transaction) -> None:
+    """All that a commit can write."""
+    writes(tx)
+    tx.seal("s")
+    tx.wake("somebody")
+
+
+def all_of(server: Server, tag: str) -> dict[bytes, bytes]:
+    """Every key of a workspace that lasts, as the server would dump it."""
+    lasting = [key for key in server.ask("KEYS", f"{tag}*") if b":t:" not in key]
+    return {key: server.ask("DUMP", key) for key in lasting}
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "does not answer as a Redis server"),
+        (b"+OK\r\n+OK\r\n", "does not answer as a Redis server"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "does not answer as a Redis server"),
+        (info("5.0.14"), "5.0.14"),
+        (info("6.0.9"), "6.0.9"),
+        (info("strange"), "strange"),
+        (b"", "cannot be reached"),
+    ],
+)
+def test_what_is_no_redis_or_too_old_a_one_is_told(answer: bytes, text: str) -> None:
+    pretender = Pretender(answer)
+    try:
+        began = clock.since_boot()
+        assert text in str(refused(pretender.url))
+        assert clock.since_boot() - began < 5_000
+    finally:
+        pretender.close()
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    for version in ("6.2.0", "7.0.15", "10.1", "9.1.2"):
+        assert identity_of(f"redis_version:{version}\r\nrun_id:abc\r\n".encode(), b"") == "abc"
+    named = identity_of(b"redis_version:7.0.0\r\nrun_id:abc\r\n", b"master_replid2:12ab\r\n")
+    assert named == "abc+12ab"
+
+
+def test_a_read_only_replica_is_refused_and_a_replica_is_not_written_to(server: Server) -> None:
+    with running(replicaof=f"127.0.0.1 {server.port}") as replica:
+        until(lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))
+        error = refused(replica.url)
+        assert error.fields["readonly"] is True
+        assert "primary" in str(error)
+
+
+@pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "head", "log", "seals", "gate"])
+def test_a_key_of_another_type_under_our_names_is_told_and_nothing_is_written(
+    name: str, fresh: Callable[..., RedisStore], server: Server
+) -> None:
+    store = fresh()
+    store.run(lambda tx: tx.append("first", "a", "", {}))
+    store.ask("DEL", f"{store.tag}{name}")
+    store.ask("RPUSH", f"{store.tag}{name}", "not ours")
+    before = all_of(server, store.tag)
+    with pytest.raises(Unavailable) as error:
+        store.run(everything)
+    assert error.value.fields.get("foreign") is True
+    assert all_of(server, store.tag) == before
+    store.ask("DEL", *before)
+
+
+@pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "log", "head", "seals"])
+def test_a_key_that_was_evicted_is_missed_at_the_next_question(
+    name: str, fresh: Callable[..., RedisStore], server: Server
+) -> None:
+    store = fresh()
+    store.run(writes)
+    store.run(everything)
+    store.ask("DEL", f"{store.tag}{name}")
+    before = all_of(server, store.tag)
+    for ask in (
+        lambda: store.run(lambda tx: tx.put("k", 2)),
+        lambda: store.look(lambda tx: tx.fetch(["k"]).values),
+        lambda: redis_epoch.begin(store) or store.look(lambda tx: tx.now),
+    ):
+        with pytest.raises(Unavailable) as error:
+            ask()
+        assert error.value.fields.get("damaged") is True
+    assert all_of(server, store.tag) == before
+    store.ask("DEL", *before)
+
+
+@pytest.mark.parametrize("field", ["commit", "seq", "link", "now", "run", "since", "schema"])
+@pytest.mark.parametrize("value", [None, "strange"])
+def test_a_head_that_something_else_wrote_is_told(
+    field: str, value: str | None, fresh: Callable[..., RedisStore], server: Server
+) -> None:
+    store = fresh()
+    store.run(lambda tx: tx.put("k", 1))
+    head = f"{store.tag}head"
+    store.ask("HDEL", head, field) if value is None else store.ask("HSET", head, field, value)
+    if (field, value) in {("link", "strange"), ("run", "strange")}:  # nothing tells them from what they could be
+        with contextlib.suppress(Unsettled):
+            store.look(lambda tx: tx.now)
+        return
+    before = all_of(server, store.tag)
+    with pytest.raises(Unavailable):
+        store.run(lambda tx: tx.put("k", 2))
+    assert all_of(server, store.tag) == before
+    store.ask("DEL", *before)
+
+
+def test_values_that_something_else_wrote_are_told(fresh: Callable[..., RedisStore], server: Server) -> None:
+    store = fresh()
+    store.run(lambda tx: tx.put("k", 1, "x\t1"))
+    store.ask("HSET", f"{store.tag}v", "k", "strange")
+    before = all_of(server, store.tag)
+    with pytest.raises(Unavailable, match="DAMAGED"):
+        store.look(lambda tx: tx.fetch(["k"]).values)
+    with pytest.raises(Unavailable, match="DAMAGED"):
+        store.look(lambda tx: tx.scan(1, "x\t", 9))
+    assert all_of(server, store.tag) == before
+
+
+def test_a_newer_schema_is_left_alone(fresh: Callable[..., RedisStore], server: Server) -> None:
+    store = fresh()
+    store.ask("HSET", f"{store.tag}head", "schema", "2", "run", "another")
+    before = all_of(server, store.tag)
+    for ask in (lambda: store.run(lambda tx: tx.put("k", 2)), store.head, store.events):
+        with pytest.raises(Unavailable) as error:
+            ask()
+        assert error.value.fields["schema"] == "2"
+    assert redis_epoch.begin(store) is False
+    assert all_of(server, store.tag) == before
+
+
+def test_a_clock_centuries_ahead_is_refused_before_numbers_come_to_an_end(fresh: Callable[..., RedisStore]) -> None:
+    store = fresh()
+    store.remembered.number = redis_epoch.LARGEST - 1
+    with pytest.raises(Unavailable, match="centuries"):
+        redis_epoch.next_number(store)
+
+
+def test_scripts_that_the_server_forgot_are_sent_again(fresh: Callable[..., RedisStore], server: Server) -> None:
+    plain, client = fresh(), fresh()
+    client.wire.close()
+    client.wire = ClientWire(server.url, 5.0)
+    for store in (plain, client):
+        store.run(lambda tx: tx.put("k", 1))
+        server.ask("SCRIPT", "FLUSH")
+        store.run(lambda tx: tx.put("k", tx.fetch(["k"]).values["k"] + 1))
+    assert plain.look(lambda tx: tx.fetch(["k"]).values["k"]) == 2
+
+
+# --- what this machine remembers
+
+
+def test_a_number_that_comes_late_takes_the_place_of_no_more_than_one(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory")
+    slow, quick = redis_epoch.Remembered(path), redis_epoch.Remembered(path)
+    for number in range(100, 200):
+        quick.rise(number)
+    slow.rise(150)  # it was stopped between its commit and this line
+    again = redis_epoch.Remembered(path)
+    assert again.number == 199
+    slow.rise(199 - redis_epoch.SLOTS)  # the worst of all
+    once_more = redis_epoch.Remembered(path)
+    assert once_more.number == 197, "two late ones, two places"
+    slow.look()
+    assert slow.number == 197
+    for one in (slow, quick, again, once_more):
+        one.close()
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"\0" * 50, b"garbage\n", b"9" * 400, b"-5\n", b"00000000000000000012\n\xff\xfe"]
+)
+def test_a_memory_that_makes_no_sense_is_as_good_as_none(
+    text: bytes, fresh: Callable[..., RedisStore], tmp_path: Path
+) -> None:
+    path = tmp_path / "memory"
+    path.write_bytes(text)
+    store = fresh(memory=str(path))
+    assert store.remembered.number in {0, 12}
+    store.run(lambda tx: tx.put("k", 1))
+    again = redis_epoch.Remembered(str(path))
+    assert again.number == store.head().commit
+    again.close()
+
+
+def test_a_memory_that_cannot_be_kept_does_not_undo_a_commit(
+    fresh: Callable[..., RedisStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fresh(memory=str(tmp_path / "memory"))
+
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    store.run(lambda tx: tx.put("k", 1))
+    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+    nowhere = fresh(memory=str(tmp_path / "no" / "such" / "folder"))
+    nowhere.run(lambda tx: tx.put("k", 2))
+
+
+def test_the_log_can_be_read_while_a_loss_is_not_settled(fresh: Callable[..., RedisStore]) -> None:
+    store = fresh()
+    store.run(lambda tx: tx.append("first", "a", "", {}))
+    store.ask("HSET", f"{store.tag}head", "void", "1")
+    assert [event.seq for event in store.events()] == [1]
+    assert store.head().seq == 1
+    assert verify_store(store).findings == []
+    for verb in (store.run, store.look):
+        with pytest.raises(Unsettled):
+            verb(lambda tx: tx.fetch(["k"]))
+    store.settle(lambda: False)
+    store.run(lambda tx: tx.put("k", 1))
+
+
+def test_an_interrupt_between_question_and_answer_leaves_no_answer_behind(
+    fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fresh()
+    store.run(lambda tx: tx.put("k", 1))
+    wire: Any = store.wire
+    original = wire._answer
+
+    def interrupted() -> Any:
+        monkeypatch.setattr(wire, "_answer", original)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(wire, "_answer", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.look(lambda tx: tx.fetch(["k"]))
+    assert wire.run_id == "", "the server behind the next connection is asked for its name"
+    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
