@@ -403,7 +403,7 @@ def test_only_tasks_of_its_run_are_taken_and_the_run_knows_what_it_used(place: P
     assert [event["task"] for event in running.events("done")] == ["own"]
     assert place.task("own")["result"] == run
     agent = running.events("started")[0]["agent"]
-    shown = place.json("run", "show", "--run", run, exit=0)
+    shown = place.json("run", "show", run, exit=0)
     assert agent in json.dumps(shown)
     assert '"memory"' in json.dumps(shown)
 

@@ -59,7 +59,7 @@ class Methods:
         """Ask whoever holds a resource to release it.
 
         Answers: message.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Quota, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "ask",

@@ -104,6 +104,7 @@ class Replay:
             "task.passed": self._tasks.on_passed,
             "run.purged": self._tasks.on_purged,
             "state.set": self._on_state_set,
+            "store.recovered": self._documents.on_recovered,
         }
 
     def apply(self, event: Event) -> Said | None:

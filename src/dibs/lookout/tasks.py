@@ -209,6 +209,10 @@ class Documents:
         self._graves.clear()
         self._lost = True
 
+    def on_recovered(self, said: Said) -> None:
+        """A new database in a damaged one's place: its documents begin above whatever was written before."""
+        self._deepest = max(self._deepest, said.commit - 1)
+
     def on_set(self, said: Said) -> None:
         """One above the version before; a deleted document, once forgotten, goes on above all that were deleted."""
         key, version = said.subject, whole(said.data, "version")

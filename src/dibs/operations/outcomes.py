@@ -178,7 +178,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: s
     if kind == "permanent":
         lifecycle.move(tx, call.agent, task, FAILED, token=token, why=reason, request=request)
         task.update(finished=tx.now, failures=task["failures"] + 1)
-        _tell_owner(tx, task, f"failed: {reason}. What comes after it stays blocked.")
+        _tell_owner(tx, task, "failed for good, and what comes after it stays blocked")
     else:
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
@@ -196,9 +196,7 @@ def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any
         lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
         task.update(finished=tx.now, error={**task["error"], "class": "poison"})
         tx.append("alert.raised", agent, task["task"], {"what": "poison", "failures": task["failures"]})
-        _tell_owner(
-            tx, task, f"failed or was lost {task['failures']} times and is quarantined: {task['error']['why']}."
-        )
+        _tell_owner(tx, task, f"failed or was lost {task['failures']} times and is quarantined")
         return
     lifecycle.move(tx, agent, task, PLANNED, **{"class": task["error"]["class"]}, **data)
     task["not_before"] = tx.now + pause if pause else 0
@@ -208,7 +206,11 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
     """Whoever added a task is told when it will not get done by itself."""
     from dibs.operations import messages
 
-    text = f"Task {task['task']} ({task['title'][:200]}) {what} `dibs task move {task['task']} planned` tries it anew."
+    identifier = task["task"]  # no words of others here: dibs itself speaks
+    text = (
+        f"Task {identifier} {what}. `dibs task show {identifier}` has the reason; "
+        f"`dibs task move {identifier} planned` tries it anew."
+    )
     messages.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 

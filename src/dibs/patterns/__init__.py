@@ -158,10 +158,10 @@ def vote(
     'no'
     """
     prefix = _prefix(name, run)
+    made = [] if step is None else specs.vote(prefix, title, electorate, step_of(step), prefix)[0]
     ws.vote_open(title, electorate=electorate, options=options, deadline=deadline, id=prefix, key=prefix)
-    if step is None:
+    if not made:
         return Poll(ws, run or "", [], prefix, own=False)
-    made, _ = specs.vote(prefix, title, electorate, step_of(step), prefix)
     started = _start(ws, prefix, run, name, made, [], ALL)
     return Poll(ws, started.run, started.tasks, prefix, own=not run)
 
