@@ -202,6 +202,24 @@ def test_a_run_ended_by_a_process_that_is_killed_has_ended_or_not_and_its_archiv
     shell.json("verify", exit=0)
 
 
+def test_files_that_nothing_names_any_more_go_at_the_end_of_a_run(shell: Shell) -> None:
+    start(shell)
+    results = shell.folder / ".dibs/local/results"
+    (shell.folder / "big.bin").write_bytes(b"\xff" * 10)
+    work(shell, "t1", result="@big.bin")
+    (shell.folder / "kept.bin").write_bytes(b"\xfe" * 10)
+    shell.json("state", "set", "doc", "@kept.bin", "--as", "w1", exit=0)
+    named = set(os.listdir(results))
+    stray, fresh, other = results / ("ab" * 32), results / ("cd" * 32), results / "notes.txt"
+    for file in (stray, fresh, other):
+        file.write_text("x")
+    for file in results.iterdir():
+        if file != fresh:
+            os.utime(file, (1, 1))
+    shell.json("run", "end", "--as", "boss", exit=0)
+    assert set(os.listdir(results)) == {*named, fresh.name, other.name}
+
+
 # --- Python
 
 

@@ -138,7 +138,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def test_the_pipeline_finishes_although_one_of_its_four_workers_is_killed_halfway(place: Place) -> None:
-    driver = place.begin("examples/pipeline.toml", STAGE_SECONDS="1")
+    driver = place.begin("examples/pipeline.toml", STAGE_SECONDS="0.6")
     run = place.the_run()
     victim = until(lambda: [task for task in place.at_work(run) if "/analysis/" in task["id"]])[0]
     os.kill(place.pid(victim["agent"]), signal.SIGKILL)

@@ -114,6 +114,7 @@ def test_who_is_not_there_is_not_chosen_and_naming_it_is_refused(end: str) -> No
     with pytest.raises(Forbidden) as refused:
         assign(fleet, "t", to=name)
     assert refused.value.agent == name
+    assert refused.value.fields.get("breaker") == ("open" if end == "failing" else None)
     assert [e["data"]["code"] for e in fleet.events("call.refused")][-1] == "forbidden"
     fleet.clean()
 
@@ -171,9 +172,35 @@ def test_the_strategy_is_the_one_given_else_the_tasks_else_the_configs() -> None
 
 def test_whoever_asks_for_work_goes_before_who_was_only_seen(fleet: Fleet) -> None:
     boot(fleet, "a", "b")
+    add(fleet, "x", strategy="round_robin")
+    taken = fleet.call("b", "task next")
+    fleet.call("b", "task done", id="x", token=taken["token"])
     fleet.call("b", "task next", wait=10_000)
     add(fleet, "t")
-    assert assign(fleet, "t", strategy="round_robin") == "b"
+    assert assign(fleet, "t", strategy="round_robin") == "b"  # although it would be the turn of a
+
+
+def test_a_sticky_task_is_worth_waiting_for_its_own_agent(fleet: Fleet) -> None:
+    boot(fleet, "a", "b")
+    add(fleet, "t", key="some-key")
+    owner = assign(fleet, "t", strategy="sticky")
+    add(fleet, "x")
+    fleet.call(str(owner), "task claim", id="x")
+    assert assign(fleet, "t", strategy="sticky") == owner
+    assert assign(fleet, "t", strategy="round_robin") not in {owner, None}
+
+
+def test_one_that_is_tried_with_one_task_gets_no_second() -> None:
+    fleet = Fleet(work=work(max_tasks=5, breaker_failures=1, breaker_pause=1_000))
+    boot(fleet, "a")
+    add(fleet, "x")
+    taken = fleet.call("a", "task next")
+    how: Any = {"class": "permanent", "why": "no"}
+    fleet.call("a", "task fail", id="x", token=taken["token"], **how)
+    fleet.now += 1_000
+    for name in "tu":
+        add(fleet, name)
+    assert [assign(fleet, name) for name in "tu"] == ["a", None]
 
 
 def test_reassigned_the_earlier_one_is_told_and_the_new_one_has_it(fleet: Fleet) -> None:
@@ -192,7 +219,7 @@ def test_assigned_again_to_the_same_only_the_time_begins_anew(fleet: Fleet) -> N
     add(fleet, "t")
     assign(fleet, "t", to="a")
     fleet.now += WAIT - 1
-    assign(fleet, "t", to="a")
+    assert assign(fleet, "t") == "a", "what it has of this task does not count against it"
     assert kinds(fleet, "a") == ["task_assignment"]
     sweep(fleet, WAIT - 1)
     assert waits_for(fleet, "t") == "a"
@@ -259,12 +286,13 @@ def test_an_assignment_whose_first_run_was_thrown_away_sees_what_happened_in_bet
 
 
 def test_an_assignment_overrides_the_pause_after_a_failure(fleet: Fleet) -> None:
-    boot(fleet, "a")
     add(fleet, "t")
     taken = fleet.call("b", "task next")
     how: Any = {"class": "transient", "why": "no"}
     fleet.call("b", "task fail", id="t", token=taken["token"], **how)
+    fleet.call("a", "task next", wait=10_000, wake="a-listens")
     assign(fleet, "t", to="a")
+    assert "a-listens" in fleet.store._woken
     assert take(fleet, "a") == "t"
 
 

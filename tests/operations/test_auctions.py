@@ -121,6 +121,28 @@ def test_a_winner_that_does_not_come_makes_way_for_the_next_best_and_then_for_an
     fleet.clean()
 
 
+def test_all_who_bid_have_their_turn_in_the_order_of_their_bids(fleet: Fleet) -> None:
+    auction(fleet)
+    boot(fleet, "d")
+    for amount, name in enumerate("dbca"):
+        bid(fleet, name, "t", amount)
+    seen = []
+    sweep(fleet, WINDOW)
+    for _ in range(5):
+        seen.append(waits_for(fleet, "t"))
+        for name in "abcd":
+            fleet.call(name, "inbox")  # they are there
+        sweep(fleet, WAIT)
+    assert seen == ["a", "c", "b", "d", None]
+
+
+def test_an_auction_that_is_broken_off_without_anybody_to_have_it_leaves_it_to_whoever_asks(fleet: Fleet) -> None:
+    add(fleet, "t", strategy="auction")
+    answer = fleet.call("boss", "task assign", id="t", strategy="priority")
+    assert (answer["queued"], "bids_until" in answer["task"]) == (True, False)
+    assert take(fleet, "b") == "t"
+
+
 def test_bids_on_nothing_on_what_is_not_auctioned_and_by_who_does_not_fit_are_refused(fleet: Fleet) -> None:
     boot(fleet, "a", "b")
     add(fleet, "plain")

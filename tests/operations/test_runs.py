@@ -40,8 +40,14 @@ def finish(fleet: Fleet, agent: str, task: str, **fields: Any) -> None:
     fleet.call(agent, "task done", id=task, token=take(fleet, agent, task), **fields)
 
 
+def fail(fleet: Fleet, agent: str, task: str, kind: str) -> None:
+    fields: dict[str, Any] = {"id": task, "token": take(fleet, agent, task), "why": "no", "class": kind}
+    fleet.call(agent, "task fail", **fields)
+
+
 def failing(fleet: Fleet, at: str = "", **facts: str) -> list[str]:
-    found = fleet.call("viewer", "run gates", run="r1", facts={**FINE, **facts}, **({"at": at} if at else {}))
+    asked: dict[str, Any] = {"at": at} if at else {}
+    found = fleet.call("viewer", "run gates", run="r1", facts={**FINE, **facts}, **asked)
     assert found["failed"] == sum(not gate["passed"] for gate in found["gates"])
     assert all(bool(gate["why"]) is not gate["passed"] for gate in found["gates"])
     return [gate["name"] for gate in found["gates"] if not gate["passed"]]
@@ -74,7 +80,8 @@ def test_an_id_that_could_not_name_a_file_is_refused(fleet: Fleet, bad: str) -> 
 
 
 def test_a_run_needs_a_name_and_a_phase_that_there_is(fleet: Fleet) -> None:
-    for fields in ({"name": " "}, {"name": "x", "phase": "lunch"}):
+    bad: list[dict[str, Any]] = [{"name": " "}, {"name": "x", "phase": "lunch"}]
+    for fields in bad:
         with pytest.raises(Invalid):
             fleet.call("boss", "run start", **fields)
     assert fleet.events("run.") == []
@@ -138,7 +145,12 @@ def test_of_several_active_runs_one_has_to_be_named(fleet: Fleet) -> None:
 
 
 def test_without_a_run_there_is_nothing_to_say(fleet: Fleet) -> None:
-    for name, fields in (("run phase", {"phase": "analysis"}), ("run warn", {"text": "x"}), ("run progress", {})):
+    calls: dict[str, dict[str, Any]] = {
+        "run phase": {"phase": "analysis"},
+        "run warn": {"text": "x"},
+        "run progress": {},
+    }
+    for name, fields in calls.items():
         with pytest.raises(NotFound):
             fleet.call("boss", name, **fields)
 
@@ -395,7 +407,7 @@ def test_progress_is_what_is_done_of_what_is_not_called_off(fates: list[str], pe
         elif fate == "cancel":
             fleet.call("boss", "task cancel", id=name)
         elif fate == "fail":
-            fleet.call("w", "task fail", id=name, token=take(fleet, "w", name), why="x", **{"class": "permanent"})
+            fail(fleet, "w", name, "permanent")
         elif fate == "work":
             fleet.call("w", "task progress", id=name, percent=percent, token=take(fleet, "w", name))
             points += percent
@@ -450,10 +462,11 @@ def test_a_forced_end_calls_off_what_is_open_and_refuses_late_results(fleet: Fle
 def test_an_ended_run_takes_nothing_more(fleet: Fleet) -> None:
     start(fleet)
     fleet.call("boss", "run end")
-    for name, fields in (
-        ("run join", {}), ("run phase", {"phase": "analysis"}), ("run warn", {"text": "x"}),
-        ("run error", {"text": "x"}), ("task add", {"title": "x"}),
-    ):  # fmt: skip
+    calls: dict[str, dict[str, Any]] = {
+        "run join": {}, "run phase": {"phase": "analysis"}, "run warn": {"text": "x"}, "run error": {"text": "x"},
+        "task add": {"title": "x"},
+    }  # fmt: skip
+    for name, fields in calls.items():
         with pytest.raises(Conflict):
             fleet.call("w", name, run="r1", **fields)
     assert fleet.call("x", "task list")["tasks"] == []
@@ -692,7 +705,7 @@ def test_work_of_which_nothing_is_heard_fails_its_gate_until_it_is(fleet: Fleet)
 def test_a_failed_task_fails_its_gate_until_it_is_dealt_with(fleet: Fleet) -> None:
     start(fleet)
     add(fleet, "a")
-    fleet.call("w", "task fail", id="a", token=take(fleet, "w", "a"), why="no", **{"class": "permanent"})
+    fail(fleet, "w", "a", "permanent")
     assert failing(fleet, "during") == ["errors are handled"]
     fleet.call("boss", "task cancel", id="a")
     assert failing(fleet, "during") == []

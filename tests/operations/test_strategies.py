@@ -336,7 +336,7 @@ def test_who_has_all_that_it_may_have_is_not_waited_for_although_it_seems_to_wai
     wait(fleet, "a")
     fleet.call("boss", "task add", title="x", id="x")
     fleet.call("a", "task claim", id="x")
-    task = add(fleet, strategy="load_balanced")
+    task = add(fleet, strategy="round_robin")
     assert take(fleet, "b") == task
 
 

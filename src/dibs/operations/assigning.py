@@ -144,6 +144,7 @@ def give(
     until = tx.now + call.policy.work["tasks"]["assign_wait"]
     _drop_bids(tx, task)
     task.update(assigned={"agent": agent, "until": until, "strategy": how, "by": by}, window=0, not_before=0)
+    taking.expect(tx, agent, until)
     if runners_up:
         task["assigned"]["next"] = list(runners_up[:RUNNERS_UP])
     lifecycle.put(tx, task)
@@ -170,7 +171,7 @@ def _take_back(tx: Transaction, task: Record, why: str) -> None:
     if before is None and not task["window"]:
         return
     _drop_bids(tx, task)
-    task.update(assigned=None, window=0)
+    task.update(assigned=None, window=0, auctioned=True)
     lifecycle.put(tx, task)
     _tell_lost(tx, task, before, why)
     taking.wake(tx, [task])
@@ -224,7 +225,7 @@ def put_up(tx: Transaction, call: Call, task: Record, request: str = "") -> None
     before = task["assigned"]
     _drop_bids(tx, task)
     until = tx.now + _length(call, task)
-    task.update(assigned=None, window=until, not_before=0, auctioned=False)
+    task.update(assigned=None, window=until, not_before=0)
     lifecycle.put(tx, task)
     event = {"until": until, **({"request": ["task assign", request]} if request else {})}
     tx.append("task.auctioned", call.agent, task["task"], event)

@@ -47,6 +47,7 @@ BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move
 MOST = 1_000_000  # the greatest priority, either way
 MAX_ID = 120  # letters of a task's id: it is part of a resource's name
 SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
+ANYBODY = "~"  # the pool of tasks that ask nothing of an agent; no other pool comes behind it
 
 
 # --- names
@@ -54,7 +55,7 @@ SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
 
 def check_id(identifier: str, field: str = "id") -> str:
     """Refuse ids that would break a key, a list of ids or the name of a resource."""
-    fine = all(letter.isalnum() or letter in SIGNS for letter in identifier)
+    fine = identifier.isalnum() or all(letter.isalnum() or letter in SIGNS for letter in identifier)
     if not identifier or len(identifier) > MAX_ID or not fine:
         raise Invalid(f"{field}: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}", field=field)
     return identifier
@@ -149,8 +150,10 @@ def _places(task: Record, now: int) -> tuple[str, str | None]:
 
 
 def pool_of(task: Record) -> str:
-    """What a task asks of an agent; tasks that ask the same lie together."""
-    return f"{task['for']}|{','.join(task['needs'])}"
+    """What a task asks of an agent; tasks that ask the same lie together, those that ask nothing behind all others."""
+    if not task["for"] and not task["needs"]:
+        return ANYBODY
+    return f"-{task['for']}|{','.join(task['needs'])}"
 
 
 def later(when: int) -> str:

@@ -112,7 +112,7 @@ def _done(
     if next:
         from dibs.operations import taking
 
-        answer["next"] = taking.follow_up(tx, call)
+        answer["next"] = taking.follow_up(tx, call, got)
     return answer
 
 

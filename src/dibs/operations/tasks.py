@@ -294,7 +294,10 @@ def pools(tx: Transaction) -> list[Record]:
         if not rows:
             return heads
         heads.append(lifecycle.full(rows[0][2]))
-        after = f"ready\t{lifecycle.pool_of(heads[-1])}\t~"  # behind every place in this pool: those are digits
+        pool = lifecycle.pool_of(heads[-1])
+        if pool == lifecycle.ANYBODY:
+            return heads
+        after = f"ready\t{pool}\t~"  # behind every place in this pool: those are digits
 
 
 # --- looking

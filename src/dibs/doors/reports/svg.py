@@ -23,15 +23,16 @@ def render(timeline: dict[str, Any]) -> str:
     """The picture, as text."""
     whole = timeline["seconds"] or 0.001
     scale = (WIDTH - LEFT - RIGHT) / whole
+    ground: list[str] = []
     body: list[str] = []
     y = TOP
     for lane in timeline["lanes"]:
-        height = _lane(body, lane, y, scale)
+        height = _lane(ground, body, lane, y, scale)
         y += height + GAP
     grid = _grid(whole, scale, y)
     return (
         f'<svg viewBox="0 0 {WIDTH} {y + 4}" role="img" class="timeline" '
-        'aria-label="who did what when">\n' + "\n".join([*grid, *body]) + "\n</svg>"
+        'aria-label="who did what when">\n' + "\n".join([*ground, *grid, *body]) + "\n</svg>"
     )
 
 
@@ -48,7 +49,7 @@ def _grid(whole: float, scale: float, bottom: int) -> list[str]:
     return lines
 
 
-def _lane(body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
+def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
     """One agent's lane; gives its height."""
     rows: list[float] = []
     drawn = []
@@ -60,7 +61,7 @@ def _lane(body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
         rows[row] = max(rows[row], bar["to"])
         drawn.append(_bar(bar, y + row * ROW, scale))
     height = max(1, len(rows)) * ROW + STRIP
-    body.append(f'<rect class="lane" x="0" y="{y - 3}" width="{WIDTH}" height="{height + 5}"/>')
+    ground.append(f'<rect class="lane" x="0" y="{y - 3}" width="{WIDTH}" height="{height + 5}"/>')
     body.append(
         f'<text class="agent" x="8" y="{y + 11}">{safe(lane["agent"], 26)}<title>{safe(lane["agent"])}</title></text>'
     )
