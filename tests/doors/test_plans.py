@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.doors import ballots, driving, plans
-from dibs.errors import Invalid
+from dibs.doors import ballots, driving, driving_screen, plans
+from dibs.doors.session import Session
+from dibs.errors import Conflict, Invalid
+from dibs.operations import batches
 from tests.doors.conftest import Shell
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
@@ -307,6 +309,87 @@ def test_a_file_that_is_wrong_starts_nothing(shell: Shell) -> None:
     assert shell.json("run", "start", "work.toml", "--resume", "nothing", exit=1)["error"]["code"] == "not_found"
     assert shell.json("run", "list", exit=0)["runs"] == []
     assert shell.json("task", "list", exit=0)["tasks"] == []
+
+
+# --- driving it
+
+
+def drive(shell: Shell, text: str) -> driving.Drive:
+    session = Session(str(shell.folder), None)
+    return driving.Drive(session, "boss", load(shell.folder, text), driving_screen.Screen())
+
+
+LISTED = MAP_REDUCE.replace('items = ["a", "b"]', 'items_from = "*.txt"')
+
+
+def interrupted(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run of which only the first two tasks, of four, were added."""
+    for name in "abc":
+        (shell.folder / f"{name}.txt").touch()
+    monkeypatch.setattr(batches, "MOST", 2)
+    first = drive(shell, LISTED)
+    with monkeypatch.context() as patched:
+        patched.setattr(first, "_add", lambda _: first._do("nothing"))
+        with pytest.raises(KeyError):
+            first.start()
+    assert len(shell.json("task", "list", exit=0)["tasks"]) == 2
+    return first.run
+
+
+def test_a_run_that_was_interrupted_while_its_tasks_were_added_gets_the_rest_when_it_is_resumed(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = interrupted(shell, monkeypatch)
+    for _ in range(2):
+        assert drive(shell, LISTED).resume(run) == run
+        ids = sorted(task["id"] for task in shell.json("task", "list", exit=0)["tasks"])
+        assert ids == [f"{run}/count/{number}" for number in (1, 2, 3)] + [f"{run}/sum/1"]
+
+
+def test_it_does_not_if_there_is_more_to_work_on_by_now(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = interrupted(shell, monkeypatch)
+    (shell.folder / "d.txt").touch()
+    with pytest.raises(Conflict, match="to have 4 tasks"):
+        drive(shell, LISTED).resume(run)
+
+
+def test_a_run_whose_later_tasks_cannot_be_added_is_ended(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST", 2)
+    one = drive(shell, MAP_REDUCE.replace('["a", "b"]', f'["a", "b", "{"x" * 70_000}"]'))
+    with pytest.raises(Invalid, match="payload"):
+        one.start()
+    assert [run["state"] for run in shell.json("run", "list", exit=0)["runs"]] == ["ended"]
+    assert {task["state"] for task in shell.json("task", "list", exit=0)["tasks"]} == {"cancelled"}
+
+
+def test_a_run_is_resumed_with_a_changed_file_but_not_with_another_one(shell: Shell) -> None:
+    run = drive(shell, MAP_REDUCE).start()
+    assert drive(shell, MAP_REDUCE.replace("wc -w", "wc -l")).resume(run) == run
+    with pytest.raises(Invalid, match="has no step 'sum'"):
+        drive(shell, MAP_REDUCE.replace('"sum"', '"total"')).resume(run)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "states", "poll", "complete"),
+    [
+        ("pipeline", {"complete": 3}, None, True),
+        ("pipeline", {"complete": 3, "cancelled": 1}, None, True),
+        ("pipeline", {"complete": 3, "failed": 1}, None, False),
+        ("pipeline", {"complete": 3, "planned": 1}, None, False),
+        ("pipeline", {"cancelled": 3}, None, False),
+        ("scatter_gather", {"complete": 1, "failed": 1, "cancelled": 1}, None, True),
+        ("scatter_gather", {"failed": 2}, None, False),
+        ("vote", {"complete": 3}, "decided", True),
+        ("vote", {"complete": 3}, "undecided", False),
+        ("vote", {"complete": 1, "failed": 2}, "decided", True),
+    ],
+)
+def test_a_run_is_complete_when_its_pattern_came_to_its_end(
+    pattern: str, states: dict[str, int], poll: str | None, complete: bool
+) -> None:
+    failed = [{"id": "x"}] * states.get("failed", 0)
+    outlook = {"states": states, "failed": failed, "stuck": states.get("planned", 0), "going": 0}
+    assert driving.complete(pattern, outlook, {"state": poll} if poll else None) is complete
 
 
 def test_a_ballot_counts_comes_late_or_is_refused_for_good(shell: Shell) -> None:

@@ -196,6 +196,28 @@ def test_a_vote_is_decided_by_the_majority_of_its_electors(place: Place) -> None
     assert len(place.events("vote.decided")) == 1
 
 
+def test_on_a_terminal_there_is_a_bar_for_each_step(place: Place) -> None:
+    mine, theirs = os.openpty()
+    child = subprocess.Popen(
+        [DIBS, "run", "start", "examples/map_reduce.toml"], cwd=place.folder, stdin=theirs, stdout=theirs,
+        stderr=theirs, start_new_session=True, env={**place.environment, "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            data = os.read(mine, 65536)
+        except OSError:  # Linux: the other end is closed
+            break
+        if not data:
+            break
+        said += data
+    os.close(mine)
+    assert child.wait(PATIENCE) == 0, said
+    for word in (b"count", b"sum", b"all", b"is complete", b"7/7"):
+        assert word in said
+
+
 # --- what can go wrong
 
 

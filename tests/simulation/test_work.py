@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
-OPERATIONS = 20_000 if TORTURE else 6_000  # in one run; half of them find their agent asleep or idle
+OPERATIONS = 20_000 if TORTURE else 3_000  # in one run; half of them find their agent asleep or idle
 RUNS = 20 if TORTURE else 10
 CHECK_EVERY = 250
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else list(range(1, RUNS + 1))

@@ -29,6 +29,7 @@ KINDS = {"bob": ("coder", ["go"]), "cid": ("coder", []), "dan": ("tester", ["go"
 DEMANDS: tuple[dict[str, Any], ...] = (
     {}, {}, {}, {}, {"needs": ["go"]}, {"needs": ["sql"]}, {"for": "coder"}, {"for": "tester", "needs": ["go"]},
 )  # fmt: skip
+STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 INDEX = ("ready\t", "mine\t", "tasks\t")
 
 
@@ -125,7 +126,7 @@ class Work(World):
             (self.add, 24), (self.take, 26), (self.finish, 24), (self.fail, 5), (self.give, 2), (self.split, 2),
             (self.report, 3), (self.note, 1), (self.cancel, 1), (self.move, 6), (self.claim_one, 3), (self.retry, 5),
             (self.boot, 3), (self.crash, 2), (self.pause, 1), (self.kill, 1), (self.leave, 1), (self.hand, 1),
-            (self.sweep, 2), (self.seal, 1),
+            (self.sweep, 2), (self.seal, 1), (self.assign, 3), (self.bid, 3),
         )  # fmt: skip
         chosen = self.dice.choices([a for a, _ in actions], [w for _, w in actions])[0]
         self.done[chosen.__name__] = self.done.get(chosen.__name__, 0) + 1
@@ -176,6 +177,8 @@ class Work(World):
             fields["race"] = f"race-{self.now // 20_000}"
         if self.dice.random() < 0.1:
             fields["key"] = f"key-{self.dice.randrange(500)}"
+        if self.dice.random() < 0.1:
+            fields["strategy"] = self.dice.choice(STRATEGIES)
         if self.dice.random() < 0.05:
             fields["state"] = self.dice.choice(("discovery", "scoped"))
         self.ask(agent, "task add", fields)
@@ -265,6 +268,25 @@ class Work(World):
         if had is not None:
             fields = {"id": had[0], "token": had[1], "percent": self.dice.randrange(101)}
             self.ended(agent, had, self.ask(agent, "task progress", fields))
+
+    def assign(self, agent: Worker) -> None:
+        """To whom a strategy says, or to a certain one."""
+        name = self.any()
+        if name is not None:
+            chosen = {"to": self.dice.choice(list(self.agents))} if self.dice.random() < 0.4 else {}
+            if self.dice.random() < 0.5:
+                chosen["strategy"] = self.dice.choice(STRATEGIES)
+            self.ask(agent, "task assign", {"id": name, **chosen})
+
+    def bid(self, agent: Worker) -> None:
+        """For something that is auctioned, if anything is."""
+
+        def look(tx: Transaction) -> list[str]:
+            return [task["task"] for _, _, task in tx.scan(1, "tasks\tauction\t", 20).rows]
+
+        names = self.store.look(look)
+        if names:
+            self.ask(agent, "task bid", {"id": self.dice.choice(names), "amount": self.dice.randrange(5)})
 
     def note(self, agent: Worker) -> None:
         """Where it stands."""

@@ -78,6 +78,7 @@ class Heart:
         self._thread: Thread | None = None
         self._reported = -int(BEAT * 1000)
         self._meter: Meter | None = None
+        self.trouble = ""  # what went wrong in the thread and should not have
 
     def keep(self, job: Job) -> None:
         """Keep this one from now on."""
@@ -130,13 +131,13 @@ class Heart:
 
     def _attend(self, job: Job, *, renew: bool) -> None:
         """One look after a job."""
-        if job.child is not None:
-            job.child.insist()
-        if job.watch is not None:
-            job.watch()
-        if job.lost is not None:
-            return
         try:
+            if job.child is not None:
+                job.child.insist()
+            if job.watch is not None:
+                job.watch()
+            if job.lost is not None:
+                return
             said = job.heard()
             if said is not None:
                 self._say_progress(job, *said)
@@ -151,6 +152,8 @@ class Heart:
             job.lost = error
             if job.child is not None:
                 job.child.end()
+        except Exception as error:  # noqa: BLE001 - a defect must not end the heartbeats: then every task would be lost
+            self.trouble = f"{type(error).__name__}: {error}"
 
     def _say_progress(self, job: Job, percent: int, note: str) -> None:
         answer = self.ws.task_progress(job.id, percent, token=job.token, note=clean(note) or None)

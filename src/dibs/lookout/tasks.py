@@ -32,6 +32,7 @@ WAYS = {
     "quarantined": {"planned", "cancelled"},
     "cancelled": {"planned"},
 }
+OVER = frozenset({"failed", "quarantined", "cancelled"})  # and complete, of which nothing else is remembered
 BY_TOKEN = frozenset({"complete", "failed"})  # where only the holder's own word leads
 GRAVES = 65_536  # deleted documents whose version is remembered; of older ones only how high they were
 
@@ -116,9 +117,10 @@ class Tasks:
             self._check_claim(said, task, passed=True)
 
     def on_purged(self, said: Said) -> None:
-        """A run is gone with all its tasks."""
+        """A run is gone with all its tasks that were over; one that was planned again stays."""
         self._purged = True
-        for identifier in [name for name, task in self._open.items() if task.run == said.subject]:
+        gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in OVER]
+        for identifier in gone:
             del self._open[identifier]
 
     def _find(self, said: Said, state: str) -> Task | None:

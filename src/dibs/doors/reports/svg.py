@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, RIGHT = 1200, 190, 20  # of the picture, of the agents' names, of the margin behind
 TOP, ROW, BAR, STRIP, GAP = 26, 16, 13, 5, 9
+NAME = 24  # letters of an agent's name beside its lane
 ROWS = 6  # that one lane may have, for tasks at the same time; more lie upon each other
 TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21600, 86400)  # seconds
 OUTCOMES = ("complete", "working", "retried", "returned", "passed", "cancelled", "failed", "quarantined", "lost")
@@ -49,6 +50,11 @@ def _grid(whole: float, scale: float, bottom: int) -> list[str]:
     return lines
 
 
+def _name(agent: str) -> str:
+    """An agent's name as a lane has room for it. The end stays: that is where the agents of one run differ."""
+    return agent if len(agent) <= NAME else f"…{agent[1 - NAME :]}"
+
+
 def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
     """One agent's lane; gives its height."""
     rows: list[float] = []
@@ -63,7 +69,7 @@ def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scal
     height = max(1, len(rows)) * ROW + STRIP
     ground.append(f'<rect class="lane" x="0" y="{y - 3}" width="{WIDTH}" height="{height + 5}"/>')
     body.append(
-        f'<text class="agent" x="8" y="{y + 11}">{safe(lane["agent"], 26)}<title>{safe(lane["agent"])}</title></text>'
+        f'<text class="agent" x="8" y="{y + 11}">{safe(_name(lane["agent"]))}<title>{safe(lane["agent"])}</title></text>'
     )
     body.extend(drawn)
     body.extend(_strip(strip, y + height - STRIP + 1, scale) for strip in lane["claims"])
