@@ -369,6 +369,15 @@ def test_a_run_is_resumed_with_a_changed_file_but_not_with_another_one(shell: Sh
         drive(shell, MAP_REDUCE.replace('"sum"', '"total"')).resume(run)
 
 
+def test_a_vote_does_not_push_an_elector_aside_who_is_at_work(shell: Shell) -> None:
+    shell.json("boot", "--as", "bob", "--pid", str(os.getpid()), exit=0)
+    (shell.folder / "vote.toml").write_text(VOTE)
+    refused = shell.json("run", "start", "vote.toml", exit=1)["error"]
+    assert (refused["code"], refused["agent"], refused["pid"]) == ("conflict", "bob", os.getpid())
+    assert shell.json("run", "list", exit=0)["runs"] == []
+    assert shell.json("vote", "list", exit=0)["votes"] == []
+
+
 @pytest.mark.parametrize(
     ("pattern", "states", "poll", "complete"),
     [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dibs.errors import Conflict, Fenced, Forbidden, Invalid, NotFound
+from dibs.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, Quota
 from dibs.operations import assigning, lifecycle
 from dibs.operations.call import Call
 from dibs.operations.policy import MINUTE
@@ -498,3 +498,38 @@ def test_only_the_first_of_those_that_ask_the_same_presses(fleet: Fleet) -> None
     assert waits_for(fleet, "t") is None
     press(fleet, "first")
     assert waits_for(fleet, "first") == "a"
+
+
+def test_an_agent_that_has_all_it_may_have_is_given_what_matters_more_when_it_asks(fleet: Fleet) -> None:
+    at_work(fleet, a=0, b=8)
+    add(fleet, "t", priority=7, strategy="preemptive")
+    for name in "ab":  # for a second it is left to whoever is free
+        with pytest.raises(Quota):
+            fleet.call(name, "task next")
+    fleet.now += 1_000
+    with pytest.raises(Quota):
+        fleet.call("b", "task next")
+    assert take(fleet, "a") == "t"
+    assert shown(fleet, "of-a")["state"] == "planned"
+    fleet.clean()
+
+
+def test_a_preemptive_task_presses_also_when_it_waited_for_others_first(fleet: Fleet) -> None:
+    tokens = at_work(fleet, a=0, b=8)
+    add(fleet, "t", priority=7, strategy="preemptive", after=["of-b"])
+    sweep(fleet, 5_000)
+    assert shown(fleet, "of-a")["state"] == "executing"
+    fleet.call("b", "task done", id="of-b", token=tokens["b"])
+    sweep(fleet)
+    assert waits_for(fleet, "t") == "a"
+
+
+def test_it_looks_for_somebody_again_every_few_seconds_and_not_more_often(fleet: Fleet) -> None:
+    at_work(fleet, b=8)
+    add(fleet, "t", priority=7, strategy="preemptive")
+    sweep(fleet, 1_000)
+    at_work(fleet, a=0)
+    sweep(fleet, assigning.PRESS_EVERY - 1)
+    assert waits_for(fleet, "t") is None
+    sweep(fleet, 1)
+    assert waits_for(fleet, "t") == "a"

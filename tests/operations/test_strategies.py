@@ -455,3 +455,16 @@ def test_many_tasks_that_are_anothers_cost_one_gathering_of_facts(
     monkeypatch.setattr(strategies, "gather", count)
     assert take(fleet, "b") is None
     assert len(gathered) == 1
+
+
+def test_tasks_with_the_same_word_go_to_the_same_agent() -> None:
+    agents = [{"agent": f"w{number}", "can": [], "type": ""} for number in range(8)]
+    facts = strategies.Facts(0)
+
+    def first(**fields: str) -> str:
+        task = lifecycle.full({"task": "t", **fields})
+        return str(strategies.sticky(task, agents, facts)[0]["agent"])
+
+    words = [f"word{number}" for number in range(40)]
+    assert all(first(sticky=word, key="one") == first(sticky=word, key="other") for word in words)
+    assert len({first(sticky=word) for word in words}) == len(agents)

@@ -86,6 +86,7 @@ class Drive:
         self.run = f"{slug(plan.name)}-{clock.random_id()}"
         tasks = plan.tasks(self.run)
         plan.crews(self._count)
+        self._check_electors()
         if plan.pattern == "vote":
             poll = plans.vote_of(self.run)
             asked: dict[str, Any] = {"electorate": list(plan.electorate), "options": list(plan.options)}
@@ -96,6 +97,17 @@ class Drive:
         self._phase = PHASES[0]
         self._add(rest)
         return self.run
+
+    def _check_electors(self) -> None:
+        """Workers will go by the electors' names: one who is at work now would be pushed aside."""
+        alive = {one["agent"]: one["pid"] for one in self._do("agents")["agents"] if one["state"] == "alive"}
+        for elector in self._plan.electorate:
+            if elector in alive:
+                text = (
+                    f"elector {elector} is at work already (process {alive[elector]}), and a worker cannot be that one "
+                    "too. `dibs vote open` asks agents that are there; a file's electors are new ones."
+                )
+                raise Conflict(text, agent=elector, pid=alive[elector])
 
     def _add(self, tasks: list[dict[str, Any]]) -> None:
         """What does not fit into one transaction; who is interrupted here adds the rest when the run is resumed."""
@@ -112,6 +124,7 @@ class Drive:
         shown = self._do("run show", run=run)["run"]
         if shown["state"] != "active":
             raise Conflict(f"run {run} has ended; `dibs run start FILE` starts a new one.", run=run, state="ended")
+        self._check_electors()
         self.run, self._phase, self._names = run, shown["phase"], f"p{os.getpid()}w"
         groups = self._outlook()["groups"]
         steps = {self._step_of(group): group for group in groups}

@@ -46,6 +46,7 @@ BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move
 
 MOST = 1_000_000  # the greatest priority, either way
 MAX_ID = 120  # letters of a task's id: it is part of a resource's name
+PATIENCE = 1_000  # ms that a preemptive task leaves to whoever is free before it displaces another
 SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
 ANYBODY = "~"  # the pool of tasks that ask nothing of an agent; no other pool comes behind it
 
@@ -79,7 +80,7 @@ def resource_of(identifier: str) -> list[str]:
 DEFAULTS: dict[str, Any] = {
     "state": PLANNED, "priority": 0, "needs": [], "for": "", "open": 0, "kids": 0, "total_kids": 0, "after": False,
     "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
-    "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "payload": False, "named": False,
+    "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False, "named": False,
     "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "progress": 0, "result": False,
 }  # fmt: skip
 
@@ -146,7 +147,8 @@ def _places(task: Record, now: int) -> tuple[str, str | None]:
         return f"tasks\tauction\t{order}", later(task["window"])
     if task["not_before"] > now:
         return f"tasks\tdelayed\t{order}", later(task["not_before"])
-    return f"ready\t{pool_of(task)}\t{place}", None
+    when = max(task["created"] + PATIENCE, task.get("pressed", 0)) if task["strategy"] == "preemptive" else 0
+    return f"ready\t{pool_of(task)}\t{place}", later(when) if when else None
 
 
 def pool_of(task: Record) -> str:

@@ -257,7 +257,7 @@ def promote(tx: Transaction, call: Call) -> int:
         page = tx.scan(2, "later\t", DUE, before=lifecycle.later(tx.now + 1))
         for _, _, kept in page.rows:
             task = lifecycle.full(kept)
-            if task["assigned"] or task["window"]:
+            if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
                 from dibs.operations import assigning
 
                 assigning.over(tx, call, task)

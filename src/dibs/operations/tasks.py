@@ -177,7 +177,9 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
     priority = given.get("priority") or 0
     if not -lifecycle.MOST <= priority <= lifecycle.MOST:
         raise Invalid(f"priority: from -{lifecycle.MOST} to {lifecycle.MOST}", field="priority")
-    strategy = given.get("strategy") or ""
+    default = call.policy.work["tasks"]["strategy"]
+    sticky = _word(given.get("sticky", ""), "sticky")
+    strategy = given.get("strategy") or ("sticky" if sticky else default if default == "auction" else "")
     if strategy and strategy not in STRATEGIES:
         raise Invalid(f"strategy: one of {', '.join(STRATEGIES)}, not {strategy!r}", field="strategy")
     for name in ("expect", "bid_window"):
@@ -199,7 +201,7 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
         "key": given.get("key") or "", "expect": given.get("expect") or 0,
         "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
         "bid_window": given.get("bid_window") or 0, "strategy": strategy, "race": _word(given.get("race", ""), "race"),
-        "require": require,
+        "require": require, "sticky": sticky,
         "named": bool(there.rows),  # somebody claimed the name before there was a task of it
     })  # fmt: skip
 
@@ -447,7 +449,7 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
         task.update(failures=0, losses=0, not_before=0, finished=0, progress=0)
         if before == CANCELLED and task["parent"]:
             _count_child(tx, task["parent"], 1)
-    task["assigned"] = None
+    task.update(assigned=None, window=0)
     lifecycle.put(tx, task)
     if to == PLANNED:
         from dibs.operations import taking
@@ -555,6 +557,7 @@ ADD_FIELDS = (
     Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
     Field("attempts", "integer", "failed or lost so often, it is quarantined", default=0, metavar="N"),
     Field("strategy", "choice", "who gets it (default: the config's)", default="", choices=STRATEGIES),
+    Field("sticky", "text", "tasks with the same word go to the same agent", default="", metavar="WORD"),
     Field("bid_window", "duration", "how long an auction collects bids", default=0, metavar="D"),
     Field("race", "text", "of the tasks with this word the first to finish wins", default="", metavar="WORD"),
     Field("require", "words", "names that its result must have", default=(), metavar="NAME,…"),

@@ -161,10 +161,14 @@ def _agents(result: dict[str, Any]) -> list[str]:
     rows = [
         (a["agent"], a["state"], a["health"] if a["state"] != "left" else "", a["type"], str(a["incarnation"]),
          str(a["pid"] or ""), f"{ago(a['last_seen'])} ago", _some(a.get("tasks", [])), a.get("rules", ""),
-         a.get("killed", "")) for a in result["agents"]
+         a.get("killed", "") or _breaker(a)) for a in result["agents"]
     ]  # fmt: skip
     head = ("AGENT", "STATE", "HEALTH", "TYPE", "INCARNATION", "PID", "SEEN", "TASKS", "RULES", "WHY")
     return table(head, rows) if rows else ["no agents yet"]
+
+
+def _breaker(agent: dict[str, Any]) -> str:
+    return "" if agent["breaker"] == "closed" else f"breaker {agent['breaker']}"
 
 
 def _some(names: list[str]) -> str:
