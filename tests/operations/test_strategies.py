@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import NotFound
-from dibs.operations import strategies, tasks
+from dibs.operations import lifecycle, strategies, tasks
 from dibs.operations.policy import DAY, MINUTE, WORK
 from dibs.operations.strategies import Facts
 from tests.operations.fleet import Fleet

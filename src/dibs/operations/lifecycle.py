@@ -80,8 +80,8 @@ def resource_of(identifier: str) -> list[str]:
 DEFAULTS: dict[str, Any] = {
     "state": PLANNED, "priority": 0, "needs": [], "for": "", "open": 0, "kids": 0, "total_kids": 0, "after": False,
     "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
-    "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False, "named": False,
-    "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "progress": 0, "result": False,
+    "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False,
+    "named": False, "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "progress": 0, "result": False,
 }  # fmt: skip
 
 

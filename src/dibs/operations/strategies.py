@@ -96,7 +96,7 @@ def capability(task: Record, candidates: Sequence[Record], facts: Facts) -> list
 
 def sticky(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """For each word (the task's own, else its key, its parent or its id) the agents have an order of their own."""
-    word = task["sticky"] or task["key"] or task["parent"] or task["task"]
+    word = task.get("sticky") or task["key"] or task["parent"] or task["task"]
     return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
 
 

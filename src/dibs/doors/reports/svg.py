@@ -69,7 +69,8 @@ def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scal
     height = max(1, len(rows)) * ROW + STRIP
     ground.append(f'<rect class="lane" x="0" y="{y - 3}" width="{WIDTH}" height="{height + 5}"/>')
     body.append(
-        f'<text class="agent" x="8" y="{y + 11}">{safe(_name(lane["agent"]))}<title>{safe(lane["agent"])}</title></text>'
+        f'<text class="agent" x="8" y="{y + 11}">{safe(_name(lane["agent"]))}'
+        f"<title>{safe(lane['agent'])}</title></text>"
     )
     body.extend(drawn)
     body.extend(_strip(strip, y + height - STRIP + 1, scale) for strip in lane["claims"])
