@@ -76,17 +76,20 @@ class Heart:
         self._telling = Lock()  # held while something is told about the job, which does not end meanwhile
         self._wake = Event()
         self._thread: Thread | None = None
+        self._resting = False  # the thread waits for a job
         self._reported = -int(BEAT * 1000)
         self._meter: Meter | None = None
         self.trouble = ""  # what went wrong in the thread and should not have
 
     def keep(self, job: Job) -> None:
         """Keep this one from now on."""
+        job.poke = self._wake
         self.job = job
         if self._thread is None:
             self._thread = Thread(target=self._beat, name="dibs-heartbeat", daemon=True)
             self._thread.start()
-        self._wake.set()
+        elif self._resting:  # else it looks within a second: waking it for each of many short tasks would cost more
+            self._wake.set()
 
     def let_go(self) -> None:
         """No more heartbeats for the job; what it last said in words is told."""
@@ -111,22 +114,24 @@ class Heart:
     def _beat(self) -> None:
         """The thread: attend to one job after the other."""
         while self._thread is not None:
+            self._resting = True
             job = self.job
             if job is None:
                 self._wake.wait()
                 self._wake.clear()
                 continue
+            self._resting = False
             due = clock.since_boot() + job.beat * 1000
             while self.job is job:
-                poked = job.poke.wait(min(LOOK, job.beat))
-                job.poke.clear()
+                poked = self._wake.wait(min(LOOK, job.beat))
+                self._wake.clear()
                 renew = clock.since_boot() >= due
                 with self._telling:
                     if self.job is job:
                         self._attend(job, renew=renew)
                 if renew:
                     due = clock.since_boot() + job.beat * 1000
-                if poked:  # a command that says much is heard now and then
+                if poked and self.job is job:  # a command that says much is heard now and then
                     clock.sleep(CALM)
 
     def _attend(self, job: Job, *, renew: bool) -> None:

@@ -37,7 +37,7 @@ FROM_NAME = 40  # letters of an operation's name that its run's id keeps
 MOVES = 100  # changes of phase that the record keeps; the log has them all
 AGENTS = 1_000  # that may join one run
 NOTES = 1_000  # errors, and as many warnings, of one run
-TASKS = 10_000  # that a run may start with: they come in one transaction
+TASKS = 1_000  # that a run may start with: all others wait for its one transaction, some 0.2 ms for each task
 LISTED = 100  # runs that a refusal or a default looks at
 
 

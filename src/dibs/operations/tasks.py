@@ -295,8 +295,9 @@ def pools(tx: Transaction) -> list[Record]:
         rows = tx.scan(1, "ready\t", 1, after).rows
         if not rows:
             return heads
-        heads.append(lifecycle.full(rows[0][2]))
-        pool = lifecycle.pool_of(heads[-1])
+        entry, _, kept = rows[0]
+        heads.append(lifecycle.full(kept))
+        pool = entry.split("\t")[1]
         if pool == lifecycle.ANYBODY:
             return heads
         after = f"ready\t{pool}\t~"  # behind every place in this pool: those are digits
