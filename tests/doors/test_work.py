@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import dibs
 from dibs.doors import children, heartbeat, worker
@@ -18,6 +21,7 @@ from dibs.doors.python import Workspace
 from dibs.doors.worker import Worker
 from dibs.errors import Busy, Fenced, Killed, Quota, Unavailable
 from dibs.facts import clock
+from dibs.operations import payloads
 from tests.doors.conftest import Shell
 from tests.doors.working import alive, number_in, until
 
@@ -423,8 +427,6 @@ def test_a_command_that_writes_without_end_is_ended(
 
 
 def test_a_long_list_of_parts_is_no_file(ws: Workspace) -> None:
-    import json
-
     parts = {"tasks": [{"title": "x" * 100} for _ in range(900)]}
     assert result_of(ws.session, json.dumps(parts).encode()) == parts
 
@@ -445,3 +447,57 @@ def test_help_names_all_that_is_told() -> None:
     from dibs.doors.cli import worker as command
 
     assert sorted(events) == sorted(command._LINES)
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_characters="\x1a")),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_characters="\x1a")), inner)
+    ),
+    max_leaves=20,
+)
+
+
+class Kept:
+    """Where what is no text goes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = self
+        self.local = str(folder)
+
+
+@given(PLAIN)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_json_comes_through_as_it_is(tmp_path: Path, value: Any) -> None:
+    assert result_of(cast("Any", Kept(tmp_path)), json.dumps(value).encode()) == value
+
+
+@given(st.binary() | st.text().map(str.encode))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_command_writes_can_be_handed_in(tmp_path: Path, output: bytes) -> None:
+    value = result_of(cast("Any", Kept(tmp_path)), output)
+    payloads.check(value, "result")
+    if isinstance(value, dict) and "kept" in value:
+        assert (tmp_path / value["kept"]).read_bytes() == output
+    else:
+        assert (value is None) is (not output.decode().strip() or output.decode().strip() == "null")
+
+
+@pytest.mark.parametrize("depth", [40, 500, 5_000, 200_000])
+def test_json_that_is_nested_too_deeply_does_not_end_the_worker(ws: Workspace, boss: Workspace, depth: int) -> None:
+    boss.task_add("one", id="one")
+    command = f"head -c {depth} /dev/zero | tr '\\0' '['; head -c {depth} /dev/zero | tr '\\0' ']'"
+    counts = Worker(ws, command_for=lambda _: command, limit=1).run()
+    assert counts["done"] + counts["failed"] == 1
+    assert state(ws, "one") in {"failed", "complete"}
+
+
+def test_a_defect_in_the_heartbeats_does_not_end_them_and_is_said(
+    ws: Workspace, boss: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boss.task_add("one", id="one")
+    failing = Failing(monkeypatch, ws, "confirm", KeyError("x"), KeyError("y"), after=False)
+    told: list[dict[str, Any]] = []
+    counts = dibs.work(ws, lambda *_: until(lambda: not failing.left, "two looks") and 1, limit=1, tell=told.append)
+    assert counts["done"] == 1
+    assert any("please report" in event.get("why", "") for event in told)
