@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import NotFound
-from dibs.operations import lifecycle, strategies, tasks
+from dibs.operations import adding, lifecycle, strategies
 from dibs.operations.policy import DAY, MINUTE, WORK
 from dibs.operations.strategies import Facts
 from tests.operations.fleet import Fleet
@@ -88,10 +88,10 @@ def drain(fleet: Fleet, name: str) -> list[str]:
 
 
 def test_there_is_a_function_for_every_strategy_that_a_task_may_name() -> None:
-    assert tuple(strategies.RANKS) == tasks.STRATEGIES
+    assert tuple(strategies.RANKS) == adding.STRATEGIES
 
 
-@pytest.mark.parametrize("name", tasks.STRATEGIES)
+@pytest.mark.parametrize("name", adding.STRATEGIES)
 def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> None:
     facts = Facts(0)
     facts.bids = {one: {"amount": 1, "commit": 1} for one in "abc"}
@@ -100,7 +100,7 @@ def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> Non
     assert order(name, [], facts) == []
 
 
-@pytest.mark.parametrize("name", tasks.STRATEGIES)
+@pytest.mark.parametrize("name", adding.STRATEGIES)
 def test_the_order_does_not_depend_on_the_order_in_which_candidates_come(name: str) -> None:
     facts = Facts(0)
     facts.bids = {one: {"amount": 5, "commit": 1} for one in "abcd"}

@@ -910,6 +910,7 @@ class Methods:
         token: int,
         result: Any | None = None,
         next: bool | None = None,
+        run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Finish a task with its result.
@@ -924,6 +925,7 @@ class Methods:
             token=token,
             result=result,
             next=next,
+            run=run,
         )
         return answer
 

@@ -277,13 +277,16 @@ class Worker:
             self._fail(job, "permanent", f"its result is not JSON: {error}")
 
     def _done(self, job: Job, result: Any) -> None:
-        more = (
-            not self.run_name and not self.stopped and not (self.limit and sum(self.counts.values()) + 1 >= self.limit)
-        )
+        more = not self.stopped and not (self.limit and sum(self.counts.values()) + 1 >= self.limit)
         try:
             answer = self._persist(
                 lambda: self.ws.task_done(
-                    job.id, token=job.token, result=result, next=more or None, request_id=f"done-{job.claim}"
+                    job.id,
+                    token=job.token,
+                    result=result,
+                    next=more or None,
+                    run=self.run_name or None,
+                    request_id=f"done-{job.claim}",
                 ),
                 job.until,
             )

@@ -16,7 +16,7 @@ What happens, in short (strategies.py says who is first):
 from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import ending, lifecycle, messages, strategies, taking, tasks
+from dibs.operations import adding, ending, lifecycle, messages, strategies, taking, tasks
 from dibs.operations.call import TOKEN, check_agent_id, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
@@ -376,7 +376,7 @@ OPERATIONS = (
             tasks.ID,
             Field(
                 "strategy", "choice", "how to choose (default: the task's, else the config's)", default="",
-                choices=tasks.STRATEGIES,
+                choices=adding.STRATEGIES,
             ),
             Field("to", "agent", "the agent to give it to", default="", metavar="AGENT"),
         ),

@@ -12,8 +12,7 @@ For the doors that start a whole pattern of tasks (doors/plans.py, patterns/); n
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations import lifecycle
-from dibs.operations import tasks as work
+from dibs.operations import adding, lifecycle
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, OVER, PLANNED
 from dibs.stores.seam import prefix_range
@@ -41,7 +40,7 @@ def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", m
     if len(tasks) > MOST:
         raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
     specs = [{**spec, "run": run} for spec in tasks] if run else tasks
-    made = work.create_all(tx, call, _not_there(tx, specs) if missing else specs)
+    made = adding.create_all(tx, call, _not_there(tx, specs) if missing else specs)
     taking.wake(tx, made)
     return {"tasks": [task["task"] for task in made]}
 

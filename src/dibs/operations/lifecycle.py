@@ -62,6 +62,14 @@ def check_id(identifier: str, field: str = "id") -> str:
     return identifier
 
 
+def check_word(word: str | None, field: str) -> str:
+    """A word that becomes part of a key: no blanks, commas or bars."""
+    word = word or ""
+    if len(word) > MAX_ID or not word.isprintable() or any(sign in word for sign in " ,|"):
+        raise Invalid(f"{field}: a word of at most {MAX_ID} letters, without blank, comma or |", field=field)
+    return word
+
+
 def check_state(state: str) -> str:
     """Refuse states that there are not."""
     if state not in MOVES:
@@ -81,7 +89,8 @@ DEFAULTS: dict[str, Any] = {
     "state": PLANNED, "priority": 0, "needs": [], "for": "", "open": 0, "kids": 0, "total_kids": 0, "after": False,
     "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
     "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False,
-    "named": False, "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "progress": 0, "result": False,
+    "named": False, "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "note_by": "",
+    "progress": 0, "result": False,
 }  # fmt: skip
 
 
@@ -221,7 +230,7 @@ def shown(tx: Transaction, task: Record) -> dict[str, Any]:
         "attempt": task["failures"] + 1,
         "max_attempts": task["max_attempts"],
     }
-    for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "progress"):
+    for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "note_by", "progress"):
         if task[name]:
             found[name] = task[name]
     if task["expect"]:

@@ -13,7 +13,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
-from dibs.operations import ending, holds, lifecycle, payloads, tasks
+from dibs.operations import adding, ending, holds, lifecycle, payloads, tasks
 from dibs.operations.call import check_text, iso, related
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED
@@ -80,7 +80,14 @@ def _late(tx: Transaction, task: Record, live: Record | None, token: int) -> Fen
 
 
 def _done(
-    tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any = None, next: bool = False
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    id: str,
+    token: int,
+    result: Any = None,
+    next: bool = False,
+    run: str = "",
 ) -> Any:
     """Finish a task with its result."""
     found = mine(tx, call, got, id, token)
@@ -112,7 +119,7 @@ def _done(
     if next:
         from dibs.operations import taking
 
-        answer["next"] = taking.follow_up(tx, call, got)
+        answer["next"] = taking.follow_up(tx, call, got, check_text(run, "run"))
     return answer
 
 
@@ -247,7 +254,7 @@ def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, child
     if isinstance(found, Fenced):
         return found
     task, claim = found
-    made = tasks.create_all(tx, call, [{**child, "parent": id} for child in children])
+    made = adding.create_all(tx, call, [{**child, "parent": id} for child in children])
     task = lifecycle.load(tx, id)
     give_back(tx, claim["agent"], task, "split")
     _let_go(tx, claim, "returned", got)
@@ -354,6 +361,7 @@ OPERATIONS = (
             _TOKEN,
             Field("result", "json", "what came of it, as JSON or @FILE", metavar="JSON"),
             Field("next", "flag", "and take the next one in the same transaction", default=False),
+            Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
         ),
         errors=_ERRORS,
         ahead=_ahead,
@@ -389,7 +397,13 @@ OPERATIONS = (
         fields=(
             tasks.ID,
             _TOKEN,
-            Field("children", "json", "a list of objects with the fields of `task add`", required=True, metavar="JSON"),
+            Field(
+                "children",
+                "json",
+                "a list of objects with the fields of `task add`; durations in ms",
+                required=True,
+                metavar="JSON",
+            ),
         ),
         errors=_ERRORS,
         ahead=_ahead,

@@ -173,14 +173,13 @@ def _slug(name: str) -> str:
 
 def _bring(tx: Transaction, call: Call, run: str, specs: Any) -> list[str]:
     """The tasks that a run starts with."""
-    from dibs.operations import taking
-    from dibs.operations import tasks as work
+    from dibs.operations import adding, taking
 
     if not isinstance(specs, (list, tuple)) or not all(isinstance(spec, dict) for spec in specs):
         raise Invalid("tasks: a list of objects with the fields of `task add`", field="tasks")
     if len(specs) > TASKS:
         raise Invalid(f"tasks: at most {TASKS} at once; `dibs task add --run {run}` adds more", field="tasks")
-    made = work.create_all(tx, call, [{**spec, "run": run} for spec in specs])
+    made = adding.create_all(tx, call, [{**spec, "run": run} for spec in specs])
     taking.wake(tx, made)
     return [task["task"] for task in made]
 

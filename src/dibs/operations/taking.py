@@ -193,13 +193,13 @@ def expect(tx: Transaction, agent: str, until: int) -> None:
         put_agent(tx, record)
 
 
-def follow_up(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any] | None:
+def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, Any] | None:
     """The next task for one who has just finished one; None if nothing is ready."""
     agent: Record | None = got.values[f"a\t{call.agent}"]
     if agent is None or _refused(tx, call, agent) is not None:
         return None
     promote(tx, call)
-    task = best(tx, call, agent, "")
+    task = best(tx, call, agent, run)
     return grant(tx, call, task) if task is not None else None
 
 

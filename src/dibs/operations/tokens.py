@@ -37,7 +37,7 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
     )
 
 
-def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any]:
+def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
     """Send every holder of a resource a request to release it."""
     from dibs.operations import messages
 

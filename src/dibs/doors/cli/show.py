@@ -91,10 +91,7 @@ def _boot(result: dict[str, Any]) -> list[str]:
                "cancelled": "it was called off", "preempted": "more urgent work came"}  # fmt: skip
         lines.append(f"You LOST {names} at {loss['at']}: {why.get(loss['why'], loss['why'])}. {where}")
     if result["task"]:
-        lines.append(f"Your task is {result['task']['id']}, token {result['task']['token']}.")
-        for name, what in (("title", "What is to be done"), ("note", "Where it stood, by its last note")):
-            if result["task"].get(name):
-                lines += [f"{what}:", *quoting.quoted(result["task"][name])]
+        lines += quoting.task(result["task"])
     lines += _messages(result["messages"])
     if result["rules"]:
         changed = result["rules"]["changed"] and not result["rules"]["first"]
