@@ -23,6 +23,9 @@ AUDITS, ROLES, RULES = (f"tests/operations/test_{name}.py" for name in ("audits"
 
 COMMITS, DEPLOYS = "tests/operations/test_commits.py", "tests/operations/test_deploys.py"
 TASKS, TAKING, OUTCOMES = (f"tests/operations/test_{name}.py" for name in ("tasks", "task_taking", "task_outcomes"))
+STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
+    f"tests/operations/test_{name}.py" for name in ("state", "votes", "messages", "subscriptions")
+)
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
 
 
@@ -239,6 +242,37 @@ MUTANTS = (
     Mutant("facts/filesystems.py", "    if kind in NETWORK:", "    if False:", "tests/facts/test_filesystems.py"),
     Mutant("facts/processes.py", '    return stat is not None and stat[1] == start and stat[2] not in "ZX"',
            "    return stat is not None", "tests/facts/test_processes.py"),
+    # Promise 2 and 6: documents, votes, messages, subscriptions, runs
+    Mutant("operations/state.py",
+           "    if version == current or (version is None and (document is None or token is not None)):",
+           "    if True:", f"{STATE}::test_a_version_that_is_not_the_current_one_is_a_conflict_and_changes_nothing"),
+    Mutant("operations/state.py", "(version is None and (document is None or token is not None))",
+           "version is None",
+           f"{STATE}::test_a_write_that_names_neither_version_nor_token_is_a_conflict_where_there_is_a_document"),
+    Mutant("operations/state.py", 'claim["token"] == token and claim["mode"] == resources.WRITE for',
+           'claim["mode"] == resources.WRITE for',
+           f"{STATE}::test_an_old_token_is_fenced_even_when_the_agent_holds_it_again"),
+    Mutant("operations/state.py", "        if not blockers:\n            return None\n", "        return None\n",
+           f"{STATE}::test_what_another_claims_is_held_even_with_the_right_version"),
+    Mutant("operations/state.py", '(grave["version"] if grave is not None else counts["forgotten"]) + 1', "1",
+           f"{STATE}::test_a_deleted_document_is_not_found_and_its_version_goes_on"),
+    Mutant("operations/votes.py", 'needed = len(vote["electorate"]) // 2 + 1', 'needed = len(vote["ballots"]) // 2 + 1',
+           f"{VOTES}::test_more_than_half_of_the_whole_electorate_decides_at_once"),
+    Mutant("operations/votes.py", 'if own is not None or vote["state"] != OPEN:', "if own is not None:",
+           f"{VOTES}::test_a_ballot_after_the_outcome_is_a_conflict_that_tells_it"),
+    Mutant("doors/updating.py", "            if attempt == attempts:\n                raise\n", "            raise\n",
+           "tests/doors/test_state_cli.py::test_the_story_of_the_lost_update_ends_well"),
+    Mutant("operations/messages.py", 'max(tx.now, box["last"] + 1)', "tx.now", MESSAGES),
+    Mutant("operations/messages.py", 'if message.get("shown") and not _over(tx, message):',
+           "if not _over(tx, message):", MESSAGES),
+    Mutant("operations/subscriptions.py", ' or now["version"] != known["version"]', "", SUBSCRIPTIONS),
+    Mutant("operations/subscriptions.py", "held, through = True, before", "held = True", SUBSCRIPTIONS),
+    Mutant("doors/quoting.py", "{clean(line)}", "{line}", "tests/doors/test_messages_cli.py"),
+    Mutant("operations/call.py", "    if agent.casefold() == OWN:", "    if False:", AGENTS),
+    Mutant("operations/strategies.py", 'return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))',
+           "return list(candidates)", "tests/operations/test_strategies.py"),
+    Mutant("operations/runends.py", " and not _waited_for(tx, task)", "",
+           "tests/operations/test_runs.py::test_a_failed_task_that_another_outside_waits_for_outlives_its_run"),
 )  # fmt: skip
 
 

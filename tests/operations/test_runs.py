@@ -725,3 +725,21 @@ def test_clean_up_wants_results_report_archive_and_nothing_open(fleet: Fleet) ->
     assert failing(fleet, results="a file is gone") == ["results are there"]
     fleet.store.run(lambda tx: tx.delete("tr\ta"))
     assert failing(fleet) == ["results are there"]
+
+
+def test_a_failed_task_that_another_outside_waits_for_outlives_its_run(fleet: Fleet) -> None:
+    start(fleet)
+    add(fleet, "t")
+    fail(fleet, "w", "t", "permanent")
+    fleet.call("boss", "task add", title="outside", id="x", after=["t"])
+    fleet.call("boss", "task add", title="the whole", id="parent")
+    add(fleet, "child", parent="parent")
+    fail(fleet, "v", "child", "permanent")
+    fleet.call("boss", "run end", run="r1")
+    fleet.call("boss", "run purge", run="r1")
+    for task in ("t", "child"):
+        assert "run" not in fleet.call("boss", "task show", id=task)["task"]
+        fleet.call("boss", "task move", id=task, state="planned")
+        finish(fleet, "w", task)
+    assert {fleet.call(name, "task next")["task"]["id"] for name in ("w", "u")} == {"x", "parent"}
+    fleet.clean()
