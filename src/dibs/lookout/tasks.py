@@ -116,8 +116,14 @@ class Tasks:
         if task is not None:
             self._check_claim(said, task, passed=True)
 
+    def on_kept(self, said: Said) -> None:
+        """A task stays although its run goes: from now on it is of no run."""
+        task = self._open.get(said.subject)
+        if task is not None:
+            task.run = ""
+
     def on_purged(self, said: Said) -> None:
-        """A run is gone with all its tasks that were over; one that was planned again stays."""
+        """A run is gone with all its tasks that were over, and were not kept."""
         self._purged = True
         gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in OVER]
         for identifier in gone:

@@ -185,7 +185,7 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
     name = run["run"]
     rows = tx.fetch((), [prefix_range(f"ut\t{name}\t")], limit)
     for key, _ in rows.rows:
-        _drop_task(tx, key)
+        _drop_task(tx, by, key)
     run["purged"] = run.get("purged", 0) + len(rows.rows)
     if rows.truncated:
         run["until"] = min(run["until"], tx.now)  # due, so that the next sweep goes on
@@ -199,7 +199,7 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
     return True
 
 
-def _drop_task(tx: Transaction, row: str) -> None:
+def _drop_task(tx: Transaction, by: str, row: str) -> None:
     """Drop a task that is over. One that was planned again, or that others still wait for, stays and has no run."""
     key = lifecycle.key_of(row.rpartition("\t")[2])
     kept: Record | None = tx.fetch([key]).values[key]
@@ -209,6 +209,7 @@ def _drop_task(tx: Transaction, row: str) -> None:
             lifecycle.drop(tx, task)
         else:
             lifecycle.put(tx, {**task, "run": ""})
+            tx.append("task.kept", by, task["task"], {"run": task["run"]})
     tx.delete(row)
 
 
