@@ -404,7 +404,8 @@ class Work(World):
         assert len(found) == len(self.ledger.states), "a task was lost"
         assert not held, f"claims on tasks that nobody works on: {held}"
         for _, _, task in due:
-            assert task.get("not_before", 0) or task.get("assigned") or task.get("window"), task
+            waits = task.get("not_before", 0) or task.get("assigned") or task.get("window")
+            assert waits or task.get("strategy") == "preemptive", task
         self.waited_for()
 
     def waited_for(self) -> None:
