@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
     from dibs.errors import DibsError as DibsError
+    from dibs.errors import Failed as Failed
     from dibs.errors import Fenced as Fenced
     from dibs.errors import Forbidden as Forbidden
     from dibs.errors import Held as Held
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 _WAY_IN = ("Claim", "Workspace", "open")
 _WORK = ("Permanent", "work")
 _ERRORS = (
-    "Busy", "Conflict", "Deadlock", "DibsError", "Fenced", "Forbidden", "Held", "Invalid", "Killed", "NotFound",
-    "Order", "Quota", "Unavailable",
+    "Busy", "Conflict", "Deadlock", "DibsError", "Failed", "Fenced", "Forbidden", "Held", "Invalid", "Killed",
+    "NotFound", "Order", "Quota", "Unavailable",
 )  # fmt: skip
 
 

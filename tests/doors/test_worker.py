@@ -1,4 +1,4 @@
-"""`dibs worker` as real processes: what a command gets, what becomes of what it gives, and every way in which it ends."""
+"""`dibs worker` as real processes: what a command gets, what becomes of what it gives, every way in which it ends."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import os
 import shlex
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from tests.doors.working import Place, alive, number_in, place, until
+from tests.doors.conftest import DIBS
+from tests.doors.working import PATIENCE, Place, alive, number_in, place, until
 
 __all__ = ["place"]  # a fixture
 
@@ -65,12 +68,7 @@ def test_the_agent_is_named_by_as_then_by_the_environment_then_by_host_and_proce
 def test_a_worker_that_an_agent_starts_is_its_subagent_and_does_not_take_its_place(place: Place) -> None:
     place.add("one")
     inner = 'dibs worker --exec "echo \\$DIBS_AGENT" --drain >&2 < /dev/null'
-    outer = f"import dibs, os, subprocess; ws = dibs.open(agent='ann'); subprocess.run({inner!r}, shell=True); ws.claim('a')"
-    done = place.run("help")  # the interpreter beside the command
-    assert done.returncode == 0
-    import subprocess
-    import sys
-
+    outer = f"import dibs, os; ws = dibs.open(agent='ann'); os.system({inner!r}); ws.claim('a')"
     ran = subprocess.run(
         [sys.executable, "-c", outer],
         cwd=place.folder,
@@ -117,8 +115,6 @@ def test_what_is_too_long_or_no_text_is_kept_as_a_file(place: Place, command: st
     place.drain(command)
     kept = place.task("one")["result"]
     content = (place.folder / ".dibs" / "local" / kept["kept"]).read_bytes()
-    import subprocess
-
     assert content == subprocess.run(command, shell=True, capture_output=True, check=True).stdout
     assert kept["size"] == len(content)
 
@@ -271,6 +267,18 @@ def test_a_signal_ends_the_command_and_gives_the_task_back(place: Place, number:
     place.clean()
 
 
+def test_a_signal_that_the_worker_was_started_to_ignore_stays_ignored(place: Place) -> None:
+    os.mkfifo(place.folder / "go")
+    place.add("one")
+    done = subprocess.Popen(["nohup", DIBS, "worker", "--exec", "read x < go", "--limit", "1"], cwd=place.folder,
+                            env=place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    until(lambda: place.state("one") == "executing")
+    done.send_signal(signal.SIGHUP)
+    (place.folder / "go").write_text("\n")
+    assert done.wait(PATIENCE) == 0
+    assert place.state("one") == "complete"
+
+
 def test_a_signal_ends_a_worker_that_waits(place: Place) -> None:
     running = place.worker("true")
     running.await_event("idle")
@@ -282,7 +290,8 @@ def test_when_the_worker_is_killed_its_command_dies_and_another_does_the_task(pl
     place.configure(QUICK)
     place.add("one")
     running = place.worker("echo $$ > pid; sleep 600 & echo $! > below; wait")
-    pid, below = (until(lambda name=name: number_in(place.folder / name)) for name in ("pid", "below"))
+    pid = until(lambda: number_in(place.folder / "pid"))
+    below = until(lambda: number_in(place.folder / "below"))
     os.kill(running.pid, signal.SIGKILL)
     other = place.drain('echo "\\"$DIBS_ATTEMPT $DIBS_TASK_KEY\\""')
     until(lambda: not alive(pid) and not alive(below))
@@ -403,7 +412,7 @@ def test_only_tasks_of_its_run_are_taken_and_the_run_knows_what_it_used(place: P
     assert [event["task"] for event in running.events("done")] == ["own"]
     assert place.task("own")["result"] == run
     agent = running.events("started")[0]["agent"]
-    shown = place.json("run", "show", "--run", run, exit=0)
+    shown = place.json("run", "show", run, exit=0)
     assert agent in json.dumps(shown)
     assert '"memory"' in json.dumps(shown)
 

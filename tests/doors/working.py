@@ -1,4 +1,4 @@
-"""Real `dibs worker`, `dibs lead` and `dibs sweep --watch` processes for tests, and waiting for what they bring about."""
+"""Real `dibs worker`, `dibs lead` and `dibs sweep --watch` processes for tests, and waiting for what they do."""
 
 from __future__ import annotations
 

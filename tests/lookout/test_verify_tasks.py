@@ -112,11 +112,15 @@ def test_a_task_added_twice_is_found() -> None:
 
 
 def test_a_task_may_be_added_again_after_its_run_was_purged_and_only_then() -> None:
-    begun = [[added("t", run="r")], [added("u", run="r")], taken("t"), over("t", "complete", 3)]
+    called_off = went("u", "planned", "cancelled")
+    begun = [[added("t", run="r")], [added("u", run="r"), called_off], taken("t"), over("t", "complete", 3)]
     gone: Said = ("run.purged", "ann", "r", {})
     assert found(*begun, [gone], [added("t", run="r2")], [added("u")], taken("u", "bob", "c2")) == []
     assert found(*begun, [added("v", run="s")], [gone], [added("v")]) == ["task"]
     assert found(*begun, [gone], [went("t", "executing", "complete", token=3)]) == ["finished_twice"]
+    again = went("u", "cancelled", "planned")  # it was planned again in time, and stays when the others go
+    assert found(*begun, [again], [gone], taken("u", "bob", "c2"), over("u", "complete", 7, "bob", "c2")) == []
+    assert found(*begun, [gone], [went("u", "cancelled", "planned")]) == ["task"]
 
 
 def test_a_task_begins_where_a_task_may_begin() -> None:

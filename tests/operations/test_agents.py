@@ -157,3 +157,9 @@ def test_a_killed_holder_makes_room_for_who_waits(fleet: Fleet) -> None:
     assert fleet.holders() == [("b", "x.py")]
     with pytest.raises(Held):
         fleet.claim("c", "x.py")
+
+
+@pytest.mark.parametrize("name", ["dibs", "DIBS"])
+def test_nobody_is_called_by_the_name_under_which_dibs_itself_speaks(fleet: Fleet, name: str) -> None:
+    with pytest.raises(Invalid):
+        fleet.call(name, "boot")

@@ -1,78 +1,22 @@
-"""Tasks given to agents: assigning, auctions, preemption, what lapses, and random traces on both engines."""
+"""Tasks given to agents: assigning, what is not picked up, preemption."""
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
 
-from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Invalid, NotFound, Quota
-from dibs.operations import assigning, lifecycle, strategies
+from dibs.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, Quota
+from dibs.operations import assigning, lifecycle
 from dibs.operations.call import Call
-from dibs.operations.policy import MINUTE, WORK
-from tests.operations.engines import OnFile
+from dibs.operations.policy import MINUTE
 from tests.operations.fleet import Fleet
-
-WAIT = WORK["tasks"]["assign_wait"]
-WINDOW = WORK["tasks"]["bid_window"]
-
-
-def work(**settings: Any) -> dict[str, dict[str, Any]]:
-    """The settings of work with some of those for tasks changed."""
-    return {**WORK, "tasks": {**WORK["tasks"], **settings}}
+from tests.operations.giving import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work
 
 
 @pytest.fixture
 def fleet() -> Fleet:
     return Fleet()
-
-
-def boot(fleet: Fleet, *names: str, **fields: Any) -> None:
-    for name in names:
-        fleet.call(name, "boot", **fields)
-
-
-def add(fleet: Fleet, identifier: str, **fields: Any) -> str:
-    return str(fleet.call("boss", "task add", title=f"do {identifier}", id=identifier, **fields)["task"]["id"])
-
-
-def assign(fleet: Fleet, identifier: str, **fields: Any) -> str | None:
-    """Give it to somebody; says to whom."""
-    answer = fleet.call("boss", "task assign", id=identifier, **fields)
-    assert answer["queued"] == (answer["agent"] is None)
-    return answer["agent"]  # type: ignore[no-any-return]
-
-
-def bid(fleet: Fleet, name: str, identifier: str, amount: int, **fields: Any) -> Any:
-    return fleet.call(name, "task bid", id=identifier, amount=amount, **fields)
-
-
-def shown(fleet: Fleet, identifier: str) -> dict[str, Any]:
-    task: dict[str, Any] = fleet.call("viewer", "task show", id=identifier)["task"]
-    return task
-
-
-def waits_for(fleet: Fleet, identifier: str) -> str | None:
-    """The agent that a task is assigned to."""
-    assigned = shown(fleet, identifier).get("assigned")
-    return assigned["agent"] if assigned else None
-
-
-def take(fleet: Fleet, name: str) -> str | None:
-    try:
-        return str(fleet.call(name, "task next")["task"]["id"])
-    except NotFound:
-        return None
-
-
-def sweep(fleet: Fleet, ms: int = 0) -> None:
-    fleet.now += ms
-    fleet.call("boss", "sweep")
-
-
-def kinds(fleet: Fleet, name: str) -> list[str]:
-    return [kind for kind, _ in fleet.told(name)]
 
 
 # --- assign
@@ -170,6 +114,7 @@ def test_who_is_not_there_is_not_chosen_and_naming_it_is_refused(end: str) -> No
     with pytest.raises(Forbidden) as refused:
         assign(fleet, "t", to=name)
     assert refused.value.agent == name
+    assert refused.value.fields.get("breaker") == ("open" if end == "failing" else None)
     assert [e["data"]["code"] for e in fleet.events("call.refused")][-1] == "forbidden"
     fleet.clean()
 
@@ -218,8 +163,8 @@ def test_the_strategy_is_the_one_given_else_the_tasks_else_the_configs() -> None
     add(fleet, "t")
     add(fleet, "u", strategy="load_balanced")
     how = []
-    for name, fields in (("t", {}), ("u", {}), ("u", {"strategy": "sticky"})):
-        fleet.call("boss", "task assign", id=name, **fields)
+    for name, strategy in (("t", ""), ("u", ""), ("u", "sticky")):
+        fleet.call("boss", "task assign", id=name, strategy=strategy)
         how.append(shown(fleet, name).get("assigned", {}).get("strategy"))
         fleet.call("boss", "task assign", id="t", to="boss")  # so that a has room again
     assert how == ["round_robin", "load_balanced", "sticky"]
@@ -227,9 +172,35 @@ def test_the_strategy_is_the_one_given_else_the_tasks_else_the_configs() -> None
 
 def test_whoever_asks_for_work_goes_before_who_was_only_seen(fleet: Fleet) -> None:
     boot(fleet, "a", "b")
+    add(fleet, "x", strategy="round_robin")
+    taken = fleet.call("b", "task next")
+    fleet.call("b", "task done", id="x", token=taken["token"])
     fleet.call("b", "task next", wait=10_000)
     add(fleet, "t")
-    assert assign(fleet, "t", strategy="round_robin") == "b"
+    assert assign(fleet, "t", strategy="round_robin") == "b"  # although it would be the turn of a
+
+
+def test_a_sticky_task_is_worth_waiting_for_its_own_agent(fleet: Fleet) -> None:
+    boot(fleet, "a", "b")
+    add(fleet, "t", key="some-key")
+    owner = assign(fleet, "t", strategy="sticky")
+    add(fleet, "x")
+    fleet.call(str(owner), "task claim", id="x")
+    assert assign(fleet, "t", strategy="sticky") == owner
+    assert assign(fleet, "t", strategy="round_robin") not in {owner, None}
+
+
+def test_one_that_is_tried_with_one_task_gets_no_second() -> None:
+    fleet = Fleet(work=work(max_tasks=5, breaker_failures=1, breaker_pause=1_000))
+    boot(fleet, "a")
+    add(fleet, "x")
+    taken = fleet.call("a", "task next")
+    how: Any = {"class": "permanent", "why": "no"}
+    fleet.call("a", "task fail", id="x", token=taken["token"], **how)
+    fleet.now += 1_000
+    for name in "tu":
+        add(fleet, name)
+    assert [assign(fleet, name) for name in "tu"] == ["a", None]
 
 
 def test_reassigned_the_earlier_one_is_told_and_the_new_one_has_it(fleet: Fleet) -> None:
@@ -248,7 +219,7 @@ def test_assigned_again_to_the_same_only_the_time_begins_anew(fleet: Fleet) -> N
     add(fleet, "t")
     assign(fleet, "t", to="a")
     fleet.now += WAIT - 1
-    assign(fleet, "t", to="a")
+    assert assign(fleet, "t") == "a", "what it has of this task does not count against it"
     assert kinds(fleet, "a") == ["task_assignment"]
     sweep(fleet, WAIT - 1)
     assert waits_for(fleet, "t") == "a"
@@ -315,12 +286,13 @@ def test_an_assignment_whose_first_run_was_thrown_away_sees_what_happened_in_bet
 
 
 def test_an_assignment_overrides_the_pause_after_a_failure(fleet: Fleet) -> None:
-    boot(fleet, "a")
     add(fleet, "t")
     taken = fleet.call("b", "task next")
     how: Any = {"class": "transient", "why": "no"}
     fleet.call("b", "task fail", id="t", token=taken["token"], **how)
+    fleet.call("a", "task next", wait=10_000, wake="a-listens")
     assign(fleet, "t", to="a")
+    assert "a-listens" in fleet.store._woken
     assert take(fleet, "a") == "t"
 
 
@@ -371,266 +343,6 @@ def test_a_cancelled_task_does_not_lapse(fleet: Fleet) -> None:
     fleet.call("boss", "task cancel", id="t")
     sweep(fleet, WAIT)
     assert fleet.events("task.lapsed") == []
-
-
-# --- auctions
-
-
-def auction(fleet: Fleet, identifier: str = "t", **fields: Any) -> None:
-    """Agents a, b and c, and a task they may bid for."""
-    boot(fleet, "a", "b", "c")
-    add(fleet, identifier, strategy="auction", **fields)
-
-
-def test_the_highest_bid_has_it_when_the_window_is_over_and_not_before(fleet: Fleet) -> None:
-    auction(fleet)
-    assert take(fleet, "a") is None
-    answer = bid(fleet, "a", "t", 5)
-    assert (answer["amount"], answer["bids"], answer["bids_until"]) == (5, 1, shown(fleet, "t")["bids_until"])
-    assert bid(fleet, "b", "t", 9)["bids"] == 2
-    bid(fleet, "c", "t", 7)
-    fleet.now += WINDOW - 1
-    assert [take(fleet, name) for name in "abc"] == [None] * 3
-    fleet.now += 1
-    assert [take(fleet, name) for name in "acb"] == [None, None, "t"]
-    assert fleet.events("task.assigned")[0]["data"]["amount"] == 9
-    assert fleet.record("tb\tt\ta") is None
-    fleet.clean()
-
-
-def test_of_equal_bids_the_earlier_wins_also_when_it_is_said_again(fleet: Fleet) -> None:
-    auction(fleet)
-    bid(fleet, "b", "t", 5)
-    bid(fleet, "a", "t", 5)
-    assert bid(fleet, "b", "t", 5)["bids"] == 2
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") == "b"
-
-
-def test_a_new_bid_takes_the_place_of_ones_own_also_downwards(fleet: Fleet) -> None:
-    auction(fleet)
-    bid(fleet, "a", "t", 9)
-    bid(fleet, "b", "t", 5)
-    assert bid(fleet, "a", "t", 3)["bids"] == 2
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") == "b"
-    assert [e["data"]["amount"] for e in fleet.events("task.bid")] == [9, 5, 3]
-
-
-@pytest.mark.parametrize("end", ["left", "killed", "dead", "silent", "failing", "busy", "has another", "changed"])
-def test_a_bidder_that_cannot_come_any_more_is_skipped(end: str) -> None:
-    fleet = Fleet(work=work(breaker_failures=1))
-    boot(fleet, "a", can=["py"], **({"pid": fleet.process(7)} if end == "dead" else {}))
-    boot(fleet, "b", can=["py"])
-    add(fleet, "t", strategy="auction", bid_window=6 * MINUTE, needs=["py"])
-    bid(fleet, "a", "t", 9)
-    bid(fleet, "b", "t", 1)
-    add(fleet, "x")
-    if end == "left":
-        fleet.call("a", "leave")
-    elif end == "killed":
-        fleet.call("boss", "kill", agent="a", why="test")
-    elif end == "dead":
-        fleet.kill9(7)
-    elif end == "changed":
-        boot(fleet, "a", can=["go"])
-    fleet.now += 5 * MINUTE + 59_000
-    for name in ("b",) if end in {"left", "killed", "dead", "silent"} else ("a", "b"):
-        fleet.call(name, "inbox")  # they are there
-    if end in {"failing", "busy"}:
-        taken = fleet.call("a", "task claim", id="x")
-        how: Any = {"class": "permanent", "why": "no"}
-        if end == "failing":
-            fleet.call("a", "task fail", id="x", token=taken["token"], **how)
-    elif end == "has another":
-        assign(fleet, "x", to="a")
-    sweep(fleet, 1_000)
-    assert waits_for(fleet, "t") == "b"
-    fleet.clean()
-
-
-def test_without_bids_or_bidders_it_is_anybodys(fleet: Fleet) -> None:
-    auction(fleet)
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") is None
-    assert take(fleet, "c") == "t"
-    add(fleet, "u", strategy="auction")
-    bid(fleet, "a", "u", 1)
-    fleet.call("a", "leave")
-    fleet.now += WINDOW
-    assert take(fleet, "b") == "u"
-
-
-def test_a_winner_that_does_not_come_makes_way_for_the_next_best_and_then_for_anybody(fleet: Fleet) -> None:
-    auction(fleet)
-    for name, amount in (("a", 9), ("b", 7), ("c", 5)):
-        bid(fleet, name, "t", amount)
-    seen = []
-    sweep(fleet, WINDOW)
-    for _ in range(4):
-        seen.append(waits_for(fleet, "t"))
-        if seen[-1] == "a":
-            fleet.call("b", "leave")
-        sweep(fleet, WAIT)
-    assert seen == ["a", "c", None, None]
-    assert take(fleet, "d") == "t"
-    assert [e["agent"] for e in fleet.events("task.lapsed")] == ["a", "c"]
-    assert kinds(fleet, "a") == ["task_assignment", "task_withdrawn"]
-    fleet.clean()
-
-
-def test_bids_on_nothing_on_what_is_not_auctioned_and_by_who_does_not_fit_are_refused(fleet: Fleet) -> None:
-    boot(fleet, "a", "b")
-    add(fleet, "plain")
-    add(fleet, "hard", strategy="auction", needs=["go"])
-    with pytest.raises(NotFound):
-        bid(fleet, "a", "nothing", 1)
-    with pytest.raises(Conflict) as open_to_all:
-        bid(fleet, "a", "plain", 1)
-    assert "--strategy auction" in open_to_all.value.message
-    with pytest.raises(Forbidden) as unfit:
-        bid(fleet, "a", "hard", 1)
-    assert unfit.value.needs == ["go"]
-    fleet.call("b", "task claim", id="plain")
-    with pytest.raises(Conflict):
-        bid(fleet, "a", "plain", 1)
-    for amount in (-1, assigning.HIGHEST + 1):
-        with pytest.raises(Invalid):
-            bid(fleet, "a", "hard", amount)
-    assert fleet.events("task.bid") == []
-
-
-def test_a_bid_that_comes_late_is_refused_although_nobody_looked_meanwhile(fleet: Fleet) -> None:
-    auction(fleet)
-    bid(fleet, "a", "t", 0)
-    fleet.now += WINDOW
-    with pytest.raises(Conflict):
-        bid(fleet, "b", "t", 100)
-    assert [e["data"]["amount"] for e in fleet.events("task.bid")] == [0]
-
-
-def test_a_retried_bid_counts_once_and_keeps_its_answer(fleet: Fleet) -> None:
-    auction(fleet)
-    first = bid(fleet, "a", "t", 5, request="r")
-    bid(fleet, "a", "t", 8)
-    assert bid(fleet, "a", "t", 5, request="r") == first
-    assert fleet.record("tb\tt\ta")["amount"] == 8
-    with pytest.raises(Invalid):
-        bid(fleet, "a", "t", 6, request="r")
-    fleet.clean()
-
-
-def test_a_task_takes_so_many_bids_and_no_more(fleet: Fleet) -> None:
-    add(fleet, "t", strategy="auction")
-    for number in range(assigning.BIDS):
-        bid(fleet, f"a{number}", "t", number)
-    with pytest.raises(Quota):
-        bid(fleet, "late", "t", 1_000)
-    assert bid(fleet, "a0", "t", 2_000)["bids"] == assigning.BIDS
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") == "a0"
-    assert len(fleet.record("t\tt")["assigned"]["next"]) == assigning.RUNNERS_UP
-
-
-def test_a_task_that_waits_for_others_is_put_up_when_they_are_done(fleet: Fleet) -> None:
-    boot(fleet, "a", "b")
-    add(fleet, "first")
-    add(fleet, "t", strategy="auction", after=["first"])
-    with pytest.raises(Conflict):
-        bid(fleet, "a", "t", 1)
-    taken = fleet.call("b", "task next")
-    fleet.now += 10 * WINDOW  # its window would be over long ago
-    fleet.call("b", "task done", id="first", token=taken["token"])
-    fleet.now += 1_000
-    assert take(fleet, "b") is None
-    bid(fleet, "a", "t", 1)
-    sweep(fleet, WINDOW - 1_001)
-    assert waits_for(fleet, "t") is None
-    sweep(fleet, 1)
-    assert waits_for(fleet, "t") == "a"
-
-
-def test_a_task_that_waits_for_its_children_is_put_up_when_they_are_done(fleet: Fleet) -> None:
-    boot(fleet, "a", "b")
-    add(fleet, "t", strategy="auction")
-    add(fleet, "child", parent="t")
-    taken = fleet.call("b", "task next")
-    fleet.now += 10 * WINDOW
-    fleet.call("b", "task done", id="child", token=taken["token"])
-    assert take(fleet, "b") is None
-    bid(fleet, "a", "t", 1)
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") == "a"
-
-
-def test_a_task_that_is_planned_later_is_put_up_when_somebody_finds_it(fleet: Fleet) -> None:
-    boot(fleet, "a", "b")
-    add(fleet, "t", strategy="auction", state="scoped")
-    fleet.call("boss", "task move", id="t", state="planned")
-    assert take(fleet, "b") is None
-    bid(fleet, "a", "t", 1)
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") == "a"
-
-
-def test_the_auctions_of_a_config_are_opened_a_few_at_a_time() -> None:
-    fleet = Fleet(work=work(strategy="auction"))
-    for number in range(100):
-        add(fleet, f"t{number}")
-    assert take(fleet, "a") is None
-    opened = [task for task in fleet.call("v", "task list")["tasks"] if "bids_until" in task]
-    assert len(opened) == strategies.OPENED
-    assert take(fleet, "a") is None
-    assert all("bids_until" in task for task in fleet.call("v", "task list")["tasks"])
-    fleet.now += WINDOW
-    assert take(fleet, "a") is not None
-
-
-def test_a_task_has_one_auction_and_what_comes_back_is_anybodys(fleet: Fleet) -> None:
-    auction(fleet)
-    bid(fleet, "a", "t", 1)
-    sweep(fleet, WINDOW)
-    taken = fleet.call("a", "task next")
-    fleet.call("a", "task release", id="t", token=taken["token"])
-    assert take(fleet, "b") == "t"
-
-
-def test_it_can_be_put_up_anew_by_hand_and_bids_of_before_do_not_count(fleet: Fleet) -> None:
-    auction(fleet)
-    bid(fleet, "a", "t", 100)
-    fleet.call("boss", "task move", id="t", state="scoped")
-    fleet.call("boss", "task move", id="t", state="planned")
-    assert assign(fleet, "t", to="b") == "b"
-    answer = fleet.call("boss", "task assign", id="t", strategy="auction", request="r")
-    assert (answer["agent"], answer["queued"], "bids_until" in answer["task"]) == (None, True, True)
-    assert kinds(fleet, "b") == ["task_assignment", "task_withdrawn"]
-    fleet.now += 1_000
-    again = fleet.call("boss", "task assign", id="t", strategy="auction")
-    assert again["task"]["bids_until"] == answer["task"]["bids_until"], "the window that runs stays as it is"
-    bid(fleet, "c", "t", 1)
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") == "c"
-
-
-def test_naming_an_agent_ends_an_auction(fleet: Fleet) -> None:
-    auction(fleet)
-    bid(fleet, "a", "t", 100)
-    assert assign(fleet, "t", to="c") == "c"
-    sweep(fleet, WINDOW)
-    assert waits_for(fleet, "t") == "c"
-    assert fleet.record("tb\tt\ta") is None
-
-
-def test_an_award_whose_first_run_was_thrown_away_happens_once(fleet: Fleet) -> None:
-    auction(fleet)
-    bid(fleet, "a", "t", 5)
-    fleet.now += WINDOW
-    aborts = iter([True, True])
-    fleet.store._abort = lambda: next(aborts, False)
-    sweep(fleet)
-    assert len(fleet.events("task.assigned")) == 1
-    assert kinds(fleet, "a") == ["task_assignment"]
-    fleet.clean()
 
 
 # --- preemption
@@ -778,147 +490,46 @@ def test_a_preemptive_task_in_the_queue_displaces_what_matters_less_where_nobody
     fleet.clean()
 
 
-# --- random traces
+def test_only_the_first_of_those_that_ask_the_same_presses(fleet: Fleet) -> None:
+    at_work(fleet, a=0)
+    add(fleet, "t", priority=7, strategy="preemptive")
+    add(fleet, "first", priority=8, strategy="preemptive")
+    press(fleet, "t")
+    assert waits_for(fleet, "t") is None
+    press(fleet, "first")
+    assert waits_for(fleet, "first") == "a"
 
 
-NAMES = ("a", "b", "c", "d")
-HOW = ("", "priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
+def test_an_agent_that_has_all_it_may_have_is_given_what_matters_more_when_it_asks(fleet: Fleet) -> None:
+    at_work(fleet, a=0, b=8)
+    add(fleet, "t", priority=7, strategy="preemptive")
+    for name in "ab":  # for a second it is left to whoever is free
+        with pytest.raises(Quota):
+            fleet.call(name, "task next")
+    fleet.now += 1_000
+    with pytest.raises(Quota):
+        fleet.call("b", "task next")
+    assert take(fleet, "a") == "t"
+    assert shown(fleet, "of-a")["state"] == "planned"
+    fleet.clean()
 
 
-class Trace:
-    """Random calls of a few agents; what each is told is the same on every engine."""
-
-    def __init__(self, fleet: Fleet, seed: int) -> None:
-        self.fleet, self.random = fleet, random.Random(seed)
-        self.tokens: dict[str, tuple[str, int]] = {}
-        self.made = 0
-        self.finished: list[str] = []
-        self.answers: list[Any] = []
-        boot(fleet, "a", can=["x", "y"])
-        boot(fleet, "b", can=["x"])
-        boot(fleet, "c", pid=fleet.process(7))
-        boot(fleet, "d")
-
-    def step(self) -> None:
-        """One call by somebody, its answer or its refusal."""
-        verb = self.random.choice(
-            (
-                self.add,
-                self.add,
-                self.next,
-                self.next,
-                self.wait,
-                self.done,
-                self.fail,
-                self.assign,
-                self.bid,
-                self.time,
-            )
-        )
-        try:
-            answer = verb()
-        except DibsError as error:
-            answer = [error.code, error.message]
-        self.answers.append([verb.__name__, answer])
-
-    def task(self) -> str:
-        return f"t{self.random.randrange(max(1, self.made - 12), self.made + 2)}"
-
-    def add(self) -> Any:
-        self.made += 1
-        fields: dict[str, Any] = {"priority": self.random.randrange(4), "strategy": self.random.choice(HOW)}
-        if self.random.random() < 0.3:
-            fields["needs"] = ["x"]
-        if self.random.random() < 0.2 and self.made > 1:
-            fields["after"] = [f"t{self.random.randrange(1, self.made)}"]
-        return add(self.fleet, f"t{self.made}", **fields)
-
-    def next(self) -> Any:
-        name = self.random.choice(NAMES)
-        answer = self.fleet.call(name, "task next")
-        self.tokens[answer["task"]["id"]] = (name, answer["token"])
-        return answer
-
-    def wait(self) -> Any:
-        name = self.random.choice(NAMES)
-        answer = self.fleet.call(name, "task next", wait=20_000, wake=name)
-        if "task" in answer:
-            self.tokens[answer["task"]["id"]] = (name, answer["token"])
-        return answer
-
-    def held(self) -> tuple[str, str, int]:
-        if not self.tokens:
-            return "t0", "a", 1
-        name = self.random.choice(sorted(self.tokens))
-        return (name, *self.tokens[name])
-
-    def done(self) -> Any:
-        name, agent, token = self.held()
-        answer = self.fleet.call(agent, "task done", id=name, token=token)
-        self.finished.append(name)
-        return answer
-
-    def fail(self) -> Any:
-        name, agent, token = self.held()
-        how: Any = {"class": "transient", "why": "no"}
-        return self.fleet.call(agent, "task fail", id=name, token=token, **how)
-
-    def assign(self) -> Any:
-        fields = self.random.choice(({}, {"strategy": self.random.choice(HOW[1:])}, {"to": self.random.choice(NAMES)}))
-        return self.fleet.call("boss", "task assign", id=self.task(), **fields)
-
-    def bid(self) -> Any:
-        return bid(self.fleet, self.random.choice(NAMES), self.task(), self.random.randrange(5))
-
-    def time(self) -> Any:
-        self.fleet.now += self.random.choice((1, 500, 5_000, WINDOW, 30_000, WAIT))
-        return None
-
-    def end(self) -> None:
-        """Nothing is lost: when time has passed, those who can take and finish all that is left."""
-        for _ in range(60):
-            self.fleet.now += 30 * MINUTE
-            for name in ("a", "a", "a"):
-                try:
-                    answer = self.fleet.call(name, "task next")
-                except DibsError as error:
-                    self.answers.append(["end", error.code])
-                    continue
-                self.fleet.call(name, "task done", id=answer["task"]["id"], token=answer["token"])
-                self.finished.append(answer["task"]["id"])
-        for state in ("planned", "executing"):
-            left = self.fleet.call("v", "task list", state=state)["tasks"]
-            stuck = [task for task in left if not task.get("waits_for")]
-            assert not stuck, f"nobody can get {stuck}"
-        assert len(self.finished) == len(set(self.finished)), "finished twice"
-        self.fleet.clean()
+def test_a_preemptive_task_presses_also_when_it_waited_for_others_first(fleet: Fleet) -> None:
+    tokens = at_work(fleet, a=0, b=8)
+    add(fleet, "t", priority=7, strategy="preemptive", after=["of-b"])
+    sweep(fleet, 5_000)
+    assert shown(fleet, "of-a")["state"] == "executing"
+    fleet.call("b", "task done", id="of-b", token=tokens["b"])
+    sweep(fleet)
+    assert waits_for(fleet, "t") == "a"
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_on_any_trace_no_task_is_lost_starved_or_finished_twice(seed: int) -> None:
-    """Half of the transactions are thrown away and run again."""
-    fleet = Fleet(work=work(max_tasks=2, max_attempts=1_000))
-    aborts = random.Random(-seed - 1)
-    fleet.store._abort = lambda: aborts.random() < 0.5
-    trace = Trace(fleet, seed)
-    for _ in range(150):
-        trace.step()
-    trace.end()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_both_engines_give_the_same_answers_and_the_same_log(seed: int) -> None:
-    settings = work(max_tasks=2)
-    memory = Trace(Fleet(work=settings), seed)
-    for _ in range(150):
-        memory.step()
-    fleet = OnFile(work=settings)
-    try:
-        file = Trace(fleet, seed)
-        for _ in range(150):
-            file.step()
-        assert file.answers == memory.answers
-        assert fleet.events() == memory.fleet.events()
-        fleet.clean()
-    finally:
-        fleet.close()
+def test_it_looks_for_somebody_again_every_few_seconds_and_not_more_often(fleet: Fleet) -> None:
+    at_work(fleet, b=8)
+    add(fleet, "t", priority=7, strategy="preemptive")
+    sweep(fleet, 1_000)
+    at_work(fleet, a=0)
+    sweep(fleet, assigning.PRESS_EVERY - 1)
+    assert waits_for(fleet, "t") is None
+    sweep(fleet, 1)
+    assert waits_for(fleet, "t") == "a"

@@ -122,15 +122,25 @@ def look(fleet: Fleet, name: str = "ann", run: str = "") -> set[str]:
     return {kind for kind, there in found.items() if there}
 
 
+def add(fleet: Fleet, **fields: Any) -> None:
+    fleet.call("lead", "task add", **fields)
+
+
+def fail(fleet: Fleet, taken: dict[str, Any], kind: str) -> None:
+    """Bob fails at what it took."""
+    fields: dict[str, Any] = {"id": taken["task"]["id"], "token": taken["token"], "why": "no", "class": kind}
+    fleet.call("bob", "task fail", **fields)
+
+
 def test_with_no_tasks_nothing_will_come(fleet: Fleet) -> None:
     assert look(fleet) == set()
 
 
 def test_what_is_ready_counts_only_if_it_is_for_this_agent(fleet: Fleet) -> None:
     fleet.call("ann", "boot", type="writer")
-    fleet.call("lead", "task add", title="theirs", **{"for": "tester"})
+    add(fleet, title="theirs", **{"for": "tester"})
     assert look(fleet) == set()
-    fleet.call("lead", "task add", title="mine", **{"for": "writer"})
+    add(fleet, title="mine", **{"for": "writer"})
     assert look(fleet) == {"ready"}
 
 
@@ -143,7 +153,7 @@ def test_a_task_at_work_may_come_back(fleet: Fleet) -> None:
 def test_a_task_that_pauses_after_a_failure_will_come(fleet: Fleet) -> None:
     fleet.call("lead", "task add", title="one", id="one")
     taken = fleet.call("bob", "task next")
-    fleet.call("bob", "task fail", id="one", token=taken["token"], why="no", **{"class": "transient"})
+    fail(fleet, taken, "transient")
     assert look(fleet) == {"later"}
 
 
@@ -151,7 +161,7 @@ def test_what_waits_for_a_failed_task_will_not_come_by_itself(fleet: Fleet) -> N
     fleet.call("lead", "task add", title="one", id="one")
     fleet.call("lead", "task add", title="two", after=["one"])
     taken = fleet.call("bob", "task next")
-    fleet.call("bob", "task fail", id="one", token=taken["token"], why="no", **{"class": "permanent"})
+    fail(fleet, taken, "permanent")
     assert look(fleet) == set()
 
 

@@ -520,10 +520,15 @@ def test_what_dibs_itself_would_say_into_a_full_inbox_is_dropped_and_logged(
     monkeypatch.setitem(WORK["messages"], "inbox", 1)
     fleet.claim("a", "x.py")
     fleet.call("b", "ask", resource="x.py", text="first")
-    fleet.call("b", "ask", resource="x.py", text="second")
+    with pytest.raises(Quota):
+        fleet.call("b", "ask", resource="x.py", text="second")
     assert texts(fleet, "a") == ["first"]
-    (event,) = fleet.events("message.dropped")
-    assert (event["agent"], event["subject"], event["data"]) == ("b", "a", {"type": "ask"})
+    dropped = [(event["agent"], event["subject"], event["data"]) for event in fleet.events("message.dropped")]
+    assert dropped == [("b", "a", {"type": "ask"})]
+    fleet.claim("a", "y.py", mode="watch")
+    fleet.claim("b", "y.py")  # whoever watches is told by dibs itself
+    assert [event["agent"] for event in fleet.events("message.dropped")] == ["b", "dibs"]
+    assert texts(fleet, "a") == ["first"]
 
 
 def test_more_recipients_than_one_transaction_serves_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

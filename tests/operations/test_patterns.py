@@ -21,6 +21,8 @@ from dibs.patterns import specs
 from dibs.patterns.specs import Step
 from tests.operations.fleet import Fleet
 
+PERMANENT: dict[str, Any] = {"class": "permanent"}
+TRANSIENT: dict[str, Any] = {"class": "transient"}
 ITEMS = st.lists(st.integers(), min_size=1, max_size=40)
 
 
@@ -41,7 +43,7 @@ def finish(fleet: Fleet, name: str, result: Any = None) -> None:
 
 def fail(fleet: Fleet, name: str) -> None:
     taken = fleet.call("worker", "task claim", id=name)
-    fleet.call("worker", "task fail", id=name, token=taken["token"], why="no", **{"class": "permanent"})
+    fleet.call("worker", "task fail", id=name, token=taken["token"], why="no", **PERMANENT)
 
 
 # --- the tasks of each pattern
@@ -142,9 +144,10 @@ def test_of_a_batch_with_one_wrong_task_none_is_added(second: dict[str, Any], er
 
 def test_a_batch_that_is_no_list_or_too_long_is_refused() -> None:
     fleet = Fleet()
+    wrong: Any
     for wrong in ({}, [], "x", [1]):
         with pytest.raises(Invalid):
-            add(fleet, wrong)  # type: ignore[arg-type]
+            add(fleet, wrong)
     with pytest.raises(Quota):
         add(fleet, [{"title": "x"}] * (batches.MOST + 1))
 
@@ -155,6 +158,15 @@ def test_a_batch_again_with_its_request_id_adds_nothing_more() -> None:
     first = fleet.internal("planner", batches.ADD, request="once", tasks=made)
     assert fleet.internal("planner", batches.ADD, request="once", tasks=made) == first
     assert len(fleet.call("viewer", "task list")["tasks"]) == 2
+
+
+def test_of_a_batch_that_was_interrupted_the_missing_tasks_are_added() -> None:
+    fleet = Fleet()
+    made = [{"title": name, "id": name} for name in "abc"]
+    add(fleet, made[:2])
+    assert fleet.internal("planner", batches.ADD, tasks=made, missing=True)["tasks"] == ["c"]
+    assert fleet.internal("planner", batches.ADD, tasks=made, missing=True)["tasks"] == []
+    assert len(fleet.call("viewer", "task list")["tasks"]) == 3
 
 
 def test_a_batch_wakes_those_who_wait_for_work() -> None:
@@ -221,7 +233,7 @@ def test_a_task_in_a_pause_after_a_failure_still_goes_on() -> None:
     fleet = Fleet()
     add(fleet, [{"title": "a", "id": "a"}])
     taken = fleet.call("worker", "task claim", id="a")
-    fleet.call("worker", "task fail", id="a", token=taken["token"], why="later", **{"class": "transient"})
+    fleet.call("worker", "task fail", id="a", token=taken["token"], why="later", **TRANSIENT)
     assert outlook(fleet, "a")["going"] == 1
 
 
@@ -243,7 +255,7 @@ def test_the_outlook_of_a_run_has_all_its_tasks_and_those_they_were_broken_down_
 def test_the_outlook_says_that_nothing_goes_on_exactly_when_nobody_can_take_a_task(data: st.DataObject) -> None:
     """A small graph, worked off by a worker that fails some tasks for good: it ends when the outlook says so."""
     count = data.draw(st.integers(1, 7))
-    made = []
+    made: list[dict[str, Any]] = []
     for number in range(count):
         after = data.draw(st.lists(st.integers(0, number - 1), unique=True, max_size=3)) if number else []
         made.append({"title": "t", "id": f"t{number}", "after": [f"t{one}" for one in after]})
@@ -262,7 +274,7 @@ def test_the_outlook_says_that_nothing_goes_on_exactly_when_nobody_can_take_a_ta
         if data.draw(st.booleans()):
             fleet.call(f"worker{strikes}", "task done", id=name, token=token)
         else:
-            fleet.call(f"worker{strikes}", "task fail", id=name, token=token, why="no", **{"class": "permanent"})
+            fleet.call(f"worker{strikes}", "task fail", id=name, token=token, why="no", **PERMANENT)
             strikes += 1  # another worker: a breaker is not what this is about
     raise AssertionError("more tasks than there are")
 
@@ -308,6 +320,15 @@ def test_a_pattern_becomes_a_part_of_a_run_that_is_there(ws: Workspace) -> None:
     work_them_off(ws, {"m": lambda item, _: item, "f": lambda _, inputs: sum(inputs)})
     assert (one.wait(10).result(), two.wait(10).result()) == (3, [3])
     assert one.progress() == 100
+
+
+def test_more_tasks_than_fit_into_one_batch_come_in_several(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST", 3)
+    for run in (None, ws.run_start("campaign")["run"]["id"]):
+        work = patterns.map_reduce(ws, list(range(8)), map="m", reduce="f", run=run)
+        assert work.outlook()["total"] == 9
+        work_them_off(ws, {"m": lambda item, _: item, "f": lambda _, inputs: sum(inputs)})
+        assert work.wait(10).result() == sum(range(8))
 
 
 def test_layers_of_reduce_give_what_one_reduce_gives(ws: Workspace) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import NotFound
-from dibs.operations import strategies, tasks
+from dibs.operations import adding, lifecycle, strategies
 from dibs.operations.policy import DAY, MINUTE, WORK
 from dibs.operations.strategies import Facts
 from tests.operations.fleet import Fleet
@@ -88,10 +88,10 @@ def drain(fleet: Fleet, name: str) -> list[str]:
 
 
 def test_there_is_a_function_for_every_strategy_that_a_task_may_name() -> None:
-    assert tuple(strategies.RANKS) == tasks.STRATEGIES
+    assert tuple(strategies.RANKS) == adding.STRATEGIES
 
 
-@pytest.mark.parametrize("name", tasks.STRATEGIES)
+@pytest.mark.parametrize("name", adding.STRATEGIES)
 def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> None:
     facts = Facts(0)
     facts.bids = {one: {"amount": 1, "commit": 1} for one in "abc"}
@@ -100,7 +100,7 @@ def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> Non
     assert order(name, [], facts) == []
 
 
-@pytest.mark.parametrize("name", tasks.STRATEGIES)
+@pytest.mark.parametrize("name", adding.STRATEGIES)
 def test_the_order_does_not_depend_on_the_order_in_which_candidates_come(name: str) -> None:
     facts = Facts(0)
     facts.bids = {one: {"amount": 5, "commit": 1} for one in "abcd"}
@@ -293,23 +293,62 @@ def test_of_many_runs_only_the_last_asked_for_are_remembered(fleet: Fleet) -> No
 # --- pull: round_robin, load_balanced, capability
 
 
+def served(fleet: Fleet, *names: str) -> None:
+    """Each of these had a task by turns already."""
+    for name in names:
+        add(fleet, strategy="round_robin")
+        answer = ask(fleet, name)
+        assert answer is not None
+        finish(fleet, name, answer)
+        fleet.now += 1
+
+
+def test_among_equals_whoever_asks_has_it_at_once(fleet: Fleet) -> None:
+    for name in "abc":
+        wait(fleet, name)
+    for strategy in ("round_robin", "load_balanced", "capability"):
+        task = add(fleet, strategy=strategy)
+        assert take(fleet, strategy) == task
+
+
+def test_what_others_come_first_for_is_looked_at_once_for_all_tasks_that_ask_the_same(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot(fleet, "all", can=["py", "go"])
+    boot(fleet, "py", can=["py"])
+    wait(fleet, "py")
+    for _ in range(40):
+        add(fleet, strategy="capability", needs=["py"])
+    other = add(fleet, strategy="capability", needs=["go"])
+    ranked = []
+
+    def count(task: Any, *given: Any) -> Any:
+        ranked.append(task["needs"])
+        return strategies.capability(task, *given)
+
+    monkeypatch.setitem(strategies.RANKS, "capability", count)
+    assert take(fleet, "all") == other
+    assert sorted(ranked) == [["go"], ["py"]]
+
+
 def test_round_robin_gives_to_those_who_wait_in_turn(fleet: Fleet) -> None:
     got = []
     for _ in range(9):
         for name in "abc":
             wait(fleet, name)
         add(fleet, strategy="round_robin")
-        for name in "cba":  # it does not help to look first
+        for name in "cba":  # to look first helps in the first round only
             answer = ask(fleet, name)
             if answer is not None:
                 got.append(name)
                 finish(fleet, name, answer)
         fleet.now += 1
-    assert got == list("abc") * 3
+    assert got == list("cba") * 3
     fleet.clean()
 
 
 def test_the_one_whose_turn_it_is_is_woken_when_another_looks_first(fleet: Fleet) -> None:
+    served(fleet, "b")
     wait(fleet, "a")
     wait(fleet, "b")
     add(fleet, strategy="round_robin")
@@ -322,6 +361,7 @@ def test_who_went_away_while_waiting_loses_its_turn_after_fifteen_seconds_or_at_
     fleet: Fleet,
 ) -> None:
     boot(fleet, "a", pid=fleet.process(7))
+    served(fleet, "b", "c")
     for name in "ab":
         wait(fleet, name)
     task = add(fleet, strategy="round_robin")
@@ -333,10 +373,11 @@ def test_who_went_away_while_waiting_loses_its_turn_after_fifteen_seconds_or_at_
 
 
 def test_who_has_all_that_it_may_have_is_not_waited_for_although_it_seems_to_wait(fleet: Fleet) -> None:
+    served(fleet, "b")
     wait(fleet, "a")
     fleet.call("boss", "task add", title="x", id="x")
     fleet.call("a", "task claim", id="x")
-    task = add(fleet, strategy="load_balanced")
+    task = add(fleet, strategy="round_robin")
     assert take(fleet, "b") == task
 
 
@@ -369,6 +410,7 @@ def test_capability_leaves_what_is_simple_to_who_can_do_nothing_else(fleet: Flee
 
 def test_the_strategy_of_the_config_counts_where_the_task_names_none() -> None:
     fleet = Fleet(work=work(strategy="round_robin"))
+    served(fleet, "b")
     wait(fleet, "a")
     mine, anybodys = add(fleet), add(fleet, strategy="priority")
     assert take(fleet, "b") == anybodys
@@ -413,3 +455,16 @@ def test_many_tasks_that_are_anothers_cost_one_gathering_of_facts(
     monkeypatch.setattr(strategies, "gather", count)
     assert take(fleet, "b") is None
     assert len(gathered) == 1
+
+
+def test_tasks_with_the_same_word_go_to_the_same_agent() -> None:
+    agents = [{"agent": f"w{number}", "can": [], "type": ""} for number in range(8)]
+    facts = strategies.Facts(0)
+
+    def first(**fields: str) -> str:
+        task = lifecycle.full({"task": "t", **fields})
+        return str(strategies.sticky(task, agents, facts)[0]["agent"])
+
+    words = [f"word{number}" for number in range(40)]
+    assert all(first(sticky=word, key="one") == first(sticky=word, key="other") for word in words)
+    assert len({first(sticky=word) for word in words}) == len(agents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -182,8 +183,9 @@ def test_a_permanent_failure_stays_and_blocks_what_comes_after_and_the_owner_is_
     assert crew.states("t", "u") == ["failed", "planned"]
     kind, text = crew.told("boss")[-1]
     assert kind == "task"
-    assert "the file is gone" in text
+    assert "failed for good" in text
     assert "dibs task move t planned" in text
+    assert crew.show("t")["error"]["why"] == "the file is gone"
     with pytest.raises(NotFound):
         crew.next("v")
     crew.call("boss", "task move", id="t", state="planned")
@@ -317,3 +319,31 @@ def test_a_transaction_that_is_run_again_decides_the_same(tosses: list[bool], nu
         return told, [(event["kind"], event["subject"], event["data"]) for event in crew.events()]
 
     assert story(list(tosses)) == story([])
+
+
+def test_a_hundred_workers_that_come_back_late_are_all_refused_whatever_became_of_their_task() -> None:
+    crew = Crew(max_attempts=1_000, breaker_failures=1_000)
+    dice = random.Random(7)
+    crew.add("t")
+    refused = 0
+    while refused < 100:
+        token = crew.take("t", f"w{refused}", client=1_000 + refused)
+        if dice.random() < 0.5:
+            crew.now += TTL + dice.randrange(TTL)
+        else:
+            crew.kill9(1_000 + refused)
+        if dice.random() < 0.5:
+            other = crew.take("t", "v")
+            with pytest.raises(Fenced) as late:
+                crew.done("t", token, f"w{refused}")
+            assert (late.value.holder, late.value.token) == ("v", other)
+            crew.call("v", "task release", id="t", token=other)
+        else:
+            crew.call("sweeper", "sweep")
+            with pytest.raises(Fenced, match="planned now"):
+                crew.done("t", token, f"w{refused}")
+        refused += 1
+    assert crew.show("t")["attempt"] == 101
+    crew.finish("t")
+    assert len([e for e in crew.events("task.moved") if e["data"]["to"] == "complete"]) == 1
+    crew.clean()

@@ -86,7 +86,11 @@ class Keeper:
         process, self._process = self._process, None
         if process is not None and process.stdin is not None:
             process.stdin.close()
-            process.wait()
+            try:
+                process.wait(MERCY / 1000)
+            except subprocess.TimeoutExpired:  # somebody stopped it
+                process.kill()
+                process.wait()
 
 
 class Child:
@@ -103,8 +107,13 @@ class Child:
         try:
             words = ["/bin/sh", "-c", WAIT_FOR_WORD, str(reading), *command]
             self._process = subprocess.Popen(words, pass_fds=(reading,), start_new_session=True, **settings)  # noqa: S603 - a command is what we are here for
-            keeper.tell(self._process.pid, until)
-            os.write(writing, b"\n")
+            try:
+                keeper.tell(self._process.pid, until)
+                os.write(writing, b"\n")
+            except BaseException:
+                self._process.kill()
+                self._process.wait()
+                raise
         finally:
             os.close(reading)
             os.close(writing)

@@ -89,6 +89,7 @@ class Commands:
             child.end()
         code = child.wait()
         assert code is not None
+        job.watch = None
         errors.join(LATE)
         return code, errors.last
 
@@ -135,7 +136,7 @@ def result_of(session: Session, output: bytes) -> Any:
 
 def _bound(child: children.Child, said: IO[bytes]) -> None:
     """A command that writes without end is ended."""
-    if os.fstat(said.fileno()).st_size > jsonfiles.LARGEST:
+    if not said.closed and os.fstat(said.fileno()).st_size > jsonfiles.LARGEST:
         child.end(signal.SIGKILL)
 
 

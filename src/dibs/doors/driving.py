@@ -19,7 +19,7 @@ from subprocess import DEVNULL
 
 from dibs.doors import plans
 from dibs.doors.children import Child, Keeper, say_end
-from dibs.errors import Busy, Conflict, Invalid, Unavailable
+from dibs.errors import Busy, Conflict, Invalid, NotFound, Quota, Unavailable
 from dibs.facts import clock
 from dibs.operations import batches
 from dibs.operations.runs import PHASES
@@ -86,34 +86,74 @@ class Drive:
         self.run = f"{slug(plan.name)}-{clock.random_id()}"
         tasks = plan.tasks(self.run)
         plan.crews(self._count)
+        self._check_electors()
         if plan.pattern == "vote":
             poll = plans.vote_of(self.run)
             asked: dict[str, Any] = {"electorate": list(plan.electorate), "options": list(plan.options)}
             self._do("vote open", title=plan.title, id=poll, key=poll, deadline=plan.deadline, **asked)
-        spec = f"{os.path.basename(plan.path)} sha256:{plan.digest}"
-        self._do("run start", request=self.run, name=plan.name, id=self.run, spec=spec, tasks=tasks)
+        spec = f"{os.path.basename(plan.path)} sha256:{plan.digest} tasks:{len(tasks)}"
+        first, rest = tasks[: batches.MOST], tasks[batches.MOST :]
+        self._do("run start", request=self.run, name=plan.name, id=self.run, spec=spec, tasks=first)
         self._phase = PHASES[0]
+        self._add(rest)
         return self.run
+
+    def _check_electors(self) -> None:
+        """Workers will go by the electors' names: one who is at work now would be pushed aside."""
+        alive = {one["agent"]: one["pid"] for one in self._do("agents")["agents"] if one["state"] == "alive"}
+        for elector in self._plan.electorate:
+            if elector in alive:
+                text = (
+                    f"elector {elector} is at work already (process {alive[elector]}), and a worker cannot be that one "
+                    "too. `dibs vote open` asks agents that are there; a file's electors are new ones."
+                )
+                raise Conflict(text, agent=elector, pid=alive[elector])
+
+    def _add(self, tasks: list[dict[str, Any]]) -> None:
+        """What does not fit into one transaction; who is interrupted here adds the rest when the run is resumed."""
+        try:
+            for start in range(0, len(tasks), batches.MOST):
+                part = tasks[start : start + batches.MOST]
+                self._perform(batches.ADD, "", tasks=part, run=self.run, missing=True)
+        except (Invalid, Conflict, Quota, NotFound):  # it will never be whole
+            self._do("run end", run=self.run, force=True)
+            raise
 
     def resume(self, run: str) -> str:
         """A run that was interrupted. The file has to have the steps of what is left to do."""
         shown = self._do("run show", run=run)["run"]
         if shown["state"] != "active":
             raise Conflict(f"run {run} has ended; `dibs run start FILE` starts a new one.", run=run, state="ended")
+        self._check_electors()
         self.run, self._phase, self._names = run, shown["phase"], f"p{os.getpid()}w"
         groups = self._outlook()["groups"]
-        missing = sorted(name for name in map(self._step_of, groups) if name and name not in self._plan.by_name)
+        steps = {self._step_of(group): group for group in groups}
+        if self._plan.digest in shown.get("spec", ""):
+            self._add_missing(shown["spec"], sum(groups[group]["total"] for step, group in steps.items() if step))
+            return run
+        missing = sorted(step for step in steps if step and step not in self._plan.by_name)
         if missing:
             text = f"{self._plan.path} has no step {missing[0]!r}, which run {run} has: is it the right file?"
             raise Invalid(text, run=run, steps=missing, path=self._plan.path)
-        if self._plan.digest not in shown.get("spec", ""):
-            self._screen.say(f"{os.path.basename(self._plan.path)} was changed since {run} was started; it goes as now")
+        self._screen.say(f"{os.path.basename(self._plan.path)} was changed since {run} was started; it goes as now")
         return run
+
+    def _add_missing(self, spec: str, there: int) -> None:
+        """The tasks that were not added any more when the run was interrupted at its very start."""
+        planned = int(spec.rpartition(" tasks:")[2])
+        if there >= planned:
+            return
+        tasks = self._plan.tasks(self.run)
+        if len(tasks) != planned:
+            text = f"run {self.run} was to have {planned} tasks, and {self._plan.path} gives {len(tasks)} now."
+            raise Conflict(text, run=self.run, path=self._plan.path)
+        self._add(tasks)
 
     def _step_of(self, group: str) -> str:
         """The step that the tasks of a group are of; "" for those that workers added."""
-        run, _, rest = group.partition("/")
-        return rest.rpartition("/")[2] if run == self.run else ""
+        parts = group.removeprefix(f"{self.run}/").split("/")
+        layer = len(parts) == len(("layer1", "step")) and self._plan.pattern == "map_reduce"
+        return parts[-1] if group.startswith(f"{self.run}/") and (len(parts) == 1 or layer) else ""
 
     # --- going
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> Any:
     """The value that the operation gets for what somebody wrote; `typed` where it is a value already, from Python."""
     if field.kind == "json" and typed:
-        return value
+        from dibs.operations import payloads
+
+        return payloads.check(value, field.name)  # a value that is no JSON is refused before anything is made of it
     reader = _READERS.get(field.kind)
     return value if reader is None else reader(session, field, value)
 

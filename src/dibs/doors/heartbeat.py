@@ -76,16 +76,20 @@ class Heart:
         self._telling = Lock()  # held while something is told about the job, which does not end meanwhile
         self._wake = Event()
         self._thread: Thread | None = None
+        self._resting = False  # the thread waits for a job
         self._reported = -int(BEAT * 1000)
         self._meter: Meter | None = None
+        self.trouble = ""  # what went wrong in the thread and should not have
 
     def keep(self, job: Job) -> None:
         """Keep this one from now on."""
+        job.poke = self._wake
         self.job = job
         if self._thread is None:
             self._thread = Thread(target=self._beat, name="dibs-heartbeat", daemon=True)
             self._thread.start()
-        self._wake.set()
+        elif self._resting:  # else it looks within a second: waking it for each of many short tasks would cost more
+            self._wake.set()
 
     def let_go(self) -> None:
         """No more heartbeats for the job; what it last said in words is told."""
@@ -110,33 +114,35 @@ class Heart:
     def _beat(self) -> None:
         """The thread: attend to one job after the other."""
         while self._thread is not None:
+            self._resting = True
             job = self.job
             if job is None:
                 self._wake.wait()
                 self._wake.clear()
                 continue
+            self._resting = False
             due = clock.since_boot() + job.beat * 1000
             while self.job is job:
-                poked = job.poke.wait(min(LOOK, job.beat))
-                job.poke.clear()
+                poked = self._wake.wait(min(LOOK, job.beat))
+                self._wake.clear()
                 renew = clock.since_boot() >= due
                 with self._telling:
                     if self.job is job:
                         self._attend(job, renew=renew)
                 if renew:
                     due = clock.since_boot() + job.beat * 1000
-                if poked:  # a command that says much is heard now and then
+                if poked and self.job is job:  # a command that says much is heard now and then
                     clock.sleep(CALM)
 
     def _attend(self, job: Job, *, renew: bool) -> None:
         """One look after a job."""
-        if job.child is not None:
-            job.child.insist()
-        if job.watch is not None:
-            job.watch()
-        if job.lost is not None:
-            return
         try:
+            if job.child is not None:
+                job.child.insist()
+            if job.watch is not None:
+                job.watch()
+            if job.lost is not None:
+                return
             said = job.heard()
             if said is not None:
                 self._say_progress(job, *said)
@@ -151,6 +157,8 @@ class Heart:
             job.lost = error
             if job.child is not None:
                 job.child.end()
+        except Exception as error:  # noqa: BLE001 - a defect must not end the heartbeats: then every task would be lost
+            self.trouble = f"{type(error).__name__}: {error}"
 
     def _say_progress(self, job: Job, percent: int, note: str) -> None:
         answer = self.ws.task_progress(job.id, percent, token=job.token, note=clean(note) or None)

@@ -82,7 +82,9 @@ def keep(session: Session, name: str, content: bytes) -> dict[str, Any]:
     making = f"{kept}.{os.getpid()}"
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
-        if not os.path.exists(kept):
+        if os.path.exists(kept):
+            os.utime(kept)  # young again, so that it is not taken away as a leftover while it is named anew
+        else:
             with open(making, "wb") as file:
                 file.write(content)
                 file.flush()

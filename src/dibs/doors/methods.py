@@ -59,7 +59,7 @@ class Methods:
         """Ask whoever holds a resource to release it.
 
         Answers: message.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Quota, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "ask",
@@ -787,6 +787,7 @@ class Methods:
         payload: Any | None = None,
         attempts: int | None = None,
         strategy: str | None = None,
+        sticky: str | None = None,
         bid_window: float | str | None = None,
         race: str | None = None,
         require: Sequence[str] | None = None,
@@ -814,6 +815,7 @@ class Methods:
             payload=payload,
             attempts=attempts,
             strategy=strategy,
+            sticky=sticky,
             bid_window=bid_window,
             race=race,
             require=require,
@@ -908,6 +910,7 @@ class Methods:
         token: int,
         result: Any | None = None,
         next: bool | None = None,
+        run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Finish a task with its result.
@@ -922,6 +925,7 @@ class Methods:
             token=token,
             result=result,
             next=next,
+            run=run,
         )
         return answer
 

@@ -38,6 +38,16 @@ def lines(message: dict[str, Any], when: str = "", longest: int = LONGEST) -> li
     return found
 
 
+def task(held: dict[str, Any]) -> list[str]:
+    """A task at hand: what is to be done, and where it stood when somebody last said so."""
+    found = [f"Your task is {held['id']} (token {held['token']})."]
+    author = f" by {clean(held['note_by'])}" if held.get("note_by") else ""
+    for name, what in (("title", "What is to be done"), ("note", f"Where it stood, by the last note{author}")):
+        if held.get(name):
+            found += [f"{what}:", *quoted(held[name])]
+    return found
+
+
 def quoted(text: str, longest: int = LONGEST) -> list[str]:
     """Somebody's words, each line marked as theirs."""
     rest = f"… ({len(text) - longest} letters more: `dibs inbox` has it whole)" if len(text) > longest else ""

@@ -168,7 +168,7 @@ class Worker:
             except _Enough:
                 return None if self.stopped else self._last_look(waiter)
             except NotFound:
-                continue  # it waited for long
+                continue  # it waited for long; what comes of that is seen at the next look
             except Quota as error:
                 self._settle(error)
             else:
@@ -182,7 +182,8 @@ class Worker:
             found = session.run(operation, self.ws.caller(), fields)
         except (NotFound, Forbidden):
             self._look_round()  # with nothing to do: is that the end?
-            self.tell("idle")
+            if not waiter:
+                self.tell("idle")
         else:
             return found
 
@@ -190,7 +191,8 @@ class Worker:
             waiter[:] = [answer["waiting"]]
             self._look_round()
 
-        found = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": WAIT}, told)
+        left = WAIT if self.idle is None else max(1, min(WAIT, self.idle + self._idle_since - clock.since_boot()))
+        found = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": left}, told)
         return found
 
     def _look_round(self) -> None:
@@ -275,13 +277,16 @@ class Worker:
             self._fail(job, "permanent", f"its result is not JSON: {error}")
 
     def _done(self, job: Job, result: Any) -> None:
-        more = (
-            not self.run_name and not self.stopped and not (self.limit and sum(self.counts.values()) + 1 >= self.limit)
-        )
+        more = not self.stopped and not (self.limit and sum(self.counts.values()) + 1 >= self.limit)
         try:
             answer = self._persist(
                 lambda: self.ws.task_done(
-                    job.id, token=job.token, result=result, next=more or None, request_id=f"done-{job.claim}"
+                    job.id,
+                    token=job.token,
+                    result=result,
+                    next=more or None,
+                    run=self.run_name or None,
+                    request_id=f"done-{job.claim}",
                 ),
                 job.until,
             )
@@ -344,8 +349,15 @@ class Worker:
         if isinstance(job.lost, Killed):
             raise job.lost
 
+    def _check_heart(self) -> None:
+        """A defect in the thread beside is said here, where somebody listens."""
+        if self._heart.trouble:
+            self.tell("store", why=f"an error inside dibs ({self._heart.trouble}); please report it")
+            self._heart.trouble = ""
+
     def _count(self, event: str, job: Job, **facts: Any) -> None:
         self.counts[event] += 1
+        self._check_heart()
         self.tell(event, task=job.id, seconds=round((clock.since_boot() - job.started) / 1000, 3), **facts)
 
     # --- the store

@@ -102,8 +102,10 @@ class Replay:
             "task.added": self._on_task_added,
             "task.moved": self._on_task_moved,
             "task.passed": self._tasks.on_passed,
+            "task.kept": self._tasks.on_kept,
             "run.purged": self._tasks.on_purged,
             "state.set": self._on_state_set,
+            "store.recovered": self._documents.on_recovered,
         }
 
     def apply(self, event: Event) -> Said | None:

@@ -32,6 +32,7 @@ WAYS = {
     "quarantined": {"planned", "cancelled"},
     "cancelled": {"planned"},
 }
+OVER = frozenset({"failed", "quarantined", "cancelled"})  # and complete, of which nothing else is remembered
 BY_TOKEN = frozenset({"complete", "failed"})  # where only the holder's own word leads
 GRAVES = 65_536  # deleted documents whose version is remembered; of older ones only how high they were
 
@@ -115,10 +116,17 @@ class Tasks:
         if task is not None:
             self._check_claim(said, task, passed=True)
 
+    def on_kept(self, said: Said) -> None:
+        """A task stays although its run goes: from now on it is of no run."""
+        task = self._open.get(said.subject)
+        if task is not None:
+            task.run = ""
+
     def on_purged(self, said: Said) -> None:
-        """A run is gone with all its tasks."""
+        """A run is gone with all its tasks that were over, and were not kept."""
         self._purged = True
-        for identifier in [name for name, task in self._open.items() if task.run == said.subject]:
+        gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in OVER]
+        for identifier in gone:
             del self._open[identifier]
 
     def _find(self, said: Said, state: str) -> Task | None:
@@ -208,6 +216,10 @@ class Documents:
         self._versions.clear()
         self._graves.clear()
         self._lost = True
+
+    def on_recovered(self, said: Said) -> None:
+        """A new database in a damaged one's place: its documents begin above whatever was written before."""
+        self._deepest = max(self._deepest, said.commit - 1)
 
     def on_set(self, said: Said) -> None:
         """One above the version before; a deleted document, once forgotten, goes on above all that were deleted."""

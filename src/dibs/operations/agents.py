@@ -191,7 +191,7 @@ def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
     task = tx.fetch([key]).values[key]
     if task is not None:
         held["title"] = task["title"]
-        held.update({name: task[name] for name in ("note", "run", "progress") if task.get(name)})
+        held.update({name: task[name] for name in ("note", "note_by", "run", "progress") if task.get(name)})
     return held
 
 

@@ -16,7 +16,7 @@ What happens, in short (strategies.py says who is first):
 from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import ending, lifecycle, messages, strategies, taking, tasks
+from dibs.operations import adding, ending, lifecycle, messages, strategies, taking, tasks
 from dibs.operations.call import TOKEN, check_agent_id, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
@@ -52,7 +52,7 @@ def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = 
     task = _open(tx, id)
     how = DIRECT if to else strategy or task["strategy"] or call.policy.work["tasks"]["strategy"]
     if how == "auction":
-        if not task["window"]:
+        if not task["window"]:  # one that runs stays as it is
             put_up(tx, call, task, request=call.request)
         return _answer(tx, task, None)
     facts = strategies.gather(tx, without=id)
@@ -144,6 +144,7 @@ def give(
     until = tx.now + call.policy.work["tasks"]["assign_wait"]
     _drop_bids(tx, task)
     task.update(assigned={"agent": agent, "until": until, "strategy": how, "by": by}, window=0, not_before=0)
+    taking.expect(tx, agent, until)
     if runners_up:
         task["assigned"]["next"] = list(runners_up[:RUNNERS_UP])
     lifecycle.put(tx, task)
@@ -170,7 +171,7 @@ def _take_back(tx: Transaction, task: Record, why: str) -> None:
     if before is None and not task["window"]:
         return
     _drop_bids(tx, task)
-    task.update(assigned=None, window=0)
+    task.update(assigned=None, window=0, auctioned=True)
     lifecycle.put(tx, task)
     _tell_lost(tx, task, before, why)
     taking.wake(tx, [task])
@@ -224,11 +225,9 @@ def put_up(tx: Transaction, call: Call, task: Record, request: str = "") -> None
     before = task["assigned"]
     _drop_bids(tx, task)
     until = tx.now + _length(call, task)
-    task.update(assigned=None, window=until, not_before=0, auctioned=False)
+    task.update(assigned=None, window=until, not_before=0)
     lifecycle.put(tx, task)
-    event: dict[str, Any] = {"until": until}
-    if request:
-        event["request"] = ["task assign", request]
+    event = {"until": until, **({"request": ["task assign", request]} if request else {})}
     tx.append("task.auctioned", call.agent, task["task"], event)
     _tell_lost(tx, task, before, f"it is auctioned until {iso(tx, until)}")
 
@@ -258,9 +257,7 @@ def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any
         return Quota(what="bids on one task", limit=BIDS, task=id)
     if mine is None or mine["amount"] != amount:  # said again, it keeps its place among equal ones
         tx.put(f"tb\t{id}\t{call.agent}", {"agent": call.agent, "amount": amount, "commit": TOKEN})
-        event: dict[str, Any] = {"amount": amount}
-        if call.request:
-            event["request"] = ["task bid", call.request]
+        event = {"amount": amount, **({"request": ["task bid", call.request]} if call.request else {})}
         tx.append("task.bid", call.agent, id, event)
     count = len(bids) + (mine is None)
     return {"task": lifecycle.shown(tx, task), "amount": amount, "bids": count, "bids_until": iso(tx, task["window"])}
@@ -320,18 +317,29 @@ def _ready_since(tx: Transaction, task: Record) -> int:
 
 def _press(tx: Transaction, call: Call, task: Record) -> None:
     """A preemptive task lies in the queue: leave it to whoever waits and has room, else make somebody free for it."""
-    facts = strategies.gather(tx, without=task["task"])
-    there = [one for one in strategies.living(tx, call, facts) if _fits(one, task)]
-    waiting = [one for one in there if one["agent"] in facts.waiting]
-    chosen = None
-    if not any(_has_room(tx, call, one, task, "preemptive", facts) for one in waiting):
-        chosen = _displace(tx, call, task, there)
+    chosen = _hard_pressed(tx, call, task) if _is_head(tx, task) else None
     if chosen is not None:
         give(tx, call, task, chosen, "preemptive", by="dibs")
         return
     task.update(pressed=tx.now + PRESS_EVERY, not_before=0)
     lifecycle.put(tx, task)
     taking.wake(tx, [task])
+
+
+def _is_head(tx: Transaction, task: Record) -> bool:
+    """Is it the first of those that ask the same of an agent? Where that one finds nobody, none behind it does."""
+    rows = tx.scan(1, f"ready\t{lifecycle.pool_of(task)}\t", 1).rows
+    return not rows or rows[0][1] == lifecycle.key_of(task["task"])
+
+
+def _hard_pressed(tx: Transaction, call: Call, task: Record) -> str | None:
+    """The agent that loses what it works on to this task; None if somebody waits for work, or nobody can be pressed."""
+    facts = strategies.gather(tx, without=task["task"])
+    there = [one for one in strategies.living(tx, call, facts) if _fits(one, task)]
+    for one in there:
+        if one["agent"] in facts.waiting and _has_room(tx, call, one, task, "preemptive", facts):
+            return None
+    return _displace(tx, call, task, there)
 
 
 def _displace(tx: Transaction, call: Call, task: Record, there: Sequence[Record]) -> str | None:
@@ -368,7 +376,7 @@ OPERATIONS = (
             tasks.ID,
             Field(
                 "strategy", "choice", "how to choose (default: the task's, else the config's)", default="",
-                choices=tasks.STRATEGIES,
+                choices=adding.STRATEGIES,
             ),
             Field("to", "agent", "the agent to give it to", default="", metavar="AGENT"),
         ),

@@ -2,7 +2,8 @@
 
 For the doors that start a whole pattern of tasks (doors/plans.py, patterns/); no commands of their own.
 
-- success: all tasks of a batch are there with one commit, so no worker sees half of it.
+- success: all tasks of a batch are there with one commit, so no worker sees half of it. More than fit into one batch
+  come in several, those that others wait for first; whoever was interrupted adds the missing ones.
 - refusal: one task that cannot be added, or a circle among them, and none is; nothing is changed.
 - again: with a request id the second call gets the first's answer.
 - the outlook is a snapshot: what it calls stuck stays so until somebody plans a failed task again by hand.
@@ -11,7 +12,7 @@ For the doors that start a whole pattern of tasks (doors/plans.py, patterns/); n
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations import lifecycle, tasks
+from dibs.operations import adding, lifecycle
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, OVER, PLANNED
 from dibs.stores.seam import prefix_range
@@ -24,28 +25,36 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-MOST = 10_000  # tasks in one batch, as many as a run may start with: they come in one transaction
+MOST = 1_000  # tasks in one batch: all others wait for its transaction, which takes some 0.2 ms for each
 LOOKED_AT = 200_000  # tasks that one outlook walks through
 NAMED = 20  # failed tasks that an outlook names
 PAGE = 256
 
 
-def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "") -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
     """Add all of them, or none."""
     from dibs.operations import taking
 
-    made = add(tx, call, tasks, run)
+    if not isinstance(tasks, list) or not tasks or not all(isinstance(spec, dict) for spec in tasks):
+        raise Invalid("tasks: a list of objects with at least a title", field="tasks")
+    if len(tasks) > MOST:
+        raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
+    specs = [{**spec, "run": run} for spec in tasks] if run else tasks
+    made = adding.create_all(tx, call, _not_there(tx, specs) if missing else specs)
     taking.wake(tx, made)
     return {"tasks": [task["task"] for task in made]}
 
 
-def add(tx: Transaction, call: Call, specs: Any, run: str = "") -> list[Record]:
-    """Make the tasks of one batch, each a part of the run."""
-    if not isinstance(specs, list) or not specs or not all(isinstance(spec, dict) for spec in specs):
-        raise Invalid("tasks: a list of objects with at least a title", field="tasks")
-    if len(specs) > MOST:
-        raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
-    return tasks.create_all(tx, call, [{**spec, "run": run} for spec in specs] if run else specs)
+def _not_there(tx: Transaction, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those whose id no task has yet."""
+    found: list[dict[str, Any]] = []
+    for start in range(0, len(specs), PAGE):
+        page = {
+            lifecycle.key_of(lifecycle.check_id(spec.get("id") or "")): spec for spec in specs[start : start + PAGE]
+        }
+        values = tx.fetch(list(page)).values
+        found += [spec for key, spec in page.items() if values[key] is None]
+    return found
 
 
 def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
@@ -179,7 +188,11 @@ ADD = Operation(
     "batch add",
     _add,
     "Add many tasks, all or none.",
-    fields=(Field("tasks", "json", "a list of objects with the fields of `task add`", required=True), _RUN),
+    fields=(
+        Field("tasks", "json", "a list of objects with the fields of `task add`", required=True),
+        _RUN,
+        Field("missing", "flag", "only those whose id no task has yet", default=False),
+    ),
     errors=(Invalid, NotFound, Conflict, Quota),
     json="tasks[]",
 )

@@ -30,6 +30,7 @@ HOW_TO_WAIT = frozenset({"wait", "waiter", "wake"})  # differs from look to look
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT = 200, 2_000
+OWN = "dibs"  # the name under which dibs itself sends messages
 
 
 class Need(Exception):
@@ -107,7 +108,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         return operation.body(tx, call, **fields)
     ranges = operation.ahead(call, **fields) if operation.ahead is not None else ()
     if not call.agent:
-        _name_caller(tx, call, operation)
+        name_caller(tx, call, operation)
     check_agent_id(call.agent)
     lineage = [f"a\t{ancestor}" for ancestor in lineage_of(call.agent)]
     keys = [*lineage]
@@ -143,7 +144,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     return result
 
 
-def _name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
+def name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
     """The registered agent whose process is among the caller's ancestors, else the person at the terminal."""
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
     found = tx.fetch(keys).values
@@ -273,6 +274,8 @@ def check_agent_id(agent: str) -> None:
         raise Invalid(f"an agent's id has 1 to {MAX_ID} characters", agent=agent[:MAX_ID])
     if not agent.isprintable() or " " in agent:
         raise Invalid("an agent's id has no blanks and no control characters", agent=agent)
+    if agent.casefold() == OWN:
+        raise Invalid("an agent cannot be called `dibs`: dibs itself speaks under that name", agent=agent)
     if not all(agent.split("/")):
         raise Invalid("an agent's id has no empty part between slashes", agent=agent)
 

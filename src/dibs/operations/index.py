@@ -39,7 +39,7 @@ FILES = {
     "subscribe": "subscriptions",
     "subscriptions": "subscriptions",
     "sweep": "sweeps",
-    "task add": "tasks",
+    "task add": "adding",
     "task assign": "assigning",
     "task bid": "assigning",
     "task cancel": "tasks",

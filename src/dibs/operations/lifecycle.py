@@ -46,7 +46,9 @@ BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move
 
 MOST = 1_000_000  # the greatest priority, either way
 MAX_ID = 120  # letters of a task's id: it is part of a resource's name
+PATIENCE = 1_000  # ms that a preemptive task leaves to whoever is free before it displaces another
 SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
+ANYBODY = "~"  # the pool of tasks that ask nothing of an agent; no other pool comes behind it
 
 
 # --- names
@@ -54,10 +56,18 @@ SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
 
 def check_id(identifier: str, field: str = "id") -> str:
     """Refuse ids that would break a key, a list of ids or the name of a resource."""
-    fine = all(letter.isalnum() or letter in SIGNS for letter in identifier)
+    fine = identifier.isalnum() or all(letter.isalnum() or letter in SIGNS for letter in identifier)
     if not identifier or len(identifier) > MAX_ID or not fine:
         raise Invalid(f"{field}: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}", field=field)
     return identifier
+
+
+def check_word(word: str | None, field: str) -> str:
+    """A word that becomes part of a key: no blanks, commas or bars."""
+    word = word or ""
+    if len(word) > MAX_ID or not word.isprintable() or any(sign in word for sign in " ,|"):
+        raise Invalid(f"{field}: a word of at most {MAX_ID} letters, without blank, comma or |", field=field)
+    return word
 
 
 def check_state(state: str) -> str:
@@ -78,8 +88,9 @@ def resource_of(identifier: str) -> list[str]:
 DEFAULTS: dict[str, Any] = {
     "state": PLANNED, "priority": 0, "needs": [], "for": "", "open": 0, "kids": 0, "total_kids": 0, "after": False,
     "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
-    "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "payload": False, "named": False,
-    "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "progress": 0, "result": False,
+    "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False,
+    "named": False, "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "note_by": "",
+    "progress": 0, "result": False,
 }  # fmt: skip
 
 
@@ -145,12 +156,15 @@ def _places(task: Record, now: int) -> tuple[str, str | None]:
         return f"tasks\tauction\t{order}", later(task["window"])
     if task["not_before"] > now:
         return f"tasks\tdelayed\t{order}", later(task["not_before"])
-    return f"ready\t{pool_of(task)}\t{place}", None
+    when = max(task["created"] + PATIENCE, task.get("pressed", 0)) if task["strategy"] == "preemptive" else 0
+    return f"ready\t{pool_of(task)}\t{place}", later(when) if when else None
 
 
 def pool_of(task: Record) -> str:
-    """What a task asks of an agent; tasks that ask the same lie together."""
-    return f"{task['for']}|{','.join(task['needs'])}"
+    """What a task asks of an agent; tasks that ask the same lie together, those that ask nothing behind all others."""
+    if not task["for"] and not task["needs"]:
+        return ANYBODY
+    return f"-{task['for']}|{','.join(task['needs'])}"
 
 
 def later(when: int) -> str:
@@ -216,7 +230,7 @@ def shown(tx: Transaction, task: Record) -> dict[str, Any]:
         "attempt": task["failures"] + 1,
         "max_attempts": task["max_attempts"],
     }
-    for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "progress"):
+    for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "note_by", "progress"):
         if task[name]:
             found[name] = task[name]
     if task["expect"]:

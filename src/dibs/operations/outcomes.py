@@ -13,7 +13,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
-from dibs.operations import ending, holds, lifecycle, payloads, tasks
+from dibs.operations import adding, ending, holds, lifecycle, payloads, tasks
 from dibs.operations.call import check_text, iso, related
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED
@@ -80,7 +80,14 @@ def _late(tx: Transaction, task: Record, live: Record | None, token: int) -> Fen
 
 
 def _done(
-    tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any = None, next: bool = False
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    id: str,
+    token: int,
+    result: Any = None,
+    next: bool = False,
+    run: str = "",
 ) -> Any:
     """Finish a task with its result."""
     found = mine(tx, call, got, id, token)
@@ -112,7 +119,7 @@ def _done(
     if next:
         from dibs.operations import taking
 
-        answer["next"] = taking.follow_up(tx, call)
+        answer["next"] = taking.follow_up(tx, call, got, check_text(run, "run"))
     return answer
 
 
@@ -178,7 +185,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: s
     if kind == "permanent":
         lifecycle.move(tx, call.agent, task, FAILED, token=token, why=reason, request=request)
         task.update(finished=tx.now, failures=task["failures"] + 1)
-        _tell_owner(tx, task, f"failed: {reason}. What comes after it stays blocked.")
+        _tell_owner(tx, task, "failed for good, and what comes after it stays blocked")
     else:
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
@@ -196,9 +203,7 @@ def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any
         lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
         task.update(finished=tx.now, error={**task["error"], "class": "poison"})
         tx.append("alert.raised", agent, task["task"], {"what": "poison", "failures": task["failures"]})
-        _tell_owner(
-            tx, task, f"failed or was lost {task['failures']} times and is quarantined: {task['error']['why']}."
-        )
+        _tell_owner(tx, task, f"failed or was lost {task['failures']} times and is quarantined")
         return
     lifecycle.move(tx, agent, task, PLANNED, **{"class": task["error"]["class"]}, **data)
     task["not_before"] = tx.now + pause if pause else 0
@@ -208,7 +213,11 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
     """Whoever added a task is told when it will not get done by itself."""
     from dibs.operations import messages
 
-    text = f"Task {task['task']} ({task['title'][:200]}) {what} `dibs task move {task['task']} planned` tries it anew."
+    identifier = task["task"]  # no words of others here: dibs itself speaks
+    text = (
+        f"Task {identifier} {what}. `dibs task show {identifier}` has the reason; "
+        f"`dibs task move {identifier} planned` tries it anew."
+    )
     messages.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 
@@ -245,7 +254,7 @@ def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, child
     if isinstance(found, Fenced):
         return found
     task, claim = found
-    made = tasks.create_all(tx, call, [{**child, "parent": id} for child in children])
+    made = adding.create_all(tx, call, [{**child, "parent": id} for child in children])
     task = lifecycle.load(tx, id)
     give_back(tx, claim["agent"], task, "split")
     _let_go(tx, claim, "returned", got)
@@ -352,6 +361,7 @@ OPERATIONS = (
             _TOKEN,
             Field("result", "json", "what came of it, as JSON or @FILE", metavar="JSON"),
             Field("next", "flag", "and take the next one in the same transaction", default=False),
+            Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
         ),
         errors=_ERRORS,
         ahead=_ahead,
@@ -387,7 +397,13 @@ OPERATIONS = (
         fields=(
             tasks.ID,
             _TOKEN,
-            Field("children", "json", "a list of objects with the fields of `task add`", required=True, metavar="JSON"),
+            Field(
+                "children",
+                "json",
+                "a list of objects with the fields of `task add`; durations in ms",
+                required=True,
+                metavar="JSON",
+            ),
         ),
         errors=_ERRORS,
         ahead=_ahead,

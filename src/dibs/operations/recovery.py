@@ -30,6 +30,8 @@ def _recovered(
         if agent.get("killed") and agent["agent"] != call.agent:
             put_agent(tx, agent)
             kept.append(agent["agent"])
+    # No document was written more often than there were commits: new ones begin above what any stale writer names.
+    tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
     tx.append("store.recovered", call.agent, aside, {"killed": kept})
     return {"killed": kept}
 

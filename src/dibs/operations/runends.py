@@ -185,7 +185,7 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
     name = run["run"]
     rows = tx.fetch((), [prefix_range(f"ut\t{name}\t")], limit)
     for key, _ in rows.rows:
-        _drop_task(tx, key)
+        _drop_task(tx, by, key)
     run["purged"] = run.get("purged", 0) + len(rows.rows)
     if rows.truncated:
         run["until"] = min(run["until"], tx.now)  # due, so that the next sweep goes on
@@ -199,17 +199,31 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
     return True
 
 
-def _drop_task(tx: Transaction, row: str) -> None:
-    """Drop a task that is over; one that somebody planned again after the end stays, and belongs to no run."""
+def _drop_task(tx: Transaction, by: str, row: str) -> None:
+    """Drop a task that is over. One that was planned again, or that others still wait for, stays and has no run."""
     key = lifecycle.key_of(row.rpartition("\t")[2])
     kept: Record | None = tx.fetch([key]).values[key]
     if kept is not None:
         task = lifecycle.full(kept)
-        if task["state"] in lifecycle.OVER:
+        if task["state"] in lifecycle.OVER and not _waited_for(tx, task):
             lifecycle.drop(tx, task)
         else:
             lifecycle.put(tx, {**task, "run": ""})
+            tx.append("task.kept", by, task["task"], {"run": task["run"]})
     tx.delete(row)
+
+
+def _waited_for(tx: Transaction, task: Record) -> bool:
+    """Does a task outside, or a parent, wait for one that is over and not complete? Only it can be planned again."""
+    if task["state"] == lifecycle.COMPLETE:
+        return False
+    if tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+        return True
+    if not task["parent"] or task["state"] == lifecycle.CANCELLED:
+        return False
+    key = lifecycle.key_of(task["parent"])
+    parent = tx.fetch([key]).values[key]
+    return parent is not None and lifecycle.full(parent)["run"] != task["run"]
 
 
 # Not in the catalogue: the door that wrote the archive says so.

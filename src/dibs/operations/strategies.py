@@ -46,7 +46,7 @@ ROTATING = frozenset({"round_robin", "load_balanced"})  # strategies that ask wh
 class Facts:
     """What the strategies go by. Gathered once for a choice, and for all the looks of one `next`."""
 
-    __slots__ = ("asked", "assigned", "bids", "busy", "given", "live", "now", "opened", "place", "waiting")
+    __slots__ = ("asked", "assigned", "bids", "busy", "given", "live", "not_mine", "now", "opened", "place", "waiting")
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -58,6 +58,7 @@ class Facts:
         self.place: dict[str, int] = {}  # agent → how many came before it
         self.bids: dict[str, Record] = {}
         self.live: list[Record] = []
+        self.not_mine: set[tuple[str, str, str]] = set()  # strategies, demands and runs of which others come first
         self.opened = 0
 
     def load(self, agent: str) -> int:
@@ -94,8 +95,8 @@ def capability(task: Record, candidates: Sequence[Record], facts: Facts) -> list
 
 
 def sticky(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
-    """For each word (the task's key, else its parent, else its id) the agents have an order of their own."""
-    word = task["key"] or task["parent"] or task["task"]
+    """For each word (the task's own, else its key, its parent or its id) the agents have an order of their own."""
+    word = task.get("sticky") or task["key"] or task["parent"] or task["task"]
     return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
 
 
@@ -211,11 +212,17 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy:
     if strategy == "auction":
         return _auctioned(tx, call, task, facts)
     me = _id(agent)
+    kind = (strategy, lifecycle.pool_of(task), task["run"])
+    if kind in facts.not_mine:
+        return False
+    facts.place[me] = -1  # among equals, whoever asks now
     if strategy == "sticky":
         _note_asking(tx, me, task["run"], facts)
     rivals = [one for one in facts.live if _id(one) != me and _competes(tx, call, one, task, strategy, facts)]
     first = _id(RANKS[strategy](task, [agent, *rivals], facts)[0])
     if first != me:
+        if strategy != "sticky":  # each sticky task is for somebody else
+            facts.not_mine.add(kind)
         for record in facts.waiting.get(first, ())[:1]:
             if record["wake"]:
                 tx.wake(record["wake"])

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.errors import Invalid, NotFound, Quota
 from dibs.operations import messages, payloads
-from dibs.operations.call import MAX_ID
 from dibs.operations.declare import Field, Operation
 
 TYPE_CHECKING = False
@@ -88,7 +87,7 @@ def tell(tx: Transaction, kind: str, subject: str = "") -> None:
 
 def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool = False) -> Any:
     """Begin to hear of something, or stop."""
-    _check_what(what)
+    what = _check_what(what)
     known = _record(tx, call.agent)
     if off:
         if known is None or what not in known["what"]:
@@ -113,18 +112,19 @@ def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool =
     return {"subscription": what, "cursor": max(known["cursor"], known["what"][what])}
 
 
-def _check_what(what: str) -> None:
+def _check_what(what: str) -> str:
+    """What can be subscribed to, in the form in which it is compared."""
     if what.startswith(STATE):
-        key = what.removeprefix(STATE)
-        if not 1 <= len(key) <= MAX_ID or not key.isprintable() or " " in key:
-            raise Invalid(f"what: state:KEY, with a key of 1 to {MAX_ID} characters without blanks", field="what")
-        return
+        from dibs.operations import state
+
+        return STATE + state.check_key(what.removeprefix(STATE))
     if what.startswith(ABOUT_MESSAGES):
         raise Invalid(
             "what: events about messages come to nobody's inbox, for each would cause the next.", field="what"
         )
     if what != "*":
         _check_kind(what.removesuffix("*"), "what")
+    return what
 
 
 def _record(tx: Transaction, agent: str) -> Record | None:
@@ -184,9 +184,9 @@ def _fits(what: str, kind: str, subject: str) -> bool:
 def pending(tx: Transaction, call: Call) -> Record | None:
     """What the caller subscribes to, with the cursor; None if there is nothing, or nothing new in the log."""
     if not call.agent:
-        from dibs.operations.call import _name_caller
+        from dibs.operations.call import name_caller
 
-        _name_caller(tx, call, OPERATIONS[0])
+        name_caller(tx, call, OPERATIONS[0])
     known = _record(tx, call.agent)
     return known if known is not None and known["cursor"] < tx.tail().seq else None
 

@@ -69,7 +69,7 @@ def _nothing(tx: Transaction) -> str:
     """Why there is nothing to do: no tasks at all, or none for this agent."""
     others = tasks.pools(tx)
     if others:
-        asks = lifecycle.pool_of(others[0]).strip("|").replace("|", " with ")
+        asks = lifecycle.pool_of(others[0]).strip("-|~").replace("|", " with ")
         return (
             f"no task is ready for you; others wait for {asks or 'somebody else'}. "
             "`dibs boot --type … --can …` says what you are."
@@ -79,9 +79,10 @@ def _nothing(tx: Transaction) -> str:
 
 def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
     """The ready task of the highest priority, the oldest of these, among those that the agent may take."""
-    mine = _first(tx, call, agent, f"mine\t{call.agent}\t", run)
-    if mine is not None:
-        return mine
+    if agent.get("assigned", 0) > tx.now:
+        mine = _first(tx, call, agent, f"mine\t{call.agent}\t", run)
+        if mine is not None:
+            return mine
     chosen: Record | None = None
     for head in tasks.pools(tx):
         if not lifecycle.fits(agent, head["needs"], head["for"]):
@@ -181,14 +182,24 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
     return answer
 
 
-def follow_up(tx: Transaction, call: Call) -> dict[str, Any] | None:
+def expect(tx: Transaction, agent: str, until: int) -> None:
+    """A task is assigned to an agent: note in its record until when it has to look for one."""
+    from dibs.operations.call import put_agent
+
+    key = f"a\t{agent}"
+    record: Record | None = tx.fetch([key]).values[key]
+    if record is not None and record.get("assigned", 0) < until:
+        record["assigned"] = until
+        put_agent(tx, record)
+
+
+def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, Any] | None:
     """The next task for one who has just finished one; None if nothing is ready."""
-    key = f"a\t{call.agent}"
-    agent: Record | None = tx.fetch([key]).values[key]
+    agent: Record | None = got.values[f"a\t{call.agent}"]
     if agent is None or _refused(tx, call, agent) is not None:
         return None
     promote(tx, call)
-    task = best(tx, call, agent, "")
+    task = best(tx, call, agent, run)
     return grant(tx, call, task) if task is not None else None
 
 
@@ -246,7 +257,7 @@ def promote(tx: Transaction, call: Call) -> int:
         page = tx.scan(2, "later\t", DUE, before=lifecycle.later(tx.now + 1))
         for _, _, kept in page.rows:
             task = lifecycle.full(kept)
-            if task["assigned"] or task["window"]:
+            if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
                 from dibs.operations import assigning
 
                 assigning.over(tx, call, task)

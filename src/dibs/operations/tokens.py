@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import Fenced, Invalid, NotFound
+from dibs.errors import Fenced, Invalid, NotFound, Quota
 from dibs.operations import holds, resources
 from dibs.operations.call import check_text, iso, within
 from dibs.operations.declare import Field, Operation
@@ -37,7 +37,7 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
     )
 
 
-def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any]:
+def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
     """Send every holder of a resource a request to release it."""
     from dibs.operations import messages
 
@@ -53,11 +53,16 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
     ]
     if not asked:
         raise NotFound(f"nobody else holds {name}; claim it.", resource=name)
-    message = ""
+    message, told = "", []
     for holder in sorted(set(asked)):
-        tx.append("claim.asked", call.agent, holder, {"resource": name, "text": words})
-        message = messages.post(tx, holder, call.agent, "ask", words, resource=name)
-    return {"message": message, "to": sorted(set(asked)), "resource": name}
+        posted = messages.post(tx, holder, call.agent, "ask", words, resource=name)
+        if posted:
+            tx.append("claim.asked", call.agent, holder, {"resource": name, "text": words})
+            message = posted
+            told.append(holder)
+    if not told:
+        return Quota(f"the inbox of {asked[0]} is full; it cannot be asked now.", what="messages kept for one agent")
+    return {"message": message, "to": told, "resource": name}
 
 
 def _ask_ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
@@ -85,7 +90,7 @@ OPERATIONS = (
             Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
             Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),
         ),
-        errors=(NotFound, Invalid),
+        errors=(NotFound, Quota, Invalid),
         json="message",
         ahead=_ask_ahead,
     ),

@@ -4,7 +4,8 @@
         work = dibs.patterns.map_reduce(ws, ["a.txt", "b.txt"], map="count", reduce="sum")
         total = work.wait(600).result()
 
-All tasks of a pattern are added in one transaction, as a run of their own or as a part of one that is active (`run=`).
+All tasks of a pattern are added in one transaction (a thousand in each, where there are more), as a run of their own or
+as a part of one that is active (`run=`).
 A worker gets `{"step": …, "item": …}` as payload and the results of what came before as inputs: `dibs worker --exec`,
 `dibs worker --plan`, or in Python `dibs.work(ws, handler)`. `dibs run start FILE` has the same patterns for a file.
 """
@@ -158,10 +159,10 @@ def vote(
     'no'
     """
     prefix = _prefix(name, run)
+    made = [] if step is None else specs.vote(prefix, title, electorate, step_of(step), prefix)[0]
     ws.vote_open(title, electorate=electorate, options=options, deadline=deadline, id=prefix, key=prefix)
-    if step is None:
+    if not made:
         return Poll(ws, run or "", [], prefix, own=False)
-    made, _ = specs.vote(prefix, title, electorate, step_of(step), prefix)
     started = _start(ws, prefix, run, name, made, [], ALL)
     return Poll(ws, started.run, started.tasks, prefix, own=not run)
 
@@ -181,9 +182,10 @@ def _start(
     last: Sequence[str],
     how: str,
 ) -> Work:
-    """Add the tasks, all or none: to a run that is active, or with a run of their own."""
-    if run:
-        perform(ws, batches.ADD, tasks=list(made), run=run)
-    else:
-        ws.run_start(name, id=prefix, tasks=list(made), request_id=prefix)
+    """Add the tasks: to a run that is active, or with a run of their own."""
+    parts = [list(made[start : start + batches.MOST]) for start in range(0, len(made), batches.MOST)]
+    if not run:
+        ws.run_start(name, id=prefix, tasks=parts.pop(0), request_id=prefix)
+    for part in parts:
+        perform(ws, batches.ADD, tasks=part, run=run or prefix)
     return Work(ws, run or prefix, [spec["id"] for spec in made], last, how, own=not run)

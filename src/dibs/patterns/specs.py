@@ -173,4 +173,6 @@ def vote(prefix: str, title: str, electorate: Sequence[str], step: Step, poll: s
 
 def ballot_of(elector: str) -> str:
     """The capability that an elector's ballot asks for."""
+    if any(sign in elector for sign in " ,|"):
+        raise Invalid(f"an elector that has a task is named without blank, comma or |, not {elector!r}", field="step")
     return f"ballot:{elector}"

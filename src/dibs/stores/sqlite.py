@@ -32,8 +32,9 @@ from dibs.stores.seam import (
     Scanned,
     Seal,
     body_of,
-    chained,
+    digest_of,
     fill,
+    link_of,
     prefix_range,
 )
 
@@ -90,6 +91,7 @@ class SqliteStore:
         self._checked = False
         self._pages = SHORT_LIVED if short_lived else LONG_LIVED
         self._fetches: dict[tuple[int, int, int], str] = {}
+        self._scans: dict[tuple[int, int], str] = {}
         self._mutex = _thread.RLock()  # one connection, one transaction at a time, whatever the number of threads
 
     # --- the verbs of the store
@@ -237,12 +239,13 @@ class SqliteStore:
 
     def _finish(self, tx: _Transaction) -> None:
         seq, link = tx.seq, tx.link
-        events = chained(seq, link, tx.number, tx.now, tx.wall, tx.bodies)
-        for start in range(0, len(events), TOGETHER):
+        number, now, wall = tx.number, tx.now, tx.wall
+        for start in range(0, len(tx.bodies), TOGETHER):
             rows: list[Any] = []
-            for event in events[start : start + TOGETHER]:
-                seq, link = event.seq, event.link
-                rows += (seq, event.commit, event.now, event.wall, event.body, link)
+            for body in tx.bodies[start : start + TOGETHER]:
+                seq += 1
+                link = link_of(link, seq, number, now, wall, digest_of(body))
+                rows += (seq, number, now, wall, body, link)
             self._sql(APPEND + ", (?, ?, ?, ?, ?, ?)" * (len(rows) // 6 - 1), rows)
         self._sql(MOVE_HEAD, (tx.number, seq, link, tx.now, self._boot, tx.base))
 
@@ -380,12 +383,16 @@ class _Transaction:
             low = after + AFTER_KEY
         if before:
             high = before
-        column = "i1" if index == 1 else "i2"
-        statement = (
-            f"SELECT {column}, k, v FROM kv WHERE {column} >= ? AND {column} < ? "  # noqa: S608 - no data in it
-            f"ORDER BY {column}, k LIMIT {limit + 1}"
-        )
+        statement = self._store._scans.get((index, limit))
+        if statement is None:
+            column = "i1" if index == 1 else "i2"
+            statement = self._store._scans[index, limit] = (
+                f"SELECT {column}, k, v FROM kv WHERE {column} >= ? AND {column} < ? "  # noqa: S608 - no data in it
+                f"ORDER BY {column}, k LIMIT {limit + 1}"
+            )
         found = self._store._sql(statement, (low, high)).fetchall()
+        if not found:
+            return Scanned([], False)
         decoded = jsontext.decode_all([text for _, _, text in found[:limit]])
         rows = [(entry, key, value) for (entry, key, _), value in zip(found[:limit], decoded, strict=True)]
         return Scanned(rows, len(found) > limit)

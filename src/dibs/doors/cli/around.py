@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import catalogue, fields
+from dibs.doors import catalogue
 from dibs.doors.cli import parse
-from dibs.doors.cli.run import open_session
+from dibs.doors.cli.run import read
 from dibs.errors import YES
 
 TYPE_CHECKING = False
@@ -29,14 +29,7 @@ def run(
         from dibs.doors.cli import help
 
         return help.of_operation(operation)
-    session = open_session(words)
-    values = {
-        field.name: fields.read(session, field, words.fields[field.name])
-        for field in operation.fields
-        if field.name in words.fields
-    }
-    fields.add_run(operation, values)
-    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
+    session, call, values = read(operation, words)
     result = act(session, call, values)
     code = exit_code(result)
     if words.json:

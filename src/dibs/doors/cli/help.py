@@ -178,11 +178,14 @@ def of_command(name: str, help: str, fields: tuple[Field, ...], more: list[str] 
     for field in fields:
         if field.hidden:
             continue
+        text = field.help
+        if field.choices and (field.positional or len("|".join(field.choices)) > parse.WIDE):
+            text = f"{text}: {', '.join(field.choices)}"
         if field.positional:
-            rows.append((field.metavar, field.help))
+            rows.append((field.metavar, text))
         else:
-            value = "" if field.kind == "flag" else " " + ("|".join(field.choices) or field.metavar)
-            rows.append((f"--{field.name.replace('_', '-')}{value}", field.help))
+            value = "" if field.kind == "flag" else f" {parse.value_of(field)}"
+            rows.append((f"--{field.name.replace('_', '-')}{value}", text))
     rows += COMMON
     width = max(len(left) for left, _ in rows)
     lines += [f"  {left:<{width}}  {text}" for left, text in rows]

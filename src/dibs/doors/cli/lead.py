@@ -13,13 +13,12 @@ What the command does elsewhere should be under DIBS_LEADER_TOKEN: whoever check
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from dibs import jsontext
 from dibs.doors import children, durations
 from dibs.doors.cli import parse
-from dibs.doors.cli.worker import SIGNALLED, leave, open_workspace
+from dibs.doors.cli.worker import SIGNALLED, leave, on_signals, open_workspace
 from dibs.errors import Busy, DibsError, Fenced, Held, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.operations.declare import Field
@@ -72,8 +71,7 @@ def run(arguments: list[str]) -> int:
     ttl = durations.parse(given["ttl"], "ttl") if "ttl" in given else TTL
     ws = open_workspace(words, "lead")
     leader = _Leader(ws, given.get("name", "orchestrator"), ttl, quiet=words.json)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, leader.interrupt)
+    on_signals(leader.interrupt)
     try:
         leader.elect(wait)
         code = leader.lead(words.rest)

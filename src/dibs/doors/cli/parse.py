@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COMMON = ("as", "workspace", "request-id", "timeout")  # take a value, on every command
 SWITCHES = ("json", "help")
+WIDE = 30  # letters of choices that still stand in a usage line
 
 
 class Words:
@@ -112,12 +113,16 @@ def usage(command: str, fields: tuple[Field, ...]) -> str:
             parts.append(name if field.required else f"[{name}]")
         else:
             option = f"--{field.name.replace('_', '-')}"
-            if field.kind == "choice":
-                option += " " + "|".join(field.choices)
-            elif field.kind != "flag":
-                option += f" {field.metavar}"
+            if field.kind != "flag":
+                option += f" {value_of(field)}"
             parts.append(option if field.required else f"[{option}]")
     return " ".join(parts)
+
+
+def value_of(field: Field) -> str:
+    """What stands for an option's value in a usage line: its choices, if they are few."""
+    choices = "|".join(field.choices)
+    return choices if 0 < len(choices) <= WIDE else field.metavar
 
 
 def _wrong(command: str, fields: tuple[Field, ...], message: str) -> Invalid:

@@ -89,12 +89,8 @@ def module_of(command: str) -> str:
     return f"dibs.doors.cli.{command.replace('-', '_').replace(' ', '_')}{'_' if command == 'import' else ''}"
 
 
-def _operation(operation: Operation, arguments: list[str]) -> int:
-    words = parse.parse(operation.name, operation.fields, arguments)
-    if words.help:
-        from dibs.doors.cli import help
-
-        return help.of_operation(operation)
+def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, Any]]:
+    """What the words of an operation say: where, who, and its fields."""
     session = open_session(words)
     values = {
         field.name: fields.read(session, field, words.fields[field.name])
@@ -102,7 +98,16 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
         if field.name in words.fields
     }
     fields.add_run(operation, values)
-    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
+    return session, session.identify(words.common.get("as"), request=words.common.get("request-id", "")), values
+
+
+def _operation(operation: Operation, arguments: list[str]) -> int:
+    words = parse.parse(operation.name, operation.fields, arguments)
+    if words.help:
+        from dibs.doors.cli import help
+
+        return help.of_operation(operation)
+    session, call, values = read(operation, words)
     if values.get("wait"):
         gc.enable()
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())

@@ -14,7 +14,7 @@ from dibs import jsontext
 from dibs.doors import catalogue, fields
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import answer, open_session
-from dibs.errors import CANNOT_DECIDE, NO, YES, Invalid
+from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, Invalid, Unavailable
 from dibs.operations.declare import Field
 
 TYPE_CHECKING = False
@@ -90,6 +90,9 @@ def _from_file(words: parse.Words) -> int:
         return _detach(session, words, drive.log(), run)
     try:
         outcome = drive.go()
+    except (Busy, Unavailable) as error:
+        text = f"{error.message} `dibs run start {os.path.relpath(plan.path)} --resume {run}` goes on."
+        raise type(error)(text, **error.fields) from None
     finally:
         screen.close()
     return _tell(outcome, plan, drive.log(), as_json=words.json)

@@ -91,10 +91,7 @@ def _boot(result: dict[str, Any]) -> list[str]:
                "cancelled": "it was called off", "preempted": "more urgent work came"}  # fmt: skip
         lines.append(f"You LOST {names} at {loss['at']}: {why.get(loss['why'], loss['why'])}. {where}")
     if result["task"]:
-        lines.append(f"Your task is {result['task']['id']}, token {result['task']['token']}.")
-        for name, what in (("title", "What is to be done"), ("note", "Where it stood, by its last note")):
-            if result["task"].get(name):
-                lines += [f"{what}:", *quoting.quoted(result["task"][name])]
+        lines += quoting.task(result["task"])
     lines += _messages(result["messages"])
     if result["rules"]:
         changed = result["rules"]["changed"] and not result["rules"]["first"]
@@ -162,10 +159,14 @@ def _agents(result: dict[str, Any]) -> list[str]:
     rows = [
         (a["agent"], a["state"], a["health"] if a["state"] != "left" else "", a["type"], str(a["incarnation"]),
          str(a["pid"] or ""), f"{ago(a['last_seen'])} ago", _some(a.get("tasks", [])), a.get("rules", ""),
-         a.get("killed", "")) for a in result["agents"]
+         a.get("killed", "") or _breaker(a)) for a in result["agents"]
     ]  # fmt: skip
     head = ("AGENT", "STATE", "HEALTH", "TYPE", "INCARNATION", "PID", "SEEN", "TASKS", "RULES", "WHY")
     return table(head, rows) if rows else ["no agents yet"]
+
+
+def _breaker(agent: dict[str, Any]) -> str:
+    return "" if agent["breaker"] == "closed" else f"breaker {agent['breaker']}"
 
 
 def _some(names: list[str]) -> str:

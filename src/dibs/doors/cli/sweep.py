@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 from dibs import jsontext
 from dibs.doors import catalogue, durations, watching
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import answer, open_session
+from dibs.doors.cli.worker import SIGNALLED, on_signals
 from dibs.errors import YES, Invalid
 from dibs.facts import clock
 from dibs.operations.declare import Field
@@ -24,7 +24,6 @@ EXTRA = (
 )
 EVERY = 1_000  # ms: then a dead agent's work is back within seconds
 SHORTEST = 10  # ms: more often helps nobody
-SIGNALLED = 128
 
 
 class _Interrupted(Exception):
@@ -76,8 +75,7 @@ def _go_on(watch: watching.Watch, pause: float) -> int:
         raise _Interrupted
 
     try:
-        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(one, interrupt)
+        on_signals(interrupt)
         while True:
             watch.step()
             clock.sleep(pause)

@@ -16,6 +16,7 @@ from dibs.operations.declare import Field
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any
 
     from dibs.doors.python import Workspace
@@ -59,8 +60,7 @@ def run(arguments: list[str]) -> int:
     command_for = _command_for(words)
     ws = open_workspace(words, "worker")
     worker = Worker(ws, command_for=command_for, fresh=True, tell=_say_json if words.json else _say, **settings)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: worker.stop(number))
+    on_signals(lambda number, _: worker.stop(number))
     try:
         worker.run()
     finally:
@@ -122,6 +122,13 @@ def open_workspace(words: parse.Words, kind: str) -> Workspace:
     timeout = session.timeout
     session.close()
     return Workspace(os.getcwd(), name, timeout=timeout)
+
+
+def on_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Be told of whoever wants us to end; what we were started to ignore (`nohup`, `&`) stays ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def leave(ws: Workspace) -> None:

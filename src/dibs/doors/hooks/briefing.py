@@ -71,10 +71,7 @@ def _task(task: dict[str, Any]) -> list[str]:
     """The task at hand, and where it stood; title and note are somebody's words, and quoted."""
     from dibs.doors import quoting
 
-    lines = [f"Your task is {task['id']} (token {task['token']})."]
-    for name, what in (("title", "What is to be done"), ("note", "Where it stood, by its last note")):
-        if task.get(name):
-            lines += [f"{what}:", *quoting.quoted(task[name])]
+    lines = quoting.task(task)
     if "title" in task:
         how = f"dibs task done {task['id']} --token {task['token']} --result JSON"
         lines.append(f"Finish it with `{how}`; keep where it stands with `dibs task note {task['id']} TEXT`.")

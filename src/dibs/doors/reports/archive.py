@@ -53,9 +53,8 @@ def write(session: Session, found: gather.Gathered, report: dict[str, Any]) -> d
         _sync(os.path.dirname(path))
     except OSError as error:
         _forget(making)
-        text = (
-            f"{path} cannot be written: {error.strerror or error}. The run has ended; `dibs run end --archive` again."
-        )
+        again = f"`dibs run end --run {run} --archive`"
+        text = f"{path} cannot be written: {error.strerror or error}. The run has ended; {again} tries it anew."
         raise Unavailable(text, path=path) from None
     return {"file": f"{FOLDER}/{run}.tar.gz", "sha256": digest, "size": size}
 

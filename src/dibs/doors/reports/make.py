@@ -78,13 +78,16 @@ def write_out(session: Session, out: str, text: str) -> str:
 # --- gates
 
 
-def facts_of(session: Session, run: str) -> dict[str, str]:
-    """What only a door can know, each "" or why not."""
+def facts_of(session: Session, run: str, at: str = "") -> dict[str, str]:
+    """What only a door can know, each "" or why not; whether the store can be written only where that is asked."""
     from dibs.doors.reports import archive
+    from dibs.operations import gates as rules
     from dibs.operations import runs
 
-    found = {"store": _writable(session), "log": _holds_together(session)}
     record = session.store.look(lambda tx: runs.chosen(tx, run, reading=True))
+    found = {}
+    if rules.SETUP in ((at,) if at else rules.times_of(record)):
+        found = {"store": _writable(session), "log": _holds_together(session)}
     path = archive.path_of(session, record["run"])
     if record["archive"] is not None:
         found["archive"] = "" if os.path.isfile(path) else f"{path} is not there"
@@ -121,7 +124,7 @@ def _holds_together(session: Session) -> str:
 def gates(session: Session, call: Call, values: dict[str, Any], *, reported: bool = False) -> dict[str, Any]:
     """Which gates a run passes; `reported` says that its report was made just now."""
     run = values.get("run") or ""
-    facts = facts_of(session, run)
+    facts = facts_of(session, run, values.get("at", ""))
     if reported or not _asks_for_report(session, run, values.get("at", "")):
         facts["report"] = ""
     else:
@@ -166,4 +169,7 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
         answer["run"] = session.run(ARCHIVED, call, {"run": run, **kept})["run"]
         answer["archive"] = archive.path_of(session, run)
     looked = gates(session, call, {"run": run, "at": "cleanup"}, reported=bool(values.get("archive")))
+    from dibs.doors.reports import leftovers
+
+    leftovers.take_away(session)
     return {**answer, "gates": looked["gates"], "failed": looked["failed"]}

@@ -31,7 +31,7 @@ p { margin: .3rem 0; } .quiet { color: var(--quiet); }
 .figures span { color: var(--quiet); font-size: .85rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top;
-  overflow-wrap: anywhere; }
+  overflow-wrap: anywhere; min-width: 4.5rem; }
 th { color: var(--quiet); font-weight: 600; white-space: nowrap; } td.no { color: var(--failed); font-weight: 600; }
 svg.timeline { width: 100%; min-width: 46rem; height: auto; font: 11px system-ui, sans-serif; }
 .lane { fill: var(--soft); } .grid { stroke: var(--line); stroke-width: 1; }

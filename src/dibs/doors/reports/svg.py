@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, RIGHT = 1200, 190, 20  # of the picture, of the agents' names, of the margin behind
 TOP, ROW, BAR, STRIP, GAP = 26, 16, 13, 5, 9
+NAME = 24  # letters of an agent's name beside its lane
 ROWS = 6  # that one lane may have, for tasks at the same time; more lie upon each other
 TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21600, 86400)  # seconds
 OUTCOMES = ("complete", "working", "retried", "returned", "passed", "cancelled", "failed", "quarantined", "lost")
@@ -23,15 +24,16 @@ def render(timeline: dict[str, Any]) -> str:
     """The picture, as text."""
     whole = timeline["seconds"] or 0.001
     scale = (WIDTH - LEFT - RIGHT) / whole
+    ground: list[str] = []
     body: list[str] = []
     y = TOP
     for lane in timeline["lanes"]:
-        height = _lane(body, lane, y, scale)
+        height = _lane(ground, body, lane, y, scale)
         y += height + GAP
     grid = _grid(whole, scale, y)
     return (
         f'<svg viewBox="0 0 {WIDTH} {y + 4}" role="img" class="timeline" '
-        'aria-label="who did what when">\n' + "\n".join([*grid, *body]) + "\n</svg>"
+        'aria-label="who did what when">\n' + "\n".join([*ground, *grid, *body]) + "\n</svg>"
     )
 
 
@@ -48,7 +50,12 @@ def _grid(whole: float, scale: float, bottom: int) -> list[str]:
     return lines
 
 
-def _lane(body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
+def _name(agent: str) -> str:
+    """An agent's name as a lane has room for it. The end stays: that is where the agents of one run differ."""
+    return agent if len(agent) <= NAME else f"…{agent[1 - NAME :]}"
+
+
+def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
     """One agent's lane; gives its height."""
     rows: list[float] = []
     drawn = []
@@ -60,9 +67,10 @@ def _lane(body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
         rows[row] = max(rows[row], bar["to"])
         drawn.append(_bar(bar, y + row * ROW, scale))
     height = max(1, len(rows)) * ROW + STRIP
-    body.append(f'<rect class="lane" x="0" y="{y - 3}" width="{WIDTH}" height="{height + 5}"/>')
+    ground.append(f'<rect class="lane" x="0" y="{y - 3}" width="{WIDTH}" height="{height + 5}"/>')
     body.append(
-        f'<text class="agent" x="8" y="{y + 11}">{safe(lane["agent"], 26)}<title>{safe(lane["agent"])}</title></text>'
+        f'<text class="agent" x="8" y="{y + 11}">{safe(_name(lane["agent"]))}'
+        f"<title>{safe(lane['agent'])}</title></text>"
     )
     body.extend(drawn)
     body.extend(_strip(strip, y + height - STRIP + 1, scale) for strip in lane["claims"])

@@ -23,7 +23,8 @@ NAMED = 5  # tasks that a bar for many names
 def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], start: int, end: int) -> dict[str, Any]:
     """The lanes of these agents between two times, in seconds from the first."""
     length = max(1, end - start)
-    busy: dict[str, int] = dict.fromkeys(agents, 0)
+    seen = {hold.agent for hold in story.holds} | {mark[1] for mark in story.marks}
+    busy: dict[str, int] = dict.fromkeys([agent for agent in agents if agent in seen], 0)
     for span in story.spans:
         busy[span.agent] = busy.get(span.agent, 0) + max(1, span.end - span.start)
     shown = sorted(busy, key=lambda agent: (-busy[agent], agent))[:LANES]
@@ -44,7 +45,7 @@ def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], star
         lanes[agent]["claims"].append(strip)
     for when, agent, what, said in marks[:MARKS]:
         lanes[agent]["marks"].append({"at": _seconds(when - start), "what": what, "text": said})
-    found = [lane for lane in lanes.values() if lane["tasks"] or lane["claims"] or lane["marks"]]
+    found = list(lanes.values())
     return {
         "seconds": _seconds(length), "lanes": found, "together": len(spans) > BARS,
         "left_out": {name: number for name, number in left_out.items() if number > 0},

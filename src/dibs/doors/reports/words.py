@@ -47,6 +47,8 @@ def seconds(value: float | None) -> str:
     if value is None:
         return NONE
     ms = round(value * 1000)
+    if not ms:
+        return "0 s"
     if ms < 1000:  # noqa: PLR2004 - a second
         return f"{ms} ms"
     return f"{value:.1f} s" if ms < 60_000 else durations.show(ms)  # noqa: PLR2004 - a minute
