@@ -630,8 +630,7 @@ def test_whatever_happens_to_the_server_nobody_holds_what_another_does_and_token
     start: Callable[..., Server], machine: Callable[..., Machine], dice: Dice, tmp_path: Path
 ) -> None:
     server = start(**ALWAYS)
-    machines = [machine(server.url, name, timeout=2.0) for name in ("one", "two", "three")]
-    machines[0].begin()
+    machines = [machine(server.url, name, timeout=2.0).begin() for name in ("one", "two", "three")]
     highest, kinds = 0, {"kill": 0, "weaker": 0, "older": 0, "empty": 0, "pause": 0}
     server.save(tmp_path / "copy")
     for _ in range(size(12, 200)):

@@ -49,7 +49,7 @@ def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     for waiter in waiting if len(old) <= SOME else ():
         ending.drop_waiter(tx, waiter, "epoch")
     tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
-    return {"more": len(old) > SOME or (not old and len(waiting) >= SOME)}
+    return {"more": len(old) > SOME or len(waiting) >= SOME}
 
 
 VOID = Operation("void", _void, "Give up what was granted before the store lost something.")

@@ -172,14 +172,25 @@ def _release(
     for claim, released in chosen:
         ending.give_back(tx, claim, released, "released", commit=commit, request=request)
         freed += released
-    forget_losses(tx, call.agent, freed)
-    ending.serve(tx, freed)
+    if not (resources and _nothing_else(got, chosen)):
+        forget_losses(tx, call.agent, freed)
+        ending.serve(tx, freed)
     return {"released": _shown(freed)}
 
 
 def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
     """Who holds and waits for what is named, and what was lost before: in the first trip."""
     return sorted([*(ranges_for(resources) if resources else ()), *(_losses(call.agent) if call.agent else ())])
+
+
+def _nothing_else(got: Fetched, chosen: list[Any]) -> bool:
+    """Was nothing found there on the way in but what is given back: nobody who waits, nothing that was lost?"""
+    mine = {claim["claim"] for claim, _ in chosen}
+    return (
+        not got.truncated
+        and all(record.get(holds.CLAIM) in mine and key[0] != "l" for key, record in got.rows)
+        and all(resource[0] != "inode" for _, released in chosen for resource in released)
+    )
 
 
 def _losses(agent: str) -> list[Range]:

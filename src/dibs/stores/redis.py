@@ -55,6 +55,7 @@ PARTS = 4  # of a stored value: number, two entries, text
 ENTRIES = 3  # words of one row of a scan
 ANSWERED = 3  # words of the answer to a transaction that was done before
 DIGESTS: dict[str, str] = {}
+FOLLOWS = {"\t": "\n", "/": "0"}  # what most prefixes end in, and the letter behind it
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
 
 
@@ -714,7 +715,7 @@ def _words(keys: Sequence[str], ranges: Sequence[Range], limit: int) -> list[Any
     groups: list[str] = []
     letter = ""
     for low, high in ranges:
-        if not low or high != low[:-1] + chr(ord(low[-1]) + 1):
+        if not low or high != low[:-1] + (FOLLOWS.get(low[-1]) or chr(ord(low[-1]) + 1)):
             break
         if low[0] == letter:
             groups[-1] += "\n" + low

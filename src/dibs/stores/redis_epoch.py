@@ -91,6 +91,8 @@ def begin(store: RedisStore, *, lost: bool = False) -> bool:
     begun = bool(answer == 1)
     if begun and store.expire:
         keep_as_told(store)
+    # From now on this machine knows that the workspace was there: a server without it has lost it.
+    store.remembered.rise(number if begun else int(store.ask("HGET", head, "commit") or 0))
     return begun
 
 

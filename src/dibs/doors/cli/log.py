@@ -49,7 +49,7 @@ def run(arguments: list[str]) -> int:
         for event in events:
             sys.stdout.write(jsontext.encode(event) + "\n" if words.json else _line(event))
         sys.stdout.flush()
-        clock.sleep(POLL)
+        store.wait("log", getattr(store, "follow", POLL))  # on a server the next event wakes it
         events, last = _read(store, last, kind, 0)
 
 
