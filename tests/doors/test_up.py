@@ -216,6 +216,25 @@ def test_a_command_that_misses_the_server_has_it_started_and_waits(home: Home) -
     home.verified()
 
 
+def test_a_server_that_somebody_else_started_is_waited_for_and_no_empty_one_takes_its_place(home: Home) -> None:
+    process = home.started_by_hand("--appendonly", "yes", "--appendfsync", "always")
+    held = home.json("claim", "a.py", "--as", "one", exit=0)["token"]
+    process.kill()
+    process.wait()
+    refused = home.json("claim", "b.py", "--as", "two", "--timeout", "1s", exit=2)["error"]
+    assert refused["code"] == "unavailable"
+    assert "dibs did not start that server" in home.json("up", exit=2)["error"]["message"]
+    assert not home.answers()
+    again = home.started_by_hand("--appendonly", "yes", "--appendfsync", "always")
+    try:
+        assert home.json("confirm", "a.py", "--token", str(held), exit=0)["holder"] == "one"
+    finally:
+        again.kill()
+        again.wait()
+    home.json("up", "--anew", exit=0)
+    assert home.json("claim", "a.py", "--as", "two", exit=0)["token"] > held
+
+
 def test_the_first_command_of_a_workspace_has_its_server_started(home: Home) -> None:
     assert home.json("claim", "a.py", "--as", "one", "--timeout", "20s", exit=0)["token"] > 0
 

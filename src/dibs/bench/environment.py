@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
     from dibs.bench.place import Bench
 
-PEERS = ("coordinationhub", "filelock", "huey", "litequeue", "persist-queue")
+PEERS = ("celery", "coordinationhub", "filelock", "hiredis", "huey", "litequeue", "persist-queue", "redis", "rq")
+NEEDED = ("packaging",)  # by Celery on Redis, which does not say so
 INSTALL = 300  # seconds for pip; a registry that takes longer does not answer
 ASK = (
     "import json, importlib.metadata as m; "
     "print(json.dumps({d.metadata['Name'].lower(): d.version for d in m.distributions()}))"
 )
-LOCKS, QUEUES = (
-    os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", name) for name in ("locks.py", "queues.py")
+LOCKS, QUEUES, REDIS_LOCKS, REDIS_QUEUES = (
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers", name)
+    for name in ("locks.py", "queues.py", "redis_locks.py", "redis_queues.py")
 )
 
 
@@ -64,7 +66,10 @@ class Environment:
             missing = [name for name in PEERS if name not in self.versions]
             if missing:
                 bench.say(f"installing {', '.join(missing)} from PyPI")
-                _run([self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *missing], INSTALL)
+                _run(
+                    [self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *missing, *NEEDED],
+                    INSTALL,
+                )
                 self._look()
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             self.why = _reason(error)
@@ -83,8 +88,10 @@ class Environment:
 class Peer:
     """One peer's lock, or its queue, in a process of its own, doing as it is told."""
 
-    def __init__(self, environment: Environment, name: str, folder: str, *, queue: bool = False) -> None:
-        words = [QUEUES, name, folder, "serve"] if queue else [LOCKS, name, folder]
+    def __init__(
+        self, environment: Environment, name: str, folder: str, *, queue: bool = False, words: list[str] | None = None
+    ) -> None:
+        words = words or ([QUEUES, name, folder, "serve"] if queue else [LOCKS, name, folder])
         self._process = subprocess.Popen(
             [environment.python, "-I", *words],
             stdin=subprocess.PIPE,

@@ -48,17 +48,15 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
         return [not_measured(GROUP, EDIT, "git is not installed")]
     rounds = bench.count(40, 4)
     bench.say(f"hooks: {rounds * BURST} calls of each")
-    folder = _repository(bench)
-    command = _command(folder)
+    folder = repository(bench)
+    command = command_of(folder)
     sides: dict[str, Burst] = {
-        FLOOR: _calls(lambda _: ([sys.executable, "-I", "-S", "-c", "pass"], {}), folder),
-        EDIT: _calls(lambda n: (command, _payload(folder, "Edit", {"file_path": f"{folder}/src/new{n}.py"})), folder),
-        HELD: _calls(lambda _: (command, _payload(folder, "Edit", {"file_path": f"{folder}/src/held.py"})), folder),
-        READ: _calls(
-            lambda n: (command, _payload(folder, "Read", {"file_path": f"{folder}/src/f{n % 20}.py"})), folder
-        ),
-        BASH: _calls(
-            lambda n: (command, _payload(folder, "Bash", {"command": f"printf 'x' > 'src/out{n}.txt'"})), folder
+        FLOOR: calls(lambda _: ([sys.executable, "-I", "-S", "-c", "pass"], {}), folder),
+        EDIT: calls(lambda n: (command, payload(folder, "Edit", {"file_path": f"{folder}/src/new{n}.py"})), folder),
+        HELD: calls(lambda _: (command, payload(folder, "Edit", {"file_path": f"{folder}/src/held.py"})), folder),
+        READ: calls(lambda n: (command, payload(folder, "Read", {"file_path": f"{folder}/src/f{n % 20}.py"})), folder),
+        BASH: calls(
+            lambda n: (command, payload(folder, "Bash", {"command": f"printf 'x' > 'src/out{n}.txt'"})), folder
         ),
     }
     if environment is not None and "coordinationhub" in environment.versions:
@@ -93,7 +91,7 @@ def _crowd(bench: Bench, folder: str, command: list[str]) -> list[Row]:
         for _ in range(times):
             number = next(numbers)
             payloads = [
-                _written(folder, _payload(folder, "Edit", {"file_path": f"{folder}/src/c{number}_{n}.py"}, f"agent{n}"))
+                _written(folder, payload(folder, "Edit", {"file_path": f"{folder}/src/c{number}_{n}.py"}, f"agent{n}"))
                 for n in range(AT_ONCE)
             ]
             taken.append(timed(partial(_at_once, [(command, path) for path in payloads], folder)))
@@ -118,14 +116,14 @@ def _crowd(bench: Bench, folder: str, command: list[str]) -> list[Row]:
     ]
 
 
-def _repository(bench: Bench) -> str:
+def repository(bench: Bench, name: str = "hooks") -> str:
     """A real repository with the hooks in it, and twenty files."""
-    folder = bench.sub("hooks")
+    folder = bench.sub(name)
     git = ["git", "-C", folder, "-c", "user.name=bench", "-c", "user.email=bench@example.org"]
     subprocess.run([*git, "init", "-q"], check=True)
     os.makedirs(f"{folder}/src")
-    for name in [*[f"f{n}.py" for n in range(20)], "held.py"]:
-        with open(f"{folder}/src/{name}", "w", encoding="utf-8") as file:
+    for file_name in [*[f"f{n}.py" for n in range(20)], "held.py"]:
+        with open(f"{folder}/src/{file_name}", "w", encoding="utf-8") as file:
             file.write("print('bench')\n" * 100)
     subprocess.run([*git, "add", "-A"], check=True)
     subprocess.run([*git, "commit", "-qm", "files"], check=True)
@@ -133,14 +131,15 @@ def _repository(bench: Bench) -> str:
     return folder
 
 
-def _command(folder: str) -> list[str]:
+def command_of(folder: str) -> list[str]:
     """The command of the PreToolUse hook, exactly as it stands in the settings."""
     with open(f"{folder}/.claude/settings.json", encoding="utf-8") as file:
         settings = json.load(file)
     return ["sh", "-c", settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"]]
 
 
-def _payload(folder: str, tool: str, given: dict[str, str], session: str = "bench") -> dict[str, Any]:
+def payload(folder: str, tool: str, given: dict[str, str], session: str = "bench") -> dict[str, Any]:
+    """What the client sends before a tool runs."""
     return {
         "session_id": session, "transcript_path": "", "cwd": folder, "permission_mode": "acceptEdits",
         "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": given, "tool_use_id": "toolu_bench",
@@ -155,7 +154,8 @@ def _written(folder: str, payload: dict[str, Any]) -> str:
     return path
 
 
-def _calls(call: Callable[[int], tuple[list[str], dict[str, Any]]], folder: str) -> Burst:
+def calls(call: Callable[[int], tuple[list[str], dict[str, Any]]], folder: str) -> Burst:
+    """A side that starts a command with a payload, again and again."""
     numbers = itertools.count(1)
 
     def burst(times: int) -> list[float]:
@@ -192,7 +192,7 @@ def _hub(bench: Bench, environment: Environment) -> Burst:
     subprocess.run(["git", "init", "-q", folder], check=True)
     words = [environment.program("python"), "-m", "coordinationhub.hooks.stdio_adapter"]
     home = bench.sub("hub-home")
-    return _calls(
-        lambda n: (["env", f"HOME={home}", *words], _payload(folder, "Edit", {"file_path": f"{folder}/new{n}.py"})),
+    return calls(
+        lambda n: (["env", f"HOME={home}", *words], payload(folder, "Edit", {"file_path": f"{folder}/new{n}.py"})),
         folder,
     )

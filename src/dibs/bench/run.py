@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench import claims, cold, contention, hooks, plot, scale, table, work
+from dibs.bench import claims, cold, contention, hooks, plot, redis, scale, table, work
 from dibs.bench.environment import Environment
 from dibs.bench.place import Bench, machine
 from dibs.errors import Unavailable
@@ -14,7 +14,7 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from dibs.bench.figures import Row
 
-GROUPS = ("cold", "hooks", "claims", "scale", "tasks", "contention")
+GROUPS = ("cold", "hooks", "claims", "scale", "tasks", "contention", "redis")
 
 
 class Options:
@@ -63,7 +63,7 @@ def run(options: Options) -> Report:
         facts = machine(bench.folder)
         bench.say(f"scratch folder {bench.folder} on {facts['filesystem']}")
         environment = None
-        if options.peers and {"cold", "hooks", "claims", "tasks"} & set(options.groups):
+        if options.peers and {"cold", "hooks", "claims", "tasks", "redis"} & set(options.groups):
             environment = Environment(options.env)
             environment.prepare(bench)
         if "cold" in options.groups:
@@ -78,6 +78,8 @@ def run(options: Options) -> Report:
             rows += work.measure(bench, environment)
         if "contention" in options.groups:
             rows += contention.measure(bench, options.seconds)
+        if "redis" in options.groups:
+            rows += redis.measure(bench, environment, options.seconds)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
     report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg", "bench.md")]
     _write(report.files[0], json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")

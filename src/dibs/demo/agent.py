@@ -1,4 +1,6 @@
-"""One agent of the fleet, a process of its own: `python -m dibs.demo.agent REPO FOLDER ROUND INDEX AGENTS EDITS SEED`.
+"""One agent of the fleet, a process of its own.
+
+    python -m dibs.demo.agent REPO FOLDER ROUND INDEX AGENTS EDITS SEED HOST
 
 For each edit of its plan it reads a file, thinks, and writes the file back. Without dibs that is all. With dibs it
 claims the file first, asks right before it writes whether its token is still live, and does the edit again if not.
@@ -11,7 +13,7 @@ import sys
 
 import dibs
 from dibs.demo import files, plan
-from dibs.errors import DibsError, Fenced, Held
+from dibs.errors import DibsError, Fenced, Held, NotFound
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -29,8 +31,8 @@ STORE_TIMEOUT = 10.0  # seconds to wait for the store: a dozen processes start a
 class Agent:
     """What every agent does; how an edit is kept safe is left to the two kinds below."""
 
-    def __init__(self, repo: str, folder: str, size: plan.Size, index: int) -> None:
-        self.repo = repo
+    def __init__(self, repo: str, folder: str, size: plan.Size, index: int, host: str) -> None:
+        self.repo, self.host = repo, host
         self.name = plan.name_of(index)
         self.steps = plan.steps(size, index)
         self.journal = files.Journal(f"{folder}/{self.name}.jsonl")
@@ -111,7 +113,7 @@ class Guarded(Agent):
     workspace: dibs.Workspace
 
     def open(self) -> None:
-        self.workspace = dibs.open(self.repo, agent=self.name, timeout=STORE_TIMEOUT)
+        self.workspace = self.patiently(dibs.open, self.host, agent=self.name, timeout=STORE_TIMEOUT)
 
     def edit(self, step: plan.Step) -> None:
         part = step.part
@@ -134,7 +136,7 @@ class Guarded(Agent):
             self.write(step, copy)
             try:
                 self.patiently(claim.release)
-            except Fenced as late:  # the token was live when the file was written
+            except (Fenced, NotFound) as late:  # the token was live when the file was written
                 self.journal.note("late", message=late.message, file=step.file)
             return
 
@@ -156,11 +158,11 @@ class Guarded(Agent):
             return claim
 
     def patiently(self, call: Any, *words: Any, **fields: Any) -> Any:
-        """Make a call again when the store could not decide; such a call changed nothing."""
+        """Make a call again when the store could not decide, or was away: doing these twice does no harm."""
         for _ in range(BUSY_TRIES):
             try:
                 return call(*words, **fields)
-            except dibs.Busy as busy:
+            except (dibs.Busy, dibs.Unavailable) as busy:
                 self.journal.note("busy", message=busy.message)
                 clock.sleep(BUSY_PAUSE)
         return call(*words, **fields)
@@ -171,7 +173,7 @@ def main(words: list[str]) -> int:
     repo, folder, which = words[:3]
     index, agents, edits, seed = (int(word) for word in words[3:7])
     kind = Guarded if which == WITH else Plain
-    agent = kind(repo, folder, plan.Size(agents, edits, seed), index)
+    agent = kind(repo, folder, plan.Size(agents, edits, seed), index, words[7])
     try:
         agent.run()
     except DibsError as error:

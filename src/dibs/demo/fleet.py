@@ -42,6 +42,7 @@ class Round:
     def __init__(self, place: scratch.Scratch, which: str, size: plan.Size, screen: Screen) -> None:
         self.which, self.size, self.screen = which, size, screen
         self.repo, self.folder = place.repo, place.round(which)
+        self.place = place
         self.markers = files.Markers(self.folder)
         self.agents = [Played(name) for name in size.names]
         self.wrote: list[dict[str, Any]] = []
@@ -92,6 +93,7 @@ class Round:
                 self.which,
                 str(index),
                 *words,
+                self.place.host(index),
             ]
             with open(f"{self.folder}/{name}.err", "wb") as said:
                 child = subprocess.Popen(

@@ -27,7 +27,16 @@ KEPT_VARIABLE = "DIBS_TRACEBACK"  # for those who work on dibs; it names no work
 STOPPING = (signal.SIGTERM, signal.SIGHUP)  # end the demo as Ctrl-C does
 
 
-def play(size: Size, screen: Screen, *, keep: bool) -> dict[str, Any]:
+class Server:
+    """A server that the agents of several machines coordinate through, instead of a file."""
+
+    __slots__ = ("hosts", "url")
+
+    def __init__(self, url: str, hosts: int) -> None:
+        self.url, self.hosts = url, hosts
+
+
+def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None) -> dict[str, Any]:
     """Play both rounds; returns everything that was found, plain values."""
     begun = clock.since_boot()
     set_aside = {
@@ -38,7 +47,9 @@ def play(size: Size, screen: Screen, *, keep: bool) -> dict[str, Any]:
         signal.signal(number, _stop)
     for name in set_aside:  # the caller's workspace is not the scratch one
         del os.environ[name]
-    place = Scratch()
+    place = Scratch(hosts=server.hosts if server is not None else 0)
+    if server is not None:
+        os.environ["DIBS_STORE"] = server.url
     try:
         place.prepare()
         without = _round(place, WITHOUT, size, screen)
@@ -59,6 +70,7 @@ def play(size: Size, screen: Screen, *, keep: bool) -> dict[str, Any]:
         screen.close()
         if not keep:
             place.remove()
+        os.environ.pop("DIBS_STORE", None)
         os.environ.update(set_aside)
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -71,6 +83,7 @@ def play(size: Size, screen: Screen, *, keep: bool) -> dict[str, Any]:
         "seed": size.seed,
         "seconds": (clock.since_boot() - begun) / 1000,
         "scratch": place.folder if keep else None,
+        "hosts": place.hosts or 1,
         "without": without,
         "with": guarded,
     }

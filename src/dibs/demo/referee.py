@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PAGE = 1_000  # events read at a time
 NAMED = ("agent", "resource", "since", "until")  # what a refusal must say of each blocker
 SAMPLES = 3  # refusals shown in words
+TAKEN = ("gone", "epoch")  # a dead process's claim was seen to be so, or a server that lost something gave all up
 
 
 def count(played: Round) -> dict[str, Any]:
@@ -104,19 +105,19 @@ def _samples(refused: list[dict[str, Any]]) -> list[dict[str, str]]:
 def _inheritance(events: list[dict[str, Any]], played: Round) -> dict[str, Any] | None:
     """Who got the dead agent's file, and how long after the kill."""
     dead = plan.agent_with(plan.DIES)
-    ended = [e for e in events if e["kind"] == "claim.ended" and e["agent"] == dead and e["data"]["why"] == "gone"]
+    ended = [e for e in events if e["kind"] == "claim.ended" and e["agent"] == dead and e["data"]["why"] in TAKEN]
     if not ended:
         return None
-    resource = ["file", plan.file_of(played.size, plan.DIES)]
+    file = plan.file_of(played.size, plan.DIES)
     for event in events:
         if (
             event["seq"] > ended[0]["seq"]
             and event["kind"] == "claim.granted"
-            and resource in event["data"]["resources"]
+            and file in [resource[1] for resource in event["data"]["resources"]]
         ):
             return {
                 "agent": dead,
-                "file": resource[1],
+                "file": file,
                 "next": event["agent"],
                 "milliseconds": max(0, event["wall"] - played.killed_at),
                 "deadline": played.deadline_of_killed,

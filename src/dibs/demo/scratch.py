@@ -21,7 +21,8 @@ SECONDS = 60  # that git or `dibs init` may take; both take well under one
 class Scratch:
     """The folder, its repository, and a folder for each round's journals and markers."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, hosts: int = 0) -> None:
+        self.hosts = hosts  # folders that stand for machines; with none all agents work in the repository itself
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="dibs-demo-"))
         self.repo = f"{self.folder}/repo"
 
@@ -44,6 +45,13 @@ class Scratch:
     def init(self) -> None:
         """Make the repository a workspace, as people do."""
         self._run([*python(), "-m", "dibs", "init"])
+        for number in range(self.hosts):  # a clone knows the workspace's id, and nothing of the others' memory
+            os.makedirs(f"{self.host(number)}/.dibs")
+            shutil.copy(f"{self.repo}/.dibs/config.toml", f"{self.host(number)}/.dibs/config.toml")
+
+    def host(self, index: int) -> str:
+        """The folder from which an agent coordinates: that of its machine, or the repository."""
+        return f"{self.folder}/host-{index % self.hosts + 1}" if self.hosts else self.repo
 
     def commit(self, message: str) -> str:
         """Commit everything; returns the commit's short id."""
@@ -96,8 +104,15 @@ def python() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of everything that the demo starts: no DIBS_* and no GIT_* of the caller's."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DIBS_", "GIT_"))}
+    """The environment of everything that the demo starts: no DIBS_* and no GIT_* of the caller's.
+
+    But for DIBS_STORE, which names the server of this demo if it has one.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name == "DIBS_STORE" or not name.startswith(("DIBS_", "GIT_"))
+    }
     kept.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0", LC_ALL="C")
     if kept.get("PYTHONPATH"):  # the children run elsewhere
         parts = kept["PYTHONPATH"].split(os.pathsep)

@@ -74,7 +74,7 @@ def answers(url: str) -> str:
     return ""
 
 
-def make_answer(session: Session, url: str, fsync: str = "everysec") -> dict[str, Any]:
+def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bool = False) -> dict[str, Any]:
     """A server answers there already, or one is started; raises Unavailable with all that was tried."""
     from dibs.doors import starting, stores
 
@@ -97,6 +97,8 @@ def make_answer(session: Session, url: str, fsync: str = "everysec") -> dict[str
         return {"started": False, **({"server": known} if known else {})}
     if "refused" not in why and "No such file" not in why:  # somebody listens there, and it is not for us to start one
         raise Unavailable(f"{hidden(url)} does not answer: {why}.", store=hidden(url), unreachable=True)
+    if not anew and starting.of_another(local):
+        raise Unavailable(f"{hidden(url)} does not answer. {starting.NOT_OURS}", store=hidden(url), unreachable=True)
     return {"started": True, "server": start(local, url, fsync)}
 
 

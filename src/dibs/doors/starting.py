@@ -16,6 +16,11 @@ AGAIN = 30_000  # ms after a start that failed before another is tried: it would
 LONG_ENOUGH = 5_000  # ms: a process that goes on does not start one after the other
 FOLDER = "redis"  # below .dibs/local: the server's files
 BACKGROUND = "DIBS_BACKGROUND"  # in the environment of a `dibs up` that nobody waits for
+MEMORY = "redis-commit"  # the engine's memory of the highest commit answered here
+NOT_OURS = (
+    "dibs did not start that server, and an empty one in its place would know nothing of what it holds: start it again "
+    "as it was started. `dibs up --anew` starts an empty one."
+)
 STARTING, FAILED, STOPPED = "starting", "failed", "stopped"  # files there
 
 
@@ -34,6 +39,10 @@ class Missing:
         if serving.place_of(self._url) is None:
             return  # not on this machine: not ours to start
         where = hidden(self._url)
+        if of_another(self._local):
+            if self._patient:
+                return  # whoever started it will start it again: an empty one in its place would be a second store
+            raise Unavailable(f"{where} does not answer. {NOT_OURS}", store=where, unreachable=True)
         if os.path.exists(f"{self._local}/{FOLDER}/{STOPPED}"):
             message = f"{where} does not run: it was stopped with `dibs up --stop`. `dibs up` starts it again."
             raise Unavailable(message, store=where, stopped=True)
@@ -49,6 +58,20 @@ class Missing:
         if not self._patient:
             message = f"{where} does not run; it is being started. Try again in a moment."
             raise Unavailable(message, store=where, starting=True)
+
+
+def of_another(local: str) -> bool:
+    """Was this workspace in use on a server that dibs did not start here?"""
+    folder = f"{local}/{FOLDER}"
+    if os.path.exists(f"{folder}/server.json") or os.path.exists(f"{folder}/appendonlydir"):
+        return False
+    from dibs.stores.redis_epoch import Remembered
+
+    memory = Remembered(f"{local}/{MEMORY}")
+    try:
+        return memory.number > 0
+    finally:
+        memory.close()
 
 
 def refuse_fallback_elsewhere(local: str, url: str, workspace: str) -> None:

@@ -17,7 +17,7 @@ from dibs import jsontext
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch, redis_scripts
-from dibs.stores.redis_guess import Memory
+from dibs.stores.redis_guess import Habits, Memory
 from dibs.stores.redis_wire import Absent, Lost, Said, hidden, plain
 from dibs.stores.seam import (
     FETCH_LIMIT,
@@ -33,7 +33,7 @@ from dibs.stores.seam import (
     digest_of,
     fill,
     prefix_range,
-    sha1,
+    sha1_of,
 )
 
 TYPE_CHECKING = False
@@ -74,6 +74,8 @@ class RedisStore:
         self.remembered = redis_epoch.Remembered(memory)
         self._mutex = _thread.RLock()
         self._memory = Memory()
+        self.habits = Habits()
+        self.crowded = False  # others commit so often that two trips rarely see the same
         self._settling = False
         self._looking = False  # at the log alone, which may be unsettled
         self._allowed = False  # to write all that a commit writes; asked once
@@ -98,6 +100,7 @@ class RedisStore:
                 started = clock.since_boot()
                 try:
                     result = fn(tx)
+                    self.habits.note(tx.reads)
                 except _MovedError as moved_on:
                     known = moved_on.known
                     continue
@@ -105,13 +108,14 @@ class RedisStore:
                     raise
                 except Exception:
                     if tx.sure:
+                        self._memory.recent = tx.seen  # for the next one: perhaps it only lacked a fact
                         raise
-                    self._memory.wrong()
+                    self._memory.wrong(tx.reads)
                     continue  # what is believed is no reason to refuse anything
                 if not tx.touched:
                     if tx.sure:
                         return result
-                    self._memory.wrong()
+                    self._memory.wrong(tx.reads)
                     continue
                 if clock.since_boot() - started > STALE_NOW:
                     continue
@@ -145,7 +149,7 @@ class RedisStore:
             self._memory.clear()
             return
         if not tx.sure:
-            self._memory.right()
+            self._memory.right(tx.reads)
         time = int(answer[3]) if len(answer) > ANSWERED else 0
         written = [(_bytes(key), texts) for key, texts in tx.written.items()]
         self._memory.wrote(int(answer[1]), tx.now, time, written)
@@ -154,7 +158,7 @@ class RedisStore:
         """Wait as is fit before the transaction is run again; what the answer brought saves a trip."""
         over = clock.since_boot() > trial.end
         if answer[0] == b"again" and not tx.sure:
-            self._memory.wrong()
+            self._memory.wrong(tx.reads)
             if int(answer[1]) < self.remembered.number:
                 return None  # to be looked into with the next question
             return self._take(answer, tx.reads)
@@ -167,11 +171,11 @@ class RedisStore:
             raise Busy(tried=trial.lost + trial.gated)
         if answer[0] == b"gated":
             trial.gated += 1
-            clock.sleep(max(PAUSE, min(int(answer[1]), 50) / 1000) * (0.5 + _chance()))
+            clock.sleep(PAUSE * min(trial.gated + 1, 16) * (0.5 + _chance()))
             return None
         trial.lost += 1
         trial.alone = trial.lost > PATIENT
-        if not trial.alone:
+        if not trial.alone and trial.lost > 1:  # the first time at once: what came back is new
             clock.sleep(PAUSE * min(trial.lost, 8) * (1 + _chance()))
         return self._take(answer, tx.reads)
 
@@ -215,6 +219,7 @@ class RedisStore:
         """Wait until `name` is woken, at most `timeout` seconds. The name `log` stands for the next event."""
         try:
             if name != "log":
+                self._memory.clear()  # whoever is woken has something new to see
                 return self.wire.wait(f"{self.tag}w:{name}", timeout)
             return self._wait_for_event(timeout)
         except (Lost, Said):
@@ -292,7 +297,6 @@ class RedisStore:
 
     def script(self, text: str, keys: Sequence[str], words: Callable[[], list[Any]]) -> Any:
         """Run a script, named by its digest once it was sent. `words` are asked for after the connection stands."""
-
         wire = self.wire
 
         def once() -> Any:
@@ -330,11 +334,12 @@ class RedisStore:
             clock.sleep(breath * (1 + _chance()))
             breath = min(breath * 2, 0.5)
 
-    def read(self, reads: list[_Read]) -> _Known:
-        """All these reads at one moment."""
+    def read(self, reads: list[_Read], *, looks: bool = True) -> _Known:
+        """All these reads at one moment. Who looks wants to hear if a part is missing; who writes will."""
 
         def words() -> list[Any]:
-            found: list[Any] = [self.wire.run_id, 2 if self._looking else int(self._settling), len(reads)]
+            how = 2 if self._looking else 1 if self._settling else 0 if looks else 3
+            found: list[Any] = [self.wire.run_id, how, len(reads)]
             for read in reads:
                 found += read.words
             return found
@@ -363,7 +368,8 @@ class RedisStore:
             sent += 1
             head = (
                 f"{self.wire.run_id} {self._settling:d} {trial.id} {attempt} {commit} {tx.now} {trial.lost} "
-                f"{bool(tx.sealed):d} {not self._allowed:d} {sent > 1 or attempt > 0:d} {len(tx.reads)} {len(reads) + 2}"
+                f"{bool(tx.sealed):d} {not self._allowed:d} {sent > 1 or attempt > 0:d} "
+                f"{len(tx.reads)} {len(reads) + 2}"
             )
             return [head, *reads, *rest]
 
@@ -463,7 +469,7 @@ class _Known:
             self.commit, self.last, self.since = guess.commit, guess.last, guess.since
             self.now = guess.now()
             self.wall = self.now - guess.offset
-            self.found: dict[Any, Any] = {}
+            self.found, guess.recent = guess.recent, {}
             return
         _, commit, seq, link, last, now, offset, since, found = answer
         self.commit, self.seq, self.link, self.last = int(commit), int(seq), link.decode(), int(last)
@@ -492,12 +498,18 @@ class _Transaction:
         self.sealed: list[str] = []
         self.pruned: int | None = None
         self.touched = False
+        self._tailed = False  # where the log ends is known, and counts
         self._ids = 0
 
     @property
     def sure(self) -> bool:
         """Was all of it read, rather than believed?"""
         return self._known is None or self._known.guess is None
+
+    @property
+    def seen(self) -> dict[Any, Any]:
+        """What was read so far."""
+        return self._known.found if self._known is not None else {}
 
     @property
     def known(self) -> _Known:
@@ -534,26 +546,40 @@ class _Transaction:
                 return found
             if self._known.guess is not None:
                 return self._believed(self._known, read)
-        fresh = self._store.read([read])
+            if self._store.crowded:
+                return self._anew(self._known, read)
         if self._known is None:
-            self._known = fresh
-        elif fresh.commit != self._known.commit:
-            raise _MovedError(self._store.read(self.reads))
-        else:
-            self._known.found.update(fresh.found)
+            self._known = self._store.read([read, *self._store.habits.after(read)], looks=not self._writes)
+            return self._known.found[read.key]
+        fresh = self._store.read([read], looks=not self._writes)
+        if fresh.commit != self._known.commit:
+            self._store.crowded = True
+            return self._anew(self._known, read)
+        self._known.found.update(fresh.found)
+        return fresh.found[read.key]
+
+    def _anew(self, known: _Known, read: _Read) -> Any:
+        """All reads so far and one more, at one moment. If the others find what they found, it is as good as theirs."""
+        likely = self._store.habits.after(read) if len(self.reads) == 1 else []
+        fresh = self._store.read(self.reads + likely)
+        for key, one in fresh.found.items():
+            before = known.found.get(key)
+            if before is not None and before[-1] != one[-1]:
+                raise _MovedError(fresh)
+        if fresh.since != known.since or (self._tailed and fresh.commit != known.commit):
+            raise _MovedError(fresh)
+        self._store.crowded = known.guess is None and fresh.commit != known.commit
+        fresh.now, fresh.wall = known.now, known.wall  # one moment for one run
+        self._known = fresh
         return fresh.found[read.key]
 
     def _believed(self, known: _Known, read: _Read) -> Any:
         """What a read is believed to find. Where there is no saying, all that was believed so far is asked with it."""
         assert known.guess is not None
-        found = known.guess.find(read.words)
+        rests = len(self.reads) == 1 and not known.found and known.guess.rests(read)
+        found = None if rests else known.guess.find(read.words)
         if found is None:
-            fresh = self._store.read(self.reads)
-            if any(fresh.found[key][-1] != one[-1] for key, one in known.found.items()):
-                raise _MovedError(fresh)
-            fresh.now, fresh.wall = known.now, known.wall  # one moment for one run
-            self._known = fresh
-            return fresh.found[read.key]
+            return self._anew(known, read)
         known.found[read.key] = found
         return found
 
@@ -663,7 +689,7 @@ class _Transaction:
     def tail(self) -> Head:
         if not self.sure:
             raise _MovedError(self._store.read(self.reads))
-        known = self.known
+        known, self._tailed = self.known, True
         return Head(known.commit, known.seq, known.link, known.last)
 
     def seal(self, body: str) -> None:
@@ -691,7 +717,7 @@ def _digest(text: str) -> str:
     """The name under which a server that has run a script before knows it."""
     digest = DIGESTS.get(text)
     if digest is None:
-        digest = DIGESTS[text] = sha1(text.encode(), usedforsecurity=False).hexdigest()
+        digest = DIGESTS[text] = sha1_of(text.encode())
     return digest
 
 

@@ -9,7 +9,7 @@ some wrong ones there are none for a while. Nothing is decided by a guess alone:
 from __future__ import annotations
 
 from dibs.facts import clock
-from dibs.stores.seam import COMMIT_TEXT, sha1
+from dibs.stores.seam import COMMIT_TEXT, sha1_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 FRESH = 1_000  # ms after an answer in which guesses are made; half of what `now` may be old at a commit
 ROWS = 64  # kept; somebody who works with more will not guess right
 SOME = 16  # rows of one answer that are kept; the same
-LONGEST_REST = 64  # transactions without a guess after many wrong ones
+LUCKIEST, LONGEST_REST = 4, 16  # a wrong guess counts as two right ones; below none, so many transactions go without
+SHAPE = 4  # words of a first read by which it is known: kind, limit, keys, how many groups of prefixes
+MOST = 4  # reads that are asked for on the chance that they will be needed
 PREFIXES, SCAN = "p", "s"  # kinds of reads, see redis_scripts.py
 
 
@@ -29,36 +31,48 @@ class Memory:
     def __init__(self) -> None:
         self._rows: dict[bytes, bytes] = {}  # empty: it is known not to be there
         self._idle: set[Any] = set()  # scans, by index and where they begin, that found nothing
+        self.recent: dict[Any, Any] = {}  # what the last transaction read, which ended in an error
         self._at = -FRESH
         self._ahead = 0  # of the server's clock before ours
-        self._rest = self._resting = 0
+        self._luck: dict[Any, int] = {}  # by the shape of the first read
         self.commit = self.last = self.since = self.offset = 0
 
     def clear(self) -> None:
         """Forget all of it."""
         self._rows.clear()
+        self.recent = {}
         self._idle.clear()
         self._at = -FRESH
 
     def usable(self) -> bool:
         """Is this a moment for a guess?"""
-        if self._resting:
-            self._resting -= 1
-            return False
         return 0 <= clock.since_boot() - self._at < FRESH
 
     def now(self) -> int:
         """The server's clock; never ahead of it, as long as it runs as ours does."""
         return max(clock.since_boot() + self._ahead, self.last)
 
-    def right(self) -> None:
-        """A guess was right."""
-        self._rest = 0
+    def rests(self, first: Any) -> bool:
+        """Were guesses that begin with such a read wrong too often? Then for a while there are none."""
+        shape = first.key[:SHAPE]
+        luck = self._luck.get(shape, 0)
+        if luck < 0:
+            self._luck[shape] = luck + 1
+        return luck < 0
 
-    def wrong(self) -> None:
+    def right(self, reads: list[Any]) -> None:
+        """A guess was right."""
+        if reads:
+            shape = reads[0].key[:SHAPE]
+            self._luck[shape] = min(self._luck.get(shape, 0) + 1, LUCKIEST)
+
+    def wrong(self, reads: list[Any]) -> None:
         """A guess was wrong."""
-        self._rest = min(self._rest * 2 + 1, LONGEST_REST)
-        self._resting = self._rest
+        if reads:
+            if len(self._luck) > ROWS:
+                self._luck.clear()
+            shape = reads[0].key[:SHAPE]
+            self._luck[shape] = max(self._luck.get(shape, 0) - 2, -LONGEST_REST)
 
     # --- guessing
 
@@ -70,7 +84,9 @@ class Memory:
 
     def _fetch(self, words: list[Any]) -> list[Any] | None:
         limit, keys, groups = words[1], words[2], words[4:]
-        rows, values, seen, flat = self._rows, [], [], []
+        rows, values = self._rows, []
+        seen: list[bytes] = []
+        flat: list[bytes] = []
         for key in keys.split(b"\n") if keys else ():
             value = rows.get(key)
             if value is None:
@@ -113,8 +129,6 @@ class Memory:
         self._at = clock.since_boot()
         self._ahead = known.now - self._at
         self.commit, self.last, self.since, self.offset = known.commit, known.last, known.since, known.now - known.wall
-        if self._resting > 1:
-            return
         for words, one in zip(reads, found, strict=True):
             if words[0] == PREFIXES and len(one[1]) <= 2 * SOME and not one[2]:
                 self._fetched(words, one)
@@ -140,14 +154,12 @@ class Memory:
         self.commit, self.last = number, max(self.last, now)
         if time:
             self._ahead = time - self._at
-        if self._resting > 1:
-            return
         for key, (text, one, two) in written:
             if text is None:
                 self._rows.pop(key, None)
             else:
-                text = text.replace(COMMIT_TEXT, str(number))
-                self._rows[key] = f"{number}\n{one or ''}\n{two or ''}\n{text}".encode("utf-8", "surrogatepass")
+                filled = text.replace(COMMIT_TEXT, str(number))
+                self._rows[key] = f"{number}\n{one or ''}\n{two or ''}\n{filled}".encode("utf-8", "surrogatepass")
         self._bound()
 
     def _bound(self) -> None:
@@ -155,7 +167,43 @@ class Memory:
             self.clear()
 
 
+class Habits:
+    """What is usually read after a first read, so that it can come in the same trip.
+
+    Only reads in the very same words count, and those that were seen often of late. One that was not needed after all
+    is no part of the transaction.
+    """
+
+    def __init__(self) -> None:
+        self._after: dict[Any, dict[Any, list[Any]]] = {}  # by the shape of the first: read, how often
+
+    def after(self, first: Any) -> list[Any]:
+        """What will probably be asked next."""
+        likely = self._after.get(first.key[:SHAPE])
+        return [read for read, often in likely.values() if often > 0] if likely else []
+
+    def note(self, reads: list[Any]) -> None:
+        """What a transaction read, in this order."""
+        if not reads:
+            return
+        shape = reads[0].key[:SHAPE]
+        known = self._after.get(shape)
+        if known is None:
+            if len(reads) == 1:
+                return
+            if len(self._after) >= ROWS:
+                self._after.clear()
+            known = self._after[shape] = {}
+        asked = {read.key for read in reads}
+        for key in [key for key in known if key not in asked]:
+            known[key][1] -= 1
+            if known[key][1] < 0:
+                del known[key]
+        for read in reads[1 : MOST + 1]:
+            entry = known.setdefault(read.key, [read, -1])
+            entry[1] = min(entry[1] + 1, MOST)
+
+
 def _signature(seen: list[bytes]) -> bytes:
     """As the scripts make it."""
-    digest: str = sha1(b"\x01".join(seen), usedforsecurity=False).hexdigest()
-    return digest.encode()
+    return sha1_of(b"\x01".join(seen)).encode()

@@ -130,7 +130,9 @@ local function read_all(count)
     local seen = {}
     local what
     local kind = arg()
-    if kind == 'p' then what = fetch_prefixes(seen) elseif kind == 'f' then what = fetch(seen) else what = scan(seen) end
+    if kind == 'p' then what = fetch_prefixes(seen)
+    elseif kind == 'f' then what = fetch(seen)
+    else what = scan(seen) end
     what[#what + 1] = redis.sha1hex(table.concat(seen, '\\1'))
     found[n] = what
   end
@@ -158,24 +160,26 @@ local head = redis.call('HMGET', HEAD, 'commit', 'seq', 'link', 'now', 'run', 'i
 if not head[1] then return {'empty', tostring(redis.call('EXISTS', V, K, KEYS[6]))} end
 if head[7] ~= '1' then return {'schema', head[7] or '-'} end
 if head[10] then return {'moved', head[10]} end
-if not (tonumber(head[1]) and tonumber(head[2]) and head[3] and tonumber(head[4]) and head[5] and tonumber(head[8])) then
+if not (tonumber(head[1]) and tonumber(head[2])
+  and tonumber(head[4]) and tonumber(head[8]) and head[3] and head[5]) then
   return {'damaged'}
 end
 if head[5] ~= run then return {'run', head[5], head[1]} end
 if head[9] and not settling and not looking then return {'void', head[8]} end
 if settling and not head[9] then return {'settled'} end
-local there = size()
-if head[14] and head[14] ~= table.concat(there, ' ') then return {'damaged'} end
+local there = sized and size()
+if there and head[14] and head[14] ~= table.concat(there, ' ') then return {'damaged'} end
 local offset = tonumber(head[12] or '0')
 """
 
-# ARGV: run id, whether this settles (1) or only looks where the log ends (2), number of reads, the reads.
+# ARGV: run id, whether this settles (1), only looks where the log ends (2), or will be followed by APPLY, which misses
+# what is missing (3); number of reads, the reads.
 # Answers: status, commit, seq, link, last now, clock, how far the clock is ahead of the wall's, since, the reads.
 READ = (
     READS
     + """
 local run, settling = arg(), arg()
-local looking = settling == '2'
+local looking, sized = settling == '2', settling ~= '3'
 settling = settling == '1'
 """
     + CHECK
@@ -197,7 +201,7 @@ APPLY = (
 local run, settling, id, attempt, base, now, lost, exact, ask, again, reads, past = string.match(arg(),
   '^(%S+) (%d) (%S+) (%d+) (%S+) (%d+) (%d+) (%d) (%d) (%d) (%d+) (%d+)$')
 settling, exact, ask, now = settling == '1', exact == '1', ask == '1', tonumber(now)
-local looking, TAG = false, string.sub(V, 1, -2)
+local looking, sized, TAG = false, true, string.sub(V, 1, -2)
 -- asked of a first sending too: it may arrive after the one that was sent in its place
 local known = redis.call('GET', TAG .. 't:' .. id)
 if known then

@@ -206,11 +206,16 @@ def digest_of(text: str) -> str:
     return digest
 
 
+def sha1_of(data: bytes) -> str:
+    """SHA-1, which Redis has too."""
+    digest: str = sha1(data, usedforsecurity=False).hexdigest()
+    return digest
+
+
 def link_of(previous: str, seq: int, commit: int, now: int, wall: int, digest: str) -> str:
     """The chain: a digest over the predecessor's link and all that the engine adds to the body's digest."""
     text = f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}"
-    link: str = sha1(text.encode(), usedforsecurity=False).hexdigest()
-    return link
+    return sha1_of(text.encode())
 
 
 def chained(seq: int, link: str, commit: int, now: int, wall: int, bodies: Sequence[str]) -> list[Event]:

@@ -19,7 +19,7 @@ FIELDS = (
     Field(
         "only",
         "text",
-        "only these groups: cold, hooks, claims, scale, tasks, contention",
+        "only these groups: cold, hooks, claims, scale, tasks, contention, redis",
         default="",
         metavar="NAME[,NAME]",
     ),

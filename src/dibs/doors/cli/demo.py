@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from dibs import jsontext
@@ -13,8 +14,19 @@ FIELDS = (
     Field("agents", "integer", "how many agents, each a process (default 12)", default=12, metavar="N"),
     Field("edits", "integer", "how many edits each of them makes (default 20)", default=20, metavar="N"),
     Field("seed", "integer", "another seed, another plan (default 1)", default=1, metavar="N"),
+    Field(
+        "store",
+        "text",
+        "coordinate through this server (default: DIBS_STORE, if it names one)",
+        default="",
+        metavar="URL",
+    ),
+    Field(
+        "hosts", "integer", "with a server: so many folders that stand for machines (default 3)", default=3, metavar="N"
+    ),
     Field("keep", "flag", "keep the scratch repository and say where it is", default=False),
 )
+HOSTS = 3
 HELP = "See what a dozen agents lose without dibs, and with it: nothing. Under a minute."
 
 
@@ -32,7 +44,13 @@ def run(arguments: list[str]) -> int:
         _number(words, "edits", plan.LEAST_EDITS, plan.MOST_EDITS, plan.EDITS),
         _number(words, "seed", 0, 2**63 - 1, plan.SEED),
     )
-    result = play.play(size, screen.choose(as_json=words.json), keep=bool(words.fields.get("keep")))
+    url = words.fields.get("store") or os.environ.get("DIBS_STORE", "")
+    hosts = 0
+    if url and not url.startswith("sqlite:"):
+        hosts = _number(words, "hosts", 1, plan.MOST_AGENTS, HOSTS)
+    server = play.Server(url, hosts) if hosts else None
+    keep = bool(words.fields.get("keep"))
+    result = play.play(size, screen.choose(as_json=words.json), keep=keep, server=server)
     if words.json:
         sys.stdout.write(jsontext.encode({**result, "verdict": report.verdict(result)}) + "\n")
     else:

@@ -27,6 +27,7 @@ FIELDS = (
     Field("allow_fallback", "flag", "if no server can be started, coordinate through SQLite instead", default=False),
     Field("fsync", "choice", "how often the server that is started writes to the disk (default everysec)",
           choices=("everysec", "always", "no")),
+    Field("anew", "flag", "start an empty one although another server held this workspace", default=False),
     Field("stop", "flag", "stop the server that dibs started", default=False),
 )  # fmt: skip
 HELP = "Make the configured store answer: start a local server that does not run."
@@ -79,7 +80,7 @@ def _up(session: Session, url: str, words: parse.Words, fsync: str) -> dict[str,
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
         try:
-            started = serving.make_answer(session, url, fsync)
+            started = serving.make_answer(session, url, fsync, anew=bool(words.fields.get("anew")))
         except Unavailable as error:
             if falling_back.fallen_back(session):
                 return {"store": "sqlite:", "fallback": True, "why": error.message, "started": False}

@@ -1,0 +1,73 @@
+"""One of many processes that contend on Redis: `python -m dibs.bench.redis_worker FOLDER NAME PATHS HELD SECONDS`.
+
+Like worker.py, which it uses: it opens its way in, says `ready`, waits for the moment to start, then claims one of so
+many paths after the other, each chosen by chance, holds it for so many ms and gives it back. Who holds a path stands in
+a file; a second one there, or a token that is not above the last, would be an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import dibs
+from dibs.bench.worker import GUARD, WAIT, Overlapped, work
+from dibs.errors import DibsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def several_paths(folder: str, name: str, paths: int, held: float) -> Callable[[], float]:
+    """Claim one of the paths that everybody wants, hold it, give it back."""
+    workspace = dibs.open(folder, agent=name)
+    guards = [os.open(os.path.join(folder, f"guard{n}"), os.O_RDWR | os.O_CREAT, 0o600) for n in range(paths)]
+    chance = random.Random(name)  # noqa: S311 - it only has to differ from process to process
+    workspace.claim(f"warm-{name}").release()
+
+    def act() -> float:
+        number = chance.randrange(paths)
+        before = time.perf_counter()
+        claim = workspace.claim(f"path{number}", wait=WAIT)
+        took = time.perf_counter() - before
+        guard = guards[number]
+        inside, _, last = os.pread(guard, GUARD, 0).decode().strip().partition(" ")
+        if inside not in {"", "nobody"} or int(last or 0) >= claim.token:
+            message = f"{name} was granted token {claim.token} while {inside} stood there with {last}"
+            raise Overlapped(message)
+        os.pwrite(guard, f"{name} {claim.token}".ljust(GUARD).encode(), 0)
+        if held:
+            time.sleep(held)
+        if os.pread(guard, GUARD, 0).decode().strip() != f"{name} {claim.token}":
+            message = f"somebody came in beside {name} with token {claim.token}"
+            raise Overlapped(message)
+        os.pwrite(guard, f"nobody {claim.token}".ljust(GUARD).encode(), 0)
+        claim.release()
+        return took
+
+    return act
+
+
+def main(folder: str, name: str, paths: str, held: str, seconds: str) -> None:
+    """Say ready, wait for the start, work, answer."""
+    try:
+        act = several_paths(folder, name, int(paths), float(held) / 1000)
+    except (DibsError, OSError) as error:
+        sys.stdout.write(f"{type(error).__name__}: {error}\n")
+        sys.stdout.flush()
+        os._exit(1)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    start = sys.stdin.readline()
+    if start:  # else whoever started us has gone
+        sys.stdout.write(json.dumps(work(act, float(start), float(seconds))) + "\n")
+        sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
