@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import pytest
 
-from dibs.bench import contention, figures, plot, table, work, work_processes
+from dibs.bench import contention, figures, plot, redis, table, work, work_processes
 from dibs.bench.environment import Environment
 from dibs.bench.figures import AT_LEAST, AT_MOST, Beside, Row, Target
-from dibs.bench.peers import queues
+from dibs.bench.peers import queues, redis_locks, redis_queues
 from dibs.bench.place import Bench
 from dibs.bench.work_queues import Bare, Tasks, left_behind
 from dibs.doors.cli import bench as command
-from dibs.errors import Invalid
+from dibs.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -369,3 +369,114 @@ def test_a_peers_worker_goes_on_after_an_error_and_tells_of_it(
     told = json.loads(answer)
     assert told["tasks"] == ["task 0", "task 1", "task 2", "task 2", "task 3"]
     assert (told["failed"], told["errors"]) == (1, ["OperationalError: database is locked"])
+
+
+# --- on Redis
+
+
+def test_a_run_on_redis_starts_its_servers_and_measures_every_promise(tmp_path: Path) -> None:
+    done = dibs_bench(tmp_path, "--only", "redis", "--json")
+    assert done.returncode in {0, 1}, done.stderr
+    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    crowd = "8 processes, 8 paths, held"
+    assert list(rows) == [
+        redis.LOCK, redis.PAIR, redis.LOCK + redis.UNIX, redis.PAIR + redis.UNIX,
+        redis.FLOOR, redis.EDIT, redis.AGAIN,
+        f"{crowd} 5 ms: dibs", f"{crowd} 0 ms: dibs", f"{crowd} 0 ms: slowest process", "errors in all of dibs' scenes",
+        "take + finish: dibs task next + done", "take + finish: dibs task done --next", "RQ", "Celery", "huey",
+        "memory of a live claim", "memory of a thousand events",
+    ]  # fmt: skip
+    assert rows[redis.LOCK]["note"] == "peers were not asked for"
+    assert rows[redis.EDIT]["target"] == {"kind": "at most", "limit": 3.0, "of": "ratio"}
+    assert rows["errors in all of dibs' scenes"]["value"] == 0, rows["errors in all of dibs' scenes"]["note"]
+    assert 300 < rows["memory of a live claim"]["value"] < 3_000
+    assert 50 < rows["memory of a thousand events"]["value"] < 1_000
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".dibs-bench")], "it cleans up"
+
+
+def test_a_machine_without_a_server_says_so_in_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: Any) -> Any:
+        message = "nothing could be started"
+        raise Unavailable(message)
+
+    monkeypatch.setattr("dibs.doors.serving.start", none)
+    with Bench(str(tmp_path), quick=True) as bench:
+        (row,) = redis.measure(bench, None, 1.0)
+    assert (row.name, row.value, row.note) == (redis.PAIR, None, "no server: nothing could be started")
+
+
+def test_the_lock_s_rate_and_dibs_own_are_held_against_each_other_in_one_scene() -> None:
+    def outcome(*counts: int) -> contention.Outcome:
+        return contention.Outcome([{"waits": [], "within": n, "errors": [], "failed": 0} for n in counts], 1.0)
+
+    mine, theirs = redis.Tally(), redis.Tally()
+    for _ in range(3):
+        mine.add(outcome(10, 30))
+        theirs.add(outcome(40, 0))
+    lock, own, share = redis._rows_of("scene", mine, theirs, 0, redis.HELD[0])
+    assert lock.value == pytest.approx(40)
+    assert lock.note == "slowest process 0.00 of the mean"
+    assert own.ratio == pytest.approx(1.0)
+    assert (share.value, share.met) == (0.5, False)
+    (alone,) = redis._rows_of("scene", mine, None, 5, redis.HELD[5])
+    assert (alone.ratio, alone.met) == (None, None)
+
+
+class Door:
+    """A lock like redis-py's: the third is not to be had, the fourth breaks."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.held = 0
+
+    def ping(self) -> None:
+        """It is there."""
+
+    def lock(self, name: str, timeout: int) -> Door:
+        assert timeout == redis_locks.LIFE
+        self.names.append(name)
+        return self
+
+    def acquire(self, blocking_timeout: float = 0) -> bool:
+        assert blocking_timeout in {0, redis_locks.WAIT}
+        if len(self.names) == 4:
+            message = "connection lost"
+            raise OSError(message)
+        self.held += len(self.names) != 3
+        return len(self.names) != 3
+
+    def release(self) -> None:
+        self.held -= 1
+
+
+def test_a_peers_lock_is_taken_under_a_new_name_each_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    door = Door()
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n"))
+    redis_locks.serve(door)
+    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert (len(set(door.names)), door.held) == (2, 0)
+
+
+def test_a_peers_lock_that_contends_counts_what_it_got_and_what_went_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    door = Door()
+    monkeypatch.setattr("sys.stdin", io.StringIO("0\n"))
+    moments = iter([0.0, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 9.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(moments))
+    redis_locks.contend(door, "worker1", 8, 0.0, 0.55)
+    ready, line = capsys.readouterr().out.splitlines()
+    answer = json.loads(line)
+    assert ready == "ready"
+    assert set(door.names) <= {f"path{n}" for n in range(8)}
+    assert (len(answer["waits"]), answer["failed"], door.held) == (2, 2, 0)
+    assert answer["errors"] == ["it was not to be had", "OSError: connection lost"]
+
+
+def test_a_peers_worker_answers_on_stdout_and_keeps_its_own_words_off_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()
+    monkeypatch.setattr("sys.stdin", io.StringIO("3\n"))
+    redis_queues.serve(lambda times: [1.5] * times, said)
+    assert json.loads(said.getvalue()) == [1.5] * 3

@@ -15,6 +15,7 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dibs.bench import hooks
@@ -76,8 +77,8 @@ def measure(bench: Bench, environment: Environment | None, seconds: float) -> li
     try:
         with _server(bench, _loopback()) as url:
             rows += _pairs(bench, environment, url, "")
-            with _server(bench, f"unix://{bench.sub('redis-socket')}/s") as other:
-                rows += _pairs(bench, environment, other, UNIX)
+            with TemporaryDirectory(prefix="dibs-") as short, _server(bench, f"unix://{short}/s") as other:
+                rows += _pairs(bench, environment, other, UNIX)  # the path of a socket may not be long
             rows += _hooks(bench)
             rows += _contention(bench, environment, url, seconds)
             rows += _tasks(bench, environment, url)

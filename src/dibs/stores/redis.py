@@ -17,7 +17,7 @@ from dibs import jsontext
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch, redis_scripts
-from dibs.stores.redis_guess import Habits, Memory
+from dibs.stores.redis_guess import MOST, Habits, Memory
 from dibs.stores.redis_wire import Absent, Lost, Said, hidden, plain
 from dibs.stores.seam import (
     FETCH_LIMIT,
@@ -75,6 +75,8 @@ class RedisStore:
         self._mutex = _thread.RLock()
         self._memory = Memory()
         self.habits = Habits()
+        self._woken = False  # nothing was read since the last wake
+        self._after_wake: list[_Read] = []
         self.crowded = False  # others commit so often that two trips rarely see the same
         self._settling = False
         self._looking = False  # at the log alone, which may be unsettled
@@ -101,6 +103,8 @@ class RedisStore:
                 try:
                     result = fn(tx)
                     self.habits.note(tx.reads)
+                    if self._woken:
+                        self._woken, self._after_wake = False, tx.reads[:MOST]
                 except _MovedError as moved_on:
                     known = moved_on.known
                     continue
@@ -219,12 +223,25 @@ class RedisStore:
         """Wait until `name` is woken, at most `timeout` seconds. The name `log` stands for the next event."""
         try:
             if name != "log":
-                self._memory.clear()  # whoever is woken has something new to see
-                return self.wire.wait(f"{self.tag}w:{name}", timeout)
+                return self._wait_for_wake(name, timeout)
             return self._wait_for_event(timeout)
         except (Lost, Said):
             clock.sleep(min(timeout, 0.2))
             return False
+
+    def _wait_for_wake(self, name: str, timeout: float) -> bool:
+        """Whoever is woken has something new to see; what was looked at after the last wake comes with it."""
+        wire, reads = self.wire, self._after_wake
+        then: list[Any] = []
+        if reads and wire.run_id:
+            then = ["EVALSHA", _digest(redis_scripts.READ), len(self.keys), *self.keys, *self._question(reads, 3)]
+        woken, answer = wire.wait(f"{self.tag}w:{name}", timeout, then)
+        with self._mutex:
+            self._memory.clear()
+            self._woken = True
+            if answer is not None and answer[0] == b"ok" and int(answer[1]) >= self.remembered.number:
+                self._memory.recent = self._take(answer, reads).found
+        return woken
 
     def _wait_for_event(self, timeout: float) -> bool:
         found = self.wire.block("XREAD", timeout, "COUNT", 1, "STREAMS", self.keys[5], self._followed)
@@ -338,11 +355,7 @@ class RedisStore:
         """All these reads at one moment. Who looks wants to hear if a part is missing; who writes will."""
 
         def words() -> list[Any]:
-            how = 2 if self._looking else 1 if self._settling else 0 if looks else 3
-            found: list[Any] = [self.wire.run_id, how, len(reads)]
-            for read in reads:
-                found += read.words
-            return found
+            return self._question(reads, 2 if self._looking else 1 if self._settling else 0 if looks else 3)
 
         for _ in range(MAX_RUNS):
             answer = self.script(redis_scripts.READ, self.keys, words)
@@ -351,6 +364,12 @@ class RedisStore:
                 if redis_epoch.check(self, known.commit, known.since):
                     return known
         raise Busy(tried=MAX_RUNS)
+
+    def _question(self, reads: list[_Read], how: int) -> list[Any]:
+        words: list[Any] = [self.wire.run_id, how, len(reads)]
+        for read in reads:
+            words += read.words
+        return words
 
     def _apply(self, tx: _Transaction, trial: _Trial, attempt: int) -> Any:
         """Check and apply; None where that has to be done on another footing, from the start."""
@@ -568,7 +587,8 @@ class _Transaction:
                 raise _MovedError(fresh)
         if fresh.since != known.since or (self._tailed and fresh.commit != known.commit):
             raise _MovedError(fresh)
-        self._store.crowded = known.guess is None and fresh.commit != known.commit
+        if known.guess is None:
+            self._store.crowded = fresh.commit != known.commit
         fresh.now, fresh.wall = known.now, known.wall  # one moment for one run
         self._known = fresh
         return fresh.found[read.key]

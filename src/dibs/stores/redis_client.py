@@ -18,6 +18,7 @@ from dibs.stores.redis_wire import STRANGE, Lost, Said, identity_of, without_opt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 SENTINEL = "redis+sentinel"
@@ -56,9 +57,9 @@ class ClientWire:
             self._connect()
         return self._exchange(words)
 
-    def wait(self, name: str, timeout: float) -> bool:
+    def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:  # noqa: ARG002 - one at a time
         """Wait for a push to the list `name`."""
-        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
+        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None, None
 
     def block(self, command: str, timeout: float, *words: Any) -> Any:
         """A command that blocks for some milliseconds."""

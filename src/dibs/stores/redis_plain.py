@@ -15,6 +15,7 @@ from dibs.stores.redis_wire import STRANGE, Absent, Lost, Said, hidden, identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 PORT, LAST_PORT = 6379, 65_535
@@ -39,15 +40,19 @@ class PlainWire:
             self._connect()
         return self._exchange(words)
 
-    def wait(self, name: str, timeout: float) -> bool:
-        """Wait for a push to the list `name`."""
-        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
+    def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:
+        """Wait for a push to the list `name`, and have a question answered at the same moment."""
+        words = ("BLPOP", name, f"{max(0.001, timeout):.3f}")
+        if not then:
+            return self._waiting(words, timeout) is not None, None
+        woken, answer = self._waiting(words, timeout, tuple(then))
+        return woken is not None, None if isinstance(answer, Exception) else answer
 
     def block(self, command: str, timeout: float, *words: Any) -> Any:
         """A command that blocks for some milliseconds."""
         return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
 
-    def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
+    def _waiting(self, words: tuple[Any, ...], timeout: float, then: tuple[Any, ...] = ()) -> Any:
         """On a connection of its own, kept for the next wait: the other stays free for questions."""
         try:
             other = self._others.pop()
@@ -56,7 +61,7 @@ class PlainWire:
         if other._socket is None:
             other._connect()
         other._socket.settimeout(timeout + self._timeout)
-        answer = other._exchange(words)
+        answer = other._exchange(words, then)
         self._others.append(other)
         return answer
 
@@ -141,10 +146,12 @@ class PlainWire:
                 raise OSError(message)
             self._reader.feed(data)
 
-    def _exchange(self, words: tuple[Any, ...]) -> Any:
+    def _exchange(self, words: tuple[Any, ...], then: tuple[Any, ...] = ()) -> Any:
         try:
-            self._socket.sendall(pack_command(words))
+            self._socket.sendall(pack_command(words) + pack_command(then) if then else pack_command(words))
             answer = self._answer()
+            if then:
+                following = self._answer()
         except HiredisError as error:
             known = bool(self.run_id)
             self._drop()
@@ -162,7 +169,7 @@ class PlainWire:
             if text.startswith("READONLY"):
                 self._drop()  # it became a replica; when it is a primary again it is to be asked for its name
             raise Said(text)
-        return answer
+        return (answer, following) if then else answer
 
 
 def parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
@@ -188,7 +195,9 @@ def parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
 
 
 def _resolve(host: str, port: int) -> list[tuple[int, Any]]:
-    return [(found[0], found[4]) for found in _socket.getaddrinfo(host, port, 0, _socket.SOCK_STREAM)]
+    # As bytes: for text, Python loads what it knows of names in other alphabets, which takes longer than a whole hook.
+    name = host.encode() if host.isascii() else host
+    return [(found[0], found[4]) for found in _socket.getaddrinfo(name, port, 0, _socket.SOCK_STREAM)]
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ from dibs.errors import DibsError, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Protocol
 
     class Wire(Protocol):
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
         def identify(self) -> None:
             """Ask the server for its run id."""
 
-        def wait(self, name: str, timeout: float) -> bool:
-            """Wait, on a connection of its own, until somebody pushes to the list `name`."""
+        def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:
+            """Wait, on a connection of its own, until somebody pushes to the list `name`.
+
+            `then` is a command to be answered right behind, in the same trip; None where that was not possible.
+            """
 
         def block(self, command: str, timeout: float, *words: Any) -> Any:
             """Send a command that blocks, on a connection of its own."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 # Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
-EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select")
+EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis")
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
 LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
@@ -40,6 +40,10 @@ TOGETHER = {
         "dibs.facts.shell.words",
     ),
     "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
+    "dibs.stores.redis": (
+        "dibs.stores.moved", "dibs.stores.redis_scripts", "dibs.stores.redis_wire", "dibs.stores.redis_epoch",
+        "dibs.stores.redis_guess", "dibs.doors.starting",
+    ),
 }  # fmt: skip
 
 
@@ -87,7 +91,11 @@ def _places() -> dict[str, str]:
     """Where the modules in C lie that hooks load, as far as they are files at all."""
     found: dict[str, str] = {}
     for name in EXTENSIONS:
-        spec = None if name in sys.builtin_module_names else PathFinder.find_spec(name)
+        above = name.rpartition(".")[0]
+        package = PathFinder.find_spec(above) if above else None
+        if name in sys.builtin_module_names or (above and package is None):
+            continue
+        spec = PathFinder.find_spec(name, package.submodule_search_locations if package is not None else None)
         if spec is not None and spec.origin and spec.origin.endswith(tuple(EXTENSION_SUFFIXES)):
             found[name] = spec.origin
     return found

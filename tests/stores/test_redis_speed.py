@@ -1,0 +1,241 @@
+"""How few trips the Redis engine makes: by guesses, which the server checks, and by habit. Neither decides anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dibs.errors import NotFound
+from dibs.facts import clock
+from dibs.stores import redis_guess
+from dibs.stores.redis_guess import Habits, Memory
+from dibs.stores.seam import prefix_range
+from tests.stores.redis_server import Machine, Server, opened, running, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dibs.stores.redis import RedisStore
+    from dibs.stores.seam import Transaction
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def fresh(server: Server) -> Iterator[Callable[[], RedisStore]]:
+    made: list[RedisStore] = []
+    name = clock.random_id()
+
+    def another() -> RedisStore:
+        made.append(opened(server.socket_url, name))
+        return made[-1]
+
+    yield another
+    for store in made:
+        store.close()
+
+
+class Trips:
+    """Counts the questions of a store."""
+
+    def __init__(self, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        asked = store.wire.call
+
+        def call(*words: Any) -> Any:
+            self.count += 1
+            return asked(*words)
+
+        monkeypatch.setattr(store.wire, "call", call)
+
+    def of(self, act: Callable[[], Any]) -> int:
+        """How many it takes."""
+        before = self.count
+        act()
+        return self.count - before
+
+
+def raise_one(tx: Transaction) -> int:
+    """Counts one up, and says what it was."""
+    value: int = (tx.fetch(["k"], [prefix_range("r\t")]).values["k"] or 0) + 1
+    tx.put("k", value)
+    return value
+
+
+def test_a_claim_and_its_release_take_a_trip_each_where_nobody_else_comes(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Machine(server.url, workspace=clock.random_id()).begin()
+    for number in range(3):
+        one.release("ann", "a.py", one.claim("ann", "a.py", f"r{number}"))
+    trips = Trips(one.store, monkeypatch)
+    tokens: list[int] = []
+    assert trips.of(lambda: tokens.append(one.claim("ann", "b.py"))) <= 2
+    assert trips.of(lambda: one.release("ann", "b.py", tokens[0])) == 1
+    one.check()
+    one.store.close()
+
+
+def test_a_guess_that_is_wrong_is_put_right_in_the_same_trip(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+    one.run(raise_one)
+    trips = Trips(one, monkeypatch)
+    assert trips.of(lambda: one.run(raise_one)) == 1, "nobody came between: it is guessed"
+    two.run(raise_one)
+    two.run(lambda tx: tx.put("r\tnew", 1))
+    seen: list[int] = []
+    assert trips.of(lambda: seen.append(one.run(raise_one))) == 2, "the guess was wrong; what came back was right"
+    assert seen == [4]
+    assert two.look(lambda tx: tx.fetch(["k"]).values) == {"k": 4}
+
+
+def test_what_is_only_believed_is_never_answered_and_never_a_reason_to_refuse(fresh: Callable[[], RedisStore]) -> None:
+    one, two = fresh(), fresh()
+    one.run(raise_one)
+    two.run(raise_one)
+    assert one.run(lambda tx: tx.fetch(["k"]).values["k"]) == 2, "it writes nothing, and so it asks"
+    two.run(raise_one)
+
+    def refuse(tx: Transaction) -> None:
+        if tx.fetch(["k"]).values["k"] < 3:
+            message = "nothing like it"
+            raise NotFound(message)
+        tx.put("found", 1)
+
+    one.run(refuse)
+    assert two.look(lambda tx: tx.fetch(["found"]).values["found"]) == 1
+
+
+def test_after_a_second_nothing_is_guessed_and_after_wrong_guesses_it_rests(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+    one.run(raise_one)
+    trips = Trips(one, monkeypatch)
+    real = clock.since_boot
+    monkeypatch.setattr(clock, "since_boot", lambda: real() + redis_guess.FRESH)
+    assert trips.of(lambda: one.run(raise_one)) == 2
+    runs: list[bool] = []
+
+    def counted(tx: Transaction) -> None:
+        runs.append(True)
+        raise_one(tx)
+
+    for _ in range(30):
+        two.run(raise_one)
+        one.run(counted)
+    assert len(runs) < 45, "half of the runs would be for nothing"
+
+
+def test_the_log_s_end_is_never_guessed(fresh: Callable[[], RedisStore]) -> None:
+    one, two = fresh(), fresh()
+    one.run(lambda tx: tx.append("first", "a", "", {}))
+    two.run(lambda tx: tx.append("second", "a", "", {}))
+
+    def seal(tx: Transaction) -> int:
+        tx.fetch(["k"])
+        tx.seal("body")
+        tx.append("sealed", "a", "", {})
+        return tx.tail().seq
+
+    assert one.run(seal) == 2
+    assert [found.seq for found in two.seals()] == [2]
+
+
+def test_what_is_usually_read_next_comes_with_the_first_read(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+    two.run(lambda tx: tx.put("k", 1, "i\t1"))
+
+    def three(tx: Transaction) -> None:
+        tx.fetch(["k"])
+        tx.scan(1, "i\t", 5)
+        tx.fetch(["other"])
+        tx.put("mine", 1)
+
+    trips = Trips(one, monkeypatch)
+    for _ in range(3):
+        one.run(three)
+    monkeypatch.setattr(one, "_guess", lambda _: None)
+    assert trips.of(lambda: one.run(three)) == 2, "all reads in one, then the commit"
+    one.habits = Habits()
+    assert trips.of(lambda: one.run(three)) == 4
+    assert two.look(lambda tx: tx.fetch(["mine"]).values) == {"mine": 1}
+
+
+def test_whoever_is_woken_has_read_already_what_it_looks_at(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+    two.run(raise_one)
+    trips = Trips(one, monkeypatch)
+
+    def raise_and_wake(tx: Transaction) -> None:
+        raise_one(tx)
+        tx.wake("me")
+
+    def look_again(seen: list[int]) -> None:
+        seen.append(one.run(raise_one))
+
+    for number in range(3):
+        woken: list[bool] = []
+        waits = threading.Thread(target=lambda woken=woken: woken.append(one.wait("me", 5.0)))
+        waits.start()
+        until(lambda: b"blpop" in two.ask("CLIENT", "LIST"))
+        two.run(raise_and_wake)
+        waits.join()
+        assert woken == [True]
+        seen: list[int] = []
+        trips_taken = trips.of(partial(look_again, seen))
+        assert seen == [3 + 2 * number], "it sees the commit that woke it"
+    assert trips_taken == 1
+
+
+def test_a_memory_is_bounded_and_forgets_what_it_deleted() -> None:
+    memory = Memory()
+    for number in range(redis_guess.ROWS + 1):
+        memory.wrote(number, 0, 0, [(b"k%d" % number, ("1", None, None))])
+    assert memory.find(["p", 9, b"k1", 0]) is None
+    memory.wrote(7, 0, 0, [(b"k", ('{"token":"\\u001a"}', "i\t1", None)), (b"gone", ("1", None, None))])
+    memory.wrote(8, 0, 0, [(b"gone", (None, None, None))])
+    found = memory.find(["p", 9, b"k", 1, b"g\nk"])
+    assert found is not None
+    assert found[:3] == [[b'7\ni\t1\n\n{"token":7}'], [b"k", b'7\ni\t1\n\n{"token":7}'], 0]
+    assert memory.find(["p", 9, b"gone", 0]) is None, "what is not known is not guessed"
+    assert memory.find(["p", 0, b"", 1, b"k"]) is None, "more than was asked for"
+
+
+@pytest.mark.parametrize("kind", ["url", "socket_url"])
+def test_a_hook_on_redis_loads_no_library_but_hiredis(kind: str, server: Server) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2])\n"
+        "before = set(sys.modules)\n"
+        "from dibs.stores.redis import RedisStore\n"
+        "from dibs.stores.redis_wire import open_wire\n"
+        "store = RedisStore(open_wire(sys.argv[1], 5.0), 'w')\n"
+        "store.ask('PING')\n"
+        "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before} - {'dibs'}))\n"
+    )
+    root = redis_guess.__file__.rpartition("/dibs/")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", code, getattr(server, kind), root],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    loaded = set(done.stdout.split())
+    assert not loaded & {"redis", "socket", "ssl", "urllib", "re", "enum", "json", "typing", "encodings", "stringprep"}
+    assert "hiredis" in loaded
