@@ -2,7 +2,8 @@
 
 By one worker and by four processes that drain one queue together. All of them commit with synchronous=FULL, and the
 tasks are no-ops. `task next` and `task done` are two commits, like the bare loop's; `task done --next` finishes one
-task and takes the next in one commit, which is what a worker does all day. The queues are in work_queues.py, the
+task and takes the next in one commit, which is what a worker does all day; `task turn` does so with ten at a time. The
+queues are in work_queues.py, the
 processes in work_processes.py, the peers in peers/queues.py; a long queue and messages are in work_scale.py.
 """
 
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from dibs.bench import work_scale
 from dibs.bench.environment import Peer
 from dibs.bench.figures import AT_LEAST, Beside, Row, Target, alternate, median, not_measured, spread, timed
-from dibs.bench.work_processes import BARE, CHAINED, PAIRS, WORKERS, Tally, of_dibs, of_peer
+from dibs.bench.work_processes import BARE, CHAINED, PAIRS, TURN, TURNS, WORKERS, Tally, of_dibs, of_peer
 from dibs.bench.work_queues import Bare, Queue, Tasks, left_behind
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ SHARE = Target(AT_LEAST, 0.6)  # of the bare loop's rate
 AHEAD = Target(AT_LEAST, 1.0)  # of a peer's rate
 BURST = 10
 WAITING = 100  # tasks in each queue while one worker takes from it; peers/queues.py keeps as many
-TITLES = {BARE: "bare take + finish", PAIRS: "dibs task next + done", CHAINED: "dibs task done --next"}
+TITLES = {
+    BARE: "bare take + finish", PAIRS: "dibs task next + done", CHAINED: "dibs task done --next",
+    TURNS: f"dibs task turn, {TURN} at a time",
+}  # fmt: skip
 # Of each peer: the package, what it does, and something to know. The first two are those that dibs is to be ahead of.
 PEERS = {
     "litequeue": ("litequeue", "litequeue pop + done", "at FULL"),
@@ -74,6 +78,9 @@ def _alone(bench: Bench, environment: Environment | None, texts: dict[str, Any])
         for kind, queue in ((BARE, bare), (PAIRS, pairs), (CHAINED, chained)):
             stack.callback(queue.close)
             sides[kind] = _worker(queue)
+        turns = Tasks(bench.workspace("tasks-turns"), turn=TURN)
+        stack.callback(turns.close)
+        sides[TURNS] = _turner(turns)
         for name, (package, _, _) in PEERS.items():
             if environment is not None and package in environment.versions:
                 peer = stack.enter_context(Peer(environment, name, bench.sub(f"tasks-{name}"), queue=True))
@@ -103,6 +110,23 @@ def _worker(queue: Queue) -> Burst:
     return burst
 
 
+def _turner(queue: Tasks) -> Burst:
+    """A worker that takes and finishes many in one transaction: what each of them costs on average."""
+    queue.add(WAITING)
+
+    def turn() -> None:
+        for _ in range(TURN):
+            item = queue.take()
+            assert item is not None
+            queue.finish(item)
+
+    def burst(times: int) -> list[float]:
+        queue.add(times)
+        return [timed(turn) / TURN for _ in range(times // TURN)]
+
+    return burst
+
+
 def _twice(peer: Peer) -> str:
     (count,) = peer.ask("twice")
     return f"{count:,.0f} came twice" if count else "none twice"
@@ -114,7 +138,7 @@ def _twice(peer: Peer) -> str:
 def _together(bench: Bench, environment: Environment | None, texts: dict[str, Any]) -> list[Row]:
     rounds, count = bench.count(6, 1), bench.count(1000, 200)
     bench.say(f"tasks: {count:,} drained by {WORKERS} processes, {rounds} times each")
-    tallies = {name: Tally() for name in (BARE, PAIRS, CHAINED)}
+    tallies = {name: Tally() for name in (BARE, PAIRS, CHAINED, TURNS)}
     sides = {name: of_dibs(bench, name, texts, count, tally) for name, tally in tallies.items()}
     for name in RIVALS:
         if environment is not None and PEERS[name][0] in environment.versions:
@@ -169,8 +193,8 @@ def rows_of(
         speed = f"{1e6 / median(times):,.0f} a second" if figure is time_of else ""
         title, about = (TITLES[name], "") if name in TITLES else PEERS[name][1:]
         note = ", ".join(word for word in (speed, about, told.get(name, "")) if word)
-        rows.append(row(name, title, BARE, SHARE if name in {PAIRS, CHAINED} else None, note))
-    rows += [row(CHAINED, f"{TITLES[CHAINED]} beside {name}", name, AHEAD) for name in RIVALS if name in taken]
+        rows.append(row(name, title, BARE, SHARE if name in {CHAINED, TURNS} else None, note))
+    rows += [row(TURNS, f"{TITLES[TURNS]}, beside {name}", name, AHEAD) for name in RIVALS if name in taken]
     if environment is not None:
         wanted = PEERS if figure is time_of else RIVALS
         rows += [not_measured(GROUP, before + PEERS[n][1], environment.absent) for n in wanted if n not in taken]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 WORKERS = 4
 ERRORS = 100  # after so many a process gives up
 TEXTS = "texts.json"  # in the bare queue's folder: the rows and events that it writes
-BARE, PAIRS, CHAINED = "bare", "pairs", "chained"
+BARE, PAIRS, CHAINED, TURNS = "bare", "pairs", "chained", "turns"
+TURN = 10  # tasks handed in and taken in one transaction
 
 
 class Tally:
@@ -99,7 +100,7 @@ def _fill(kind: str, folder: str, texts: dict[str, Any], count: int) -> None:
         queue = bare = Bare(folder, texts)
         bare.make()
     else:
-        queue = Tasks(folder)
+        queue = Tasks(folder, turn=TURN if kind == TURNS else 0)
     queue.add(count)
     queue.close()
 
@@ -138,7 +139,7 @@ def _died(start: float) -> str:
 def opened(kind: str, folder: str, name: str) -> Queue:
     """The queue as one worker sees it."""
     if kind != BARE:
-        return Tasks(folder, name, chained=kind == CHAINED)
+        return Tasks(folder, name, chained=kind == CHAINED, turn=TURN if kind == TURNS else 0)
     with open(os.path.join(folder, TEXTS), encoding="utf-8") as file:
         return Bare(folder, json.load(file))
 

@@ -57,11 +57,15 @@ class Tasks:
     """The tasks of a workspace, through the session that every door uses.
 
     With `chained`, a finish takes the next task in the same transaction, as `dibs worker` does; `take` then only hands
-    out what is there already.
+    out what is there already. With `turn`, so many are handed in and taken in one transaction.
     """
 
-    def __init__(self, folder: str, agent: str = AGENT, *, chained: bool = False) -> None:
+    def __init__(self, folder: str, agent: str = AGENT, *, chained: bool = False, turn: int = 0) -> None:
+        if turn:
+            _allow(folder, turn)
+        self._many, self._ready, self._finished = turn, list[Item](), list[Item]()
         self.session = Session(folder, None, timeout=PATIENCE / 1000)
+        self._turn = self.session.operation("task turn")
         self.agent = agent
         self._next, self._done = self.session.operation("task next"), self.session.operation("task done")
         self._chained = chained
@@ -85,6 +89,10 @@ class Tasks:
 
     def take(self) -> Item | None:
         """Take the best one that is ready."""
+        if self._many:
+            if not self._ready:
+                self.turn()
+            return self._ready.pop(0) if self._ready else None
         if self._following is not None:
             item, self._following = self._following, None
             return item
@@ -96,6 +104,9 @@ class Tasks:
 
     def finish(self, item: Item) -> None:
         """Finish it, and take the next one with it if they are chained."""
+        if self._many:
+            self._finished.append(item)
+            return
         fields = {"id": item[0], "token": item[1]}
         if not self._chained:
             self.session.run(self._done, self._call(), fields)
@@ -103,12 +114,30 @@ class Tasks:
         following = self.session.run(self._done, self._call(), {**fields, "next": True})["next"]
         self._following = (following["task"]["id"], following["token"]) if following is not None else None
 
+    def turn(self) -> None:
+        """Hand in what is finished, take as many as one turn has."""
+        done = [{"id": name, "token": token} for name, token in self._finished]
+        answer = self.session.run(self._turn, self._call(), {"done": done, "take": self._many})
+        assert not answer["refused"], answer["refused"]
+        self._finished.clear()
+        self._ready += [(one["task"]["id"], one["token"]) for one in answer["tasks"]]
+
     def close(self) -> None:
         """Let go of the store."""
         self.session.close()
 
     def _call(self, agent: str = "") -> Call:
         return Call(self.session.config.policy, agent=agent or self.agent)
+
+
+def _allow(folder: str, count: int) -> None:
+    """An agent of this workspace may have so many tasks at a time."""
+    path = os.path.join(folder, ".dibs", "config.toml")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if "\nmax_tasks =" not in text:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + f"\n[tasks]\nmax_tasks = {count}\n")
 
 
 def left_behind(tasks: Tasks) -> dict[str, Any]:

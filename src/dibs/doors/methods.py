@@ -1141,6 +1141,28 @@ class Methods:
         )
         return answer
 
+    def task_turn(
+        self,
+        *,
+        done: Any | None = None,
+        take: int | None = None,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Hand in what is done and take what comes next, in one transaction.
+
+        Answers: done[], refused[], tasks[].
+        Raises: Invalid, Fenced, Killed.
+        """
+        answer: dict[str, Any] = self._call(
+            "task turn",
+            request_id,
+            done=done,
+            take=take,
+            run=run,
+        )
+        return answer
+
     def vote_cast(
         self,
         id: str,

@@ -55,6 +55,7 @@ FILES = {
     "task release": "outcomes",
     "task show": "tasks",
     "task split": "outcomes",
+    "task turn": "turns",
     "vote cast": "votes",
     "vote list": "votes",
     "vote open": "votes",

@@ -35,7 +35,7 @@ WHOLE = 100  # percent
 # --- with the live token
 
 
-def _ahead(call: Call, id: str, **_: Any) -> list[Range]:
+def ahead(call: Call, id: str, **_: Any) -> list[Range]:
     """All that finishing a task looks at, in one trip: who holds its name, itself, those that wait for it."""
     key = lifecycle.key_of(lifecycle.check_id(id))
     return [(f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n")]
@@ -90,6 +90,19 @@ def _done(
     run: str = "",
 ) -> Any:
     """Finish a task with its result."""
+    task = finish(tx, call, got, id, token, result)
+    if isinstance(task, Fenced):
+        return task
+    answer: dict[str, Any] = {"task": lifecycle.shown(tx, task)}
+    if next:
+        from dibs.operations import taking
+
+        answer["next"] = taking.follow_up(tx, call, got, check_text(run, "run"))
+    return answer
+
+
+def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any) -> Record | Fenced:
+    """Finish one task, with all that follows. What is raised here is raised before anything was written."""
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
@@ -103,7 +116,8 @@ def _done(
         if missing:
             raise Invalid(f"result: {', '.join(missing)} must be in it", field="result", missing=missing)
     if result is not None:
-        tx.put(f"tr\t{id}", payloads.check(result, "result"))
+        payloads.check(result, "result")
+        tx.put(f"tr\t{id}", result)
         task["result"] = True
     lifecycle.move(tx, call.agent, task, COMPLETE, token=token, request=_request(call, "task done"))
     task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
@@ -115,12 +129,7 @@ def _done(
     tasks.child_over(tx, task)
     if task["race"]:
         _call_off_the_rest(tx, task)
-    answer: dict[str, Any] = {"task": lifecycle.shown(tx, task)}
-    if next:
-        from dibs.operations import taking
-
-        answer["next"] = taking.follow_up(tx, call, got, check_text(run, "run"))
-    return answer
+    return task
 
 
 def _request(call: Call, name: str) -> list[str] | None:
@@ -364,7 +373,7 @@ OPERATIONS = (
             Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
         ),
         errors=_ERRORS,
-        ahead=_ahead,
+        ahead=ahead,
         json="task, next",
     ),
     Operation(
@@ -378,7 +387,7 @@ OPERATIONS = (
             Field("why", "text", "what happened", required=True, metavar="T"),
         ),
         errors=_ERRORS,
-        ahead=_ahead,
+        ahead=ahead,
         json="task",
     ),
     Operation(
@@ -387,7 +396,7 @@ OPERATIONS = (
         "Give a task back to the queue, unfinished.",
         fields=(tasks.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
-        ahead=_ahead,
+        ahead=ahead,
         json="task",
     ),
     Operation(
@@ -406,7 +415,7 @@ OPERATIONS = (
             ),
         ),
         errors=_ERRORS,
-        ahead=_ahead,
+        ahead=ahead,
         json="task, tasks[]",
     ),
     Operation(
@@ -420,7 +429,7 @@ OPERATIONS = (
             Field("note", "text", "where it stands", default="", metavar="TEXT"),
         ),
         errors=_ERRORS,
-        ahead=_ahead,
+        ahead=ahead,
         json="task, expires_at",
     ),
 )

@@ -203,6 +203,23 @@ def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, 
     return grant(tx, call, task) if task is not None else None
 
 
+def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -> list[dict[str, Any]]:
+    """As many of the best tasks as there are, as were asked for, and as this agent may have."""
+    agent: Record | None = got.values[f"a\t{call.agent}"]
+    if agent is None or _refused(tx, call, agent) is not None:
+        return []
+    promote(tx, call)
+    limit = 1 if breaker(tx, call, agent)[0] == "half-open" else call.policy.work["tasks"]["max_tasks"]
+    room = min(count, limit - len(live_tasks(tx, call.agent)))
+    found: list[dict[str, Any]] = []
+    while len(found) < room:
+        task = best(tx, call, agent, run)
+        if task is None:
+            break
+        found.append(grant(tx, call, task))
+    return found
+
+
 # --- who may
 
 

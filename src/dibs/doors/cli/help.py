@@ -29,6 +29,7 @@ GROUPS = (
             "task claim",
             "task done",
             "task fail",
+            "task turn",
             "task release",
             "task split",
             "task progress",

@@ -127,9 +127,18 @@ def _bid(result: dict[str, Any]) -> list[str]:
     return [f"bid {result['amount']} for {result['task']['id']}, {bids}; decided in {show.left(result['bids_until'])}"]
 
 
+def _turn(result: dict[str, Any]) -> list[str]:
+    lines = [f"finished {', '.join(result['done'])}"] if result["done"] else []
+    lines += [f"refused {one['id']}: {one['message']}" for one in result["refused"]]
+    for taken in result["tasks"]:
+        lines += _taken(taken)
+    return lines or ["nothing is ready"]
+
+
 SHOWERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "task add": _added, "task next": _taken, "task claim": _taken, "task done": _done, "task list": _list,
     "task show": _show, "task inputs": _inputs, "task fail": _said("failed"), "task release": _said("given back"),
     "task move": _said("moved"), "task cancel": _said("called off"), "task note": _said("noted on"),
-    "task progress": _said("kept"), "task split": _split, "task assign": _assigned, "task bid": _bid,
+    "task progress": _said("kept"), "task split": _split,
+    "task turn": _turn, "task assign": _assigned, "task bid": _bid,
 }  # fmt: skip
