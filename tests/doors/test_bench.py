@@ -220,12 +220,13 @@ def test_a_quick_run_of_the_tasks_holds_dibs_to_the_bare_loop_and_to_a_long_queu
     assert done.returncode in {0, 1}, done.stderr
     rows: dict[str, dict[str, Any]] = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
     assert list(rows) == [
-        "bare take + finish", "dibs task next + done", "dibs task done --next",
+        "bare take + finish", "dibs task next + done", "dibs task done --next", "dibs task turn, 10 at a time",
         "4 processes: bare take + finish", "4 processes: dibs task next + done", "4 processes: dibs task done --next",
+        "4 processes: dibs task turn, 10 at a time",
         "dibs task next + done, 100 waiting", "dibs task next + done, 2,000 waiting",
         "bare insert + delete", "dibs send, inbox, ack",
     ]  # fmt: skip
-    held = [row for name, row in rows.items() if "dibs task" in name and "waiting" not in name]
+    held = [row for name, row in rows.items() if "dibs task turn" in name or "done --next" in name]
     assert [row["target"] for row in held] == [{"kind": "at least", "limit": 0.6, "of": "ratio"}] * 4
     assert all(row["against"] == "bare's rate" and row["value"] > 0 for row in held), "and no task came twice"
     assert rows["dibs task next + done, 2,000 waiting"]["target"] == {"kind": "at most", "limit": 1.5, "of": "ratio"}
@@ -296,24 +297,24 @@ def test_a_task_that_came_twice_or_never_or_a_worker_that_died_is_counted(tmp_pa
 
 
 def test_a_queue_of_dibs_that_gave_a_task_twice_has_no_figure_and_misses_its_targets() -> None:
-    times = {"bare": [1.0], "pairs": [1.0], "chained": [1.0], "litequeue": [2.0]}
+    times = {"bare": [1.0], "pairs": [1.0], "chained": [1.0], "turns": [1.0], "litequeue": [2.0]}
     figure = work.rate_of
     fine = work.rows_of(None, times, "4: ", {}, figure, set())
     assert table.missed(fine) == []
-    bad = work.rows_of(None, times, "4: ", {"chained": "1 of 9 came twice"}, figure, {"chained"})
+    bad = work.rows_of(None, times, "4: ", {"turns": "1 of 9 came twice"}, figure, {"turns"})
     assert table.missed(bad) == [
-        "tasks: 4: dibs task done --next",
-        "tasks: 4: dibs task done --next beside litequeue",
+        "tasks: 4: dibs task turn, 10 at a time",
+        "tasks: 4: dibs task turn, 10 at a time, beside litequeue",
     ]
-    assert bad[2].note == "1 of 9 came twice"
+    assert bad[3].note == "1 of 9 came twice"
 
 
 def test_a_peer_that_is_ahead_of_dibs_is_a_missed_target_and_one_that_is_absent_is_named(tmp_path: Path) -> None:
     absent = Environment(str(tmp_path / "none"))
     absent.why = "no such host"
-    times = {"bare": [1.0], "pairs": [1.0], "chained": [1.0], "litequeue": [0.5]}
+    times = {"bare": [1.0], "pairs": [1.0], "chained": [1.0], "turns": [1.0], "litequeue": [0.5]}
     rows = work.rows_of(absent, times, "", {}, work.time_of, set())
-    assert table.missed(rows) == ["tasks: dibs task done --next beside litequeue"]
+    assert table.missed(rows) == ["tasks: dibs task turn, 10 at a time, beside litequeue"]
     assert [row.name for row in rows if row.note == "not installed: no such host"] == [
         "persist-queue get + ack", "litequeue, its own default", "huey dequeue + result",
     ]  # fmt: skip
