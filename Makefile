@@ -1,7 +1,7 @@
 # What can be done here. `make` lists it.
 
 PYTHON ?= python3
-JOBS ?= 2
+JOBS ?= 3
 CLIENTS ?= claude codex
 VENV := .venv
 BIN := $(VENV)/bin
