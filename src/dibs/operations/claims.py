@@ -15,7 +15,7 @@ from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import check_text, related
 from dibs.operations.declare import Field, Operation
-from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, check_duration
+from dibs.operations.policy import LOOK_OFTEN, MAX_WAIT, ROOT_GLOBS, check_duration
 from dibs.operations.resources import ranges_for
 
 TYPE_CHECKING = False
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 SHOWN = 16  # blockers named in a refusal; more are counted
 ENOUGH = 16  # waiters that a patient caller needs to meet to know that it will wait
-ONE_IN = 4  # so many claims sweep a little on their way; the others save themselves the look
+ONE_IN = 16  # so many claims sweep a little on their way; the others save themselves the look
+SWEPT = 32  # due records that such a claim looks at: two for each claim, as many as it brings
 ROUNDS = 8  # times a claim looks again after it ended something in its way; each round ends all that it saw
 
 
@@ -124,7 +125,7 @@ def _sweep_on_the_way(tx: Transaction) -> bool:
     """A little sweeping, so that a store in use needs no sweeper; says whether anything was looked at."""
     from dibs.operations import sweeps
 
-    return sweeps.some(tx, sweeps.A_FEW)["looked_at"] > 0
+    return sweeps.some(tx, SWEPT)["looked_at"] > 0
 
 
 def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:
@@ -179,7 +180,8 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     """Sort everything that overlaps the wish.
 
     A patient caller who meets a holder and a long queue will wait, whoever else is there, and does not read on. Whether
-    the holder's process is dead is then not its to find out, but of those who are in line before it.
+    the holder's process is dead is then not its to find out, but of those who are in line before it; and one that took
+    its claim within the last second is asked after when the first in line looks again, a second later.
     """
     found = _Found()
     if waiter:
@@ -190,8 +192,10 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
             found.cut = True
             break
     suspects = [] if call.tied else found.mine  # one's own process is seen to be alive, or it is to be looked up
-    if not (patient and _before(found)):
+    if not patient:
         suspects = suspects + found.holders
+    elif not _before(found):
+        suspects = suspects + [claim for claim in found.holders if tx.now - claim["since"] >= LOOK_OFTEN]
     if suspects:
         found.gone = ending.gone(tx, call, suspects)
     return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dibs.errors import Deadlock, Quota
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import iso
-from dibs.operations.policy import WAITS_PER_AGENT
+from dibs.operations.policy import LOOK_OFTEN, WAITS_PER_AGENT
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SHOWN = 4  # of those in the way, in the answer to a waiter; it changes with every look
 LOOK_EVERY = 5_000  # ms: three looks within a lease, so that one missed look costs nothing
-LOOK_OFTEN = 1_000  # ms, for the next in line behind a process that may die without a word
 INTEREST_LIFE = 600_000  # ten minutes: about how long a refused agent remembers why it wanted the file
 GRAPH = 1_000  # agents visited in one search; a fleet has fewer
 

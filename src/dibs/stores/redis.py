@@ -38,7 +38,7 @@ from dibs.stores.seam import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
     from typing import Any
 
     from dibs.stores.redis_wire import Wire
@@ -568,19 +568,23 @@ class _Transaction:
             if self._store.crowded:
                 return self._anew(self._known, read)
         if self._known is None:
-            self._known = self._store.read([read, *self._store.habits.after(read)], looks=not self._writes)
+            self._known = self._store.read([read, *self._likely(())], looks=not self._writes)
             return self._known.found[read.key]
-        fresh = self._store.read([read], looks=not self._writes)
+        fresh = self._store.read([read, *self._likely(self._known.found)], looks=not self._writes)
         if fresh.commit != self._known.commit:
             self._store.crowded = True
             return self._anew(self._known, read)
         self._known.found.update(fresh.found)
         return fresh.found[read.key]
 
+    def _likely(self, known: Container[Any]) -> list[_Read]:
+        """What will probably be asked for later, where that is not known yet: it comes with what is asked for now."""
+        likely = self._store.habits.after(self.reads[0])
+        return [read for read in likely if read.key not in self._asked and read.key not in known]
+
     def _anew(self, known: _Known, read: _Read) -> Any:
         """All reads so far and one more, at one moment. If the others find what they found, it is as good as theirs."""
-        likely = self._store.habits.after(read) if len(self.reads) == 1 else []
-        fresh = self._store.read(self.reads + likely)
+        fresh = self._store.read(self.reads + self._likely(()))
         for key, one in fresh.found.items():
             before = known.found.get(key)
             if before is not None and before[-1] != one[-1]:

@@ -201,7 +201,7 @@ class Habits:
                 del known[key]
         for read in reads[1 : MOST + 1]:
             entry = known.setdefault(read.key, [read, -1])
-            entry[1] = min(entry[1] + 1, MOST)
+            entry[1] = MOST if entry[1] >= 0 else entry[1] + 1
 
 
 def _signature(seen: list[bytes]) -> bytes:
