@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from dibs.operations.declare import Operation
 
 
+_FOUND: dict[str, Operation] = {}  # a program that calls often need not look for them each time
+
+
 def operation(name: str) -> Operation:
     """The declared operation of that name; KeyError if there is none."""
-    module = __import__(f"dibs.operations.{index.FILES[name]}", fromlist=["OPERATIONS"])
-    declared: tuple[Operation, ...] = module.OPERATIONS
-    return next(found for found in declared if found.name == name)
+    if name not in _FOUND:
+        module = __import__(f"dibs.operations.{index.FILES[name]}", fromlist=["OPERATIONS"])
+        _FOUND.update((one.name, one) for one in module.OPERATIONS)
+    return _FOUND[name]
 
 
 def every() -> list[Operation]:

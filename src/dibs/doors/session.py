@@ -242,8 +242,8 @@ class Session:
         return Call(
             self.config.policy,
             agent=named,
-            fallback=f"{_user()}@{os.uname().nodename}",
-            terminal=os.isatty(0) and os.isatty(2),
+            fallback="" if named else f"{_user()}@{os.uname().nodename}",  # asked for only where nobody is named
+            terminal=not named and os.isatty(0) and os.isatty(2),
             client=client,
             ancestors=[process for process, _ in chain],
             request=request,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
     from typing import Any
 
+    from dibs.stores.redis_turns import Turns
     from dibs.stores.redis_wire import Wire
     from dibs.stores.seam import Json, Range, Row, T, Transaction
 
@@ -74,6 +75,7 @@ class RedisStore:
         self.remembered = redis_epoch.Remembered(memory)
         self._mutex = _thread.RLock()
         self._memory = Memory()
+        self.turns: Turns | None = None  # there are none before something was lost
         self.habits = Habits()
         self._woken = False  # nothing was read since the last wake
         self._after_wake: list[_Read] = []
@@ -136,6 +138,8 @@ class RedisStore:
                     return filled
                 known = self._next_try(tx, trial, answer)
         finally:
+            if self.turns is not None:
+                self.turns.leave()
             if trial.alone:
                 self._let_others(trial.id)
         raise Busy(tried=trial.lost)
@@ -178,10 +182,20 @@ class RedisStore:
             clock.sleep(PAUSE * min(trial.gated + 1, 16) * (0.5 + _chance()))
             return None
         trial.lost += 1
+        self._take_turns()
         trial.alone = trial.lost > PATIENT
         if not trial.alone and trial.lost > 1:  # the first time at once: what came back is new
             clock.sleep(PAUSE * min(trial.lost, 8) * (1 + _chance()))
         return self._take(answer, tx.reads)
+
+    def _take_turns(self) -> None:
+        """From now on for a while, with others on this machine who want the same."""
+        if self.turns is None and self.remembered.fd >= 0:
+            from dibs.stores.redis_turns import Turns
+
+            self.turns = Turns(self.remembered.fd)
+        if self.turns is not None:
+            self.turns.overtaken()
 
     def _take(self, answer: Any, reads: list[_Read]) -> _Known:
         """What an answer brought."""
@@ -378,6 +392,9 @@ class RedisStore:
         for read in tx.reads:
             reads += read.words
         reads += [tx.known.signature(read) for read in tx.reads]
+        more = tx.likely()
+        for read in more:
+            reads += read.words
         commit = f"{'' if tx.sure else '>'}{tx.known.commit}"
         trial.refuse_late(self.wire.url)
         sent = 0
@@ -387,8 +404,7 @@ class RedisStore:
             sent += 1
             head = (
                 f"{self.wire.run_id} {self._settling:d} {trial.id} {attempt} {commit} {tx.now} {trial.lost} "
-                f"{bool(tx.sealed):d} {not self._allowed:d} {sent > 1 or attempt > 0:d} "
-                f"{len(tx.reads)} {len(reads) + 2}"
+                f"{bool(tx.sealed):d} {not self._allowed:d} {len(tx.reads)} {len(more)} {len(reads) + 2}"
             )
             return [head, *reads, *rest]
 
@@ -401,6 +417,8 @@ class RedisStore:
             raise
         if sent > 1:
             trial.unsure = trial.unsure or began
+        if answer[0] == b"again":
+            tx.reads = tx.reads + more
         self._allowed = self._allowed or answer[0] in GOING
         return answer if answer[0] in GOING or self._accepted(answer) else None
 
@@ -557,6 +575,8 @@ class _Transaction:
     def _get(self, read: _Read) -> Any:
         """What a read finds: from what is known, or in a trip. Another commit in between means reading all anew."""
         if read.key not in self._asked:
+            if not self._asked and self._writes and self._store.turns is not None:
+                self._store.turns.take(read.words)
             self._asked.add(read.key)
             self.reads.append(read)
         if self._known is not None:
@@ -568,23 +588,23 @@ class _Transaction:
             if self._store.crowded:
                 return self._anew(self._known, read)
         if self._known is None:
-            self._known = self._store.read([read, *self._likely(())], looks=not self._writes)
+            self._known = self._store.read([read, *self.likely()], looks=not self._writes)
             return self._known.found[read.key]
-        fresh = self._store.read([read, *self._likely(self._known.found)], looks=not self._writes)
+        fresh = self._store.read([read, *self.likely(self._known.found)], looks=not self._writes)
         if fresh.commit != self._known.commit:
             self._store.crowded = True
             return self._anew(self._known, read)
         self._known.found.update(fresh.found)
         return fresh.found[read.key]
 
-    def _likely(self, known: Container[Any]) -> list[_Read]:
+    def likely(self, known: Container[Any] = ()) -> list[_Read]:
         """What will probably be asked for later, where that is not known yet: it comes with what is asked for now."""
-        likely = self._store.habits.after(self.reads[0])
+        likely = self._store.habits.after(self.reads[0]) if self.reads else ()
         return [read for read in likely if read.key not in self._asked and read.key not in known]
 
     def _anew(self, known: _Known, read: _Read) -> Any:
         """All reads so far and one more, at one moment. If the others find what they found, it is as good as theirs."""
-        fresh = self._store.read(self.reads + self._likely(()))
+        fresh = self._store.read(self.reads + self.likely())
         for key, one in fresh.found.items():
             before = known.found.get(key)
             if before is not None and before[-1] != one[-1]:

@@ -191,15 +191,15 @@ return {'ok', head[1], head[2], head[3], head[4], whole(clock() + offset), whole
 
 # ARGV: in one word, separated by blanks: run id, whether this settles, transaction id, which run of it this is, the
 # commit number that was read at (behind `>`: that its reads were believed at, and are to be checked), `now`, how often
-# it lost already, whether no commit may have come between, whether to ask first if all this is allowed, whether it was
-# sent before, number of reads, the place behind them. Then the reads, their signatures; events, puts (an empty text
-# deletes), seals, prune, wakes. Answers `done`, the commit's number and which run it was (the answer to an earlier one
-# may have been lost), and the time.
+# it lost already, whether no commit may have come between, whether to ask first if all this is allowed, number of
+# reads, number of those that will be wanted if it has to run again, the place behind both. Then the reads, their
+# signatures, those others; events, puts (an empty text deletes), seals, prune, wakes. Answers `done`, the commit's
+# number and which run it was (the answer to an earlier one may have been lost), and the time.
 APPLY = (
     READS
     + """
-local run, settling, id, attempt, base, now, lost, exact, ask, again, reads, past = string.match(arg(),
-  '^(%S+) (%d) (%S+) (%d+) (%S+) (%d+) (%d+) (%d) (%d) (%d) (%d+) (%d+)$')
+local run, settling, id, attempt, base, now, lost, exact, ask, reads, more, past = string.match(arg(),
+  '^(%S+) (%d) (%S+) (%d+) (%S+) (%d+) (%d+) (%d) (%d) (%d+) (%d+) (%d+)$')
 settling, exact, ask, now = settling == '1', exact == '1', ask == '1', tonumber(now)
 local looking, sized, TAG = false, true, string.sub(V, 1, -2)
 -- asked of a first sending too: it may arrive after the one that was sent in its place
@@ -243,11 +243,11 @@ if head[1] ~= base or not timely then
   end
   if not good then
     if tonumber(lost) >= 3 then redis.call('SET', TAG .. 'gate', id, 'PX', 500) end
+    for n, one in ipairs(read_all(tonumber(more))) do fresh[reads + n] = one end
     return {'again', head[1], head[2], head[3], head[4], whole(time), whole(offset), head[8], fresh}
   end
-else
-  at = tonumber(past)
 end
+at = tonumber(past)
 if gate then redis.call('DEL', TAG .. 'gate') end
 local number = whole(tonumber(head[1]) + 1)
 local last = math.max(tonumber(head[4]), now)
