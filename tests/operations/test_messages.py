@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dibs.errors import Fenced, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import messages, sending
+from dibs.operations import claims, messages, sending
 from dibs.operations.audits import ACTIVITY, AUDIT
 from dibs.operations.policy import WORK
 from tests.operations.engines import OnFile
@@ -439,8 +439,8 @@ def test_who_wanted_an_acknowledgement_is_told_that_there_was_none(fleet: Fleet,
     told(fleet, "b")
     fleet.now += 90 * SECOND
     if how == "claim":
-        for number in range(4):  # one claim in four sweeps on its way
-            fleet.claim("c", f"x{number}.py")
+        fleet.now += -fleet.now % claims.ONE_IN  # a moment at which claims sweep on their way
+        fleet.claim("c", "x.py")
     else:
         fleet.call("b", how)
     (message,) = fleet.call("a", "inbox")["messages"]

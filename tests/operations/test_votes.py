@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dibs.errors import Conflict, DibsError, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import votes
+from dibs.operations import claims, votes
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 
@@ -206,7 +206,7 @@ def test_a_sweep_lapses_what_nobody_looked_at_and_tells_all(fleet: Fleet) -> Non
 def test_a_claim_on_its_way_lapses_what_is_due(fleet: Fleet) -> None:
     ask(fleet, "a", deadline=MINUTE)
     fleet.now += MINUTE
-    for _ in range(4):  # one in four claims sweeps
+    for _ in range(claims.ONE_IN):  # one in so many claims sweeps
         fleet.now += 1
         fleet.claim("c", "x.py")
     assert len(outcomes(fleet)) == 1

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Deadlock, Held, Quota
+from dibs.operations.policy import LOOK_OFTEN
 from tests.operations.fleet import Fleet
 
 MINUTE = 60_000
@@ -309,6 +310,17 @@ def test_a_sweep_frees_what_dead_processes_held_and_serves_who_waits(fleet: Flee
     fleet.kill9(10)
     fleet.call("v", "sweep")
     assert fleet.holders() == [("b", "x.py")]
+
+
+def test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", client=10)
+    fleet.kill9(10)
+    first = fleet.claim("b", "x.py", wait=10 * MINUTE)
+    assert first["look_in"] == LOOK_OFTEN, "who waits looks again within a second"
+    fleet.now += first["look_in"]
+    fleet.claim("b", "x.py", wait=10 * MINUTE, waiter=first["waiting"])
+    assert fleet.holders() == [("b", "x.py")]
+    fleet.clean()
 
 
 def test_sealing_and_pruning_keep_the_record_clean(fleet: Fleet) -> None:

@@ -5,7 +5,8 @@ What happens, in short (docs/PROMISES.md has it in full):
 - again: claiming what one holds refreshes it and returns the same token; after it ended, it is a new claim.
 - refusal: names each blocker; it is a decision, so its event is kept.
 - expiry: decided by the store's clock whenever anybody looks. Nothing that ended is ever taken up again.
-- death: a local holder whose process is gone loses its claims as soon as anybody wants them.
+- death: a local holder whose process is gone loses its claims as soon as anybody wants them; to somebody who waits, a
+  claim that was taken less than a second ago does so at the next look, a second later.
 - race: one transaction decides after the other; the second one sees what the first one did.
 """
 

@@ -13,37 +13,32 @@ from __future__ import annotations
 
 import _thread
 
-from dibs import jsontext
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch, redis_scripts
 from dibs.stores.redis_guess import MOST, Habits, Memory
+from dibs.stores.redis_transaction import Known, MovedError, RedisTransaction, bytes_of
 from dibs.stores.redis_wire import Absent, Lost, Said, hidden, plain
 from dibs.stores.seam import (
-    FETCH_LIMIT,
     MAX_RUNS,
     STALE_NOW,
     Event,
-    Fetched,
     Head,
-    Scanned,
     Seal,
     Unsettled,
-    body_of,
-    digest_of,
     fill,
-    prefix_range,
     sha1_of,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dibs.stores.redis_transaction import Read
     from dibs.stores.redis_turns import Turns
     from dibs.stores.redis_wire import Wire
-    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.seam import T, Transaction
 
 MANY_RUNS = MAX_RUNS * 8  # with those that only waited for their turn
 MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
@@ -52,11 +47,8 @@ FORGETS = 590_000  # ms; the scripts remember for 600 s what became of a transac
 GOING = (b"done", b"again", b"gated", b"moving")  # what applying ends in on a server where all is in order
 PAUSE = 0.001  # seconds before a transaction that lost a race is run again, grown with each loss
 BREATH = 0.02  # seconds before a broken connection is opened again, doubled each time
-PARTS = 4  # of a stored value: number, two entries, text
-ENTRIES = 3  # words of one row of a scan
 ANSWERED = 3  # words of the answer to a transaction that was done before
 DIGESTS: dict[str, str] = {}
-FOLLOWS = {"\t": "\n", "/": "0"}  # what most prefixes end in, and the letter behind it
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
 
 
@@ -78,7 +70,7 @@ class RedisStore:
         self.turns: Turns | None = None  # there are none before something was lost
         self.habits = Habits()
         self._woken = False  # nothing was read since the last wake
-        self._after_wake: list[_Read] = []
+        self._after_wake: list[Read] = []
         self.crowded = False  # others commit so often that two trips rarely see the same
         self._settling = False
         self._looking = False  # at the log alone, which may be unsettled
@@ -96,10 +88,10 @@ class RedisStore:
         """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
         trial = _Trial(self.timeout)
         results: list[T] = []
-        known: _Known | None = None
+        known: Known | None = None
         try:
             for _ in range(MANY_RUNS):
-                tx = _Transaction(self, trial.id, known or self._guess(trial), writes=True)
+                tx = RedisTransaction(self, trial.id, known or self._guess(trial), writes=True)
                 known = None
                 started = clock.since_boot()
                 try:
@@ -107,7 +99,7 @@ class RedisStore:
                     self.habits.note(tx.reads)
                     if self._woken:
                         self._woken, self._after_wake = False, tx.reads[:MOST]
-                except _MovedError as moved_on:
+                except MovedError as moved_on:
                     known = moved_on.known
                     continue
                 except (Unavailable, Unsettled):
@@ -144,14 +136,14 @@ class RedisStore:
                 self._let_others(trial.id)
         raise Busy(tried=trial.lost)
 
-    def _guess(self, trial: _Trial) -> _Known | None:
+    def _guess(self, trial: _Trial) -> Known | None:
         """What is where, as far as this process knows; once a transaction."""
         if not trial.guess or self._settling:
             return None
         trial.guess = False
-        return _Known(None, (), self._memory) if self._memory.usable() else None
+        return Known(None, (), self._memory) if self._memory.usable() else None
 
-    def _learn(self, tx: _Transaction, answer: Any, attempt: int) -> None:
+    def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> None:
         """What was written is known from now on."""
         if int(answer[2]) != attempt:  # it was done by an earlier run, which wrote something else
             self._memory.clear()
@@ -159,10 +151,10 @@ class RedisStore:
         if not tx.sure:
             self._memory.right(tx.reads)
         time = int(answer[3]) if len(answer) > ANSWERED else 0
-        written = [(_bytes(key), texts) for key, texts in tx.written.items()]
+        written = [(bytes_of(key), texts) for key, texts in tx.written.items()]
         self._memory.wrote(int(answer[1]), tx.now, time, written)
 
-    def _next_try(self, tx: _Transaction, trial: _Trial, answer: Any) -> _Known | None:
+    def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Known | None:
         """Wait as is fit before the transaction is run again; what the answer brought saves a trip."""
         over = clock.since_boot() > trial.end
         if answer[0] == b"again" and not tx.sure:
@@ -197,9 +189,9 @@ class RedisStore:
         if self.turns is not None:
             self.turns.overtaken()
 
-    def _take(self, answer: Any, reads: list[_Read]) -> _Known:
+    def _take(self, answer: Any, reads: list[Read]) -> Known:
         """What an answer brought."""
-        known = _Known(answer, reads)
+        known = Known(answer, reads)
         self._memory.learn([read.words for read in reads], answer[-1], known)
         return known
 
@@ -213,12 +205,12 @@ class RedisStore:
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
         with self._mutex:
-            known: _Known | None = None
+            known: Known | None = None
             for _ in range(MAX_RUNS):
-                tx = _Transaction(self, "", known, writes=False)
+                tx = RedisTransaction(self, "", known, writes=False)
                 try:
                     return fn(tx)
-                except _MovedError as moved:
+                except MovedError as moved:
                     known = moved.known
             raise Busy(tried=MAX_RUNS)
 
@@ -365,7 +357,7 @@ class RedisStore:
             clock.sleep(breath * (1 + _chance()))
             breath = min(breath * 2, 0.5)
 
-    def read(self, reads: list[_Read], *, looks: bool = True) -> _Known:
+    def read(self, reads: list[Read], *, looks: bool = True) -> Known:
         """All these reads at one moment. Who looks wants to hear if a part is missing; who writes will."""
 
         def words() -> list[Any]:
@@ -379,15 +371,15 @@ class RedisStore:
                     return known
         raise Busy(tried=MAX_RUNS)
 
-    def _question(self, reads: list[_Read], how: int) -> list[Any]:
+    def _question(self, reads: list[Read], how: int) -> list[Any]:
         words: list[Any] = [self.wire.run_id, how, len(reads)]
         for read in reads:
             words += read.words
         return words
 
-    def _apply(self, tx: _Transaction, trial: _Trial, attempt: int) -> Any:
+    def _apply(self, tx: RedisTransaction, trial: _Trial, attempt: int) -> Any:
         """Check and apply; None where that has to be done on another footing, from the start."""
-        rest = self._writes_of(tx)
+        rest = tx.writes()
         reads: list[Any] = []
         for read in tx.reads:
             reads += read.words
@@ -421,16 +413,6 @@ class RedisStore:
             tx.reads = tx.reads + more
         self._allowed = self._allowed or answer[0] in GOING
         return answer if answer[0] in GOING or self._accepted(answer) else None
-
-    def _writes_of(self, tx: _Transaction) -> list[Any]:
-        words: list[Any] = [len(tx.bodies)]
-        for body in tx.bodies:
-            words += (body, digest_of(body))
-        words.append(len(tx.written))
-        for key, (text, one, two) in tx.written.items():
-            words += (_bytes(key), text or "", _bytes(one or ""), _bytes(two or ""))
-        words += (len(tx.sealed), *tx.sealed, "" if tx.pruned is None else str(tx.pruned), len(tx.names), *tx.names)
-        return words
 
     def _accepted(self, answer: Any) -> bool:
         """May this answer be gone on with? What can be put right is, and then it is to be asked again."""
@@ -479,284 +461,6 @@ class _SettledError(Exception):
     """Another caller gave up already what had to be."""
 
 
-class _MovedError(Exception):
-    """Something was committed between two reads of one transaction: all of them were read anew, at one moment."""
-
-    def __init__(self, known: _Known) -> None:
-        super().__init__("read anew")
-        self.known = known
-
-
-class _Read:
-    """One read as the scripts take it; two with the same words are the same."""
-
-    __slots__ = ("key", "words")
-
-    def __init__(self, words: list[Any]) -> None:
-        self.words = words
-        self.key = tuple(words)
-
-
-class _Known:
-    """What reads found at one moment, by their words."""
-
-    def __init__(self, answer: Any, reads: Sequence[_Read], guess: Memory | None = None) -> None:
-        self.guess = guess  # where it comes from, if it is only believed
-        if guess is not None:
-            self.commit, self.last, self.since = guess.commit, guess.last, guess.since
-            self.now = guess.now()
-            self.wall = self.now - guess.offset
-            self.found, guess.recent = guess.recent, {}
-            return
-        _, commit, seq, link, last, now, offset, since, found = answer
-        self.commit, self.seq, self.link, self.last = int(commit), int(seq), link.decode(), int(last)
-        self.now, self.since = max(int(now), self.last), int(since)
-        self.wall = self.now - int(offset)
-        self.found = {read.key: one for read, one in zip(reads, found, strict=True)}
-
-    def signature(self, read: _Read) -> Any:
-        """What the server makes of all that a read saw."""
-        return self.found[read.key][-1]
-
-
-class _Transaction:
-    """One run of one transaction: reads through `known`, writes kept until the end."""
-
-    def __init__(self, store: RedisStore, identifier: str, known: _Known | None, *, writes: bool) -> None:
-        self._store, self._identifier, self._writes = store, identifier, writes
-        self._known = known
-        self.reads: list[_Read] = []
-        self._asked: set[Any] = set()
-        self._texts: dict[str, str | None] = {}  # what single keys held when they were first read
-        self._rows: list[tuple[Sequence[Range], list[tuple[str, str]]]] = []  # and whole ranges
-        self.written: dict[str, tuple[str | None, str | None, str | None]] = {}
-        self.bodies: list[str] = []
-        self.names: list[str] = []
-        self.sealed: list[str] = []
-        self.pruned: int | None = None
-        self.touched = False
-        self._tailed = False  # where the log ends is known, and counts
-        self._ids = 0
-
-    @property
-    def sure(self) -> bool:
-        """Was all of it read, rather than believed?"""
-        return self._known is None or self._known.guess is None
-
-    @property
-    def seen(self) -> dict[Any, Any]:
-        """What was read so far."""
-        return self._known.found if self._known is not None else {}
-
-    @property
-    def known(self) -> _Known:
-        """Where the store stood at the first read."""
-        if self._known is None:
-            self._known = self._store.read([])
-        return self._known
-
-    @property
-    def now(self) -> int:
-        known = self._known
-        return self.known.now if known is None else known.now
-
-    @property
-    def wall(self) -> int:
-        return self.known.wall
-
-    @property
-    def since(self) -> int:
-        return self.known.since
-
-    def id(self) -> str:
-        self._ids += 1
-        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
-
-    def _get(self, read: _Read) -> Any:
-        """What a read finds: from what is known, or in a trip. Another commit in between means reading all anew."""
-        if read.key not in self._asked:
-            if not self._asked and self._writes and self._store.turns is not None:
-                self._store.turns.take(read.words)
-            self._asked.add(read.key)
-            self.reads.append(read)
-        if self._known is not None:
-            found = self._known.found.get(read.key)
-            if found is not None:
-                return found
-            if self._known.guess is not None:
-                return self._believed(self._known, read)
-            if self._store.crowded:
-                return self._anew(self._known, read)
-        if self._known is None:
-            self._known = self._store.read([read, *self.likely()], looks=not self._writes)
-            return self._known.found[read.key]
-        fresh = self._store.read([read, *self.likely(self._known.found)], looks=not self._writes)
-        if fresh.commit != self._known.commit:
-            self._store.crowded = True
-            return self._anew(self._known, read)
-        self._known.found.update(fresh.found)
-        return fresh.found[read.key]
-
-    def likely(self, known: Container[Any] = ()) -> list[_Read]:
-        """What will probably be asked for later, where that is not known yet: it comes with what is asked for now."""
-        likely = self._store.habits.after(self.reads[0]) if self.reads else ()
-        return [read for read in likely if read.key not in self._asked and read.key not in known]
-
-    def _anew(self, known: _Known, read: _Read) -> Any:
-        """All reads so far and one more, at one moment. If the others find what they found, it is as good as theirs."""
-        fresh = self._store.read(self.reads + self.likely())
-        for key, one in fresh.found.items():
-            before = known.found.get(key)
-            if before is not None and before[-1] != one[-1]:
-                raise _MovedError(fresh)
-        if fresh.since != known.since or (self._tailed and fresh.commit != known.commit):
-            raise _MovedError(fresh)
-        if known.guess is None:
-            self._store.crowded = fresh.commit != known.commit
-        fresh.now, fresh.wall = known.now, known.wall  # one moment for one run
-        self._known = fresh
-        return fresh.found[read.key]
-
-    def _believed(self, known: _Known, read: _Read) -> Any:
-        """What a read is believed to find. Where there is no saying, all that was believed so far is asked with it."""
-        assert known.guess is not None
-        rests = len(self.reads) == 1 and not known.found and known.guess.rests(read)
-        found = None if rests else known.guess.find(read.words)
-        if found is None:
-            return self._anew(known, read)
-        known.found[read.key] = found
-        return found
-
-    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
-        if not keys and not ranges:
-            return Fetched({}, [], False)
-        known = self._of_known(keys, ranges) if self._texts or self._rows else None
-        if known is None:
-            spare = len(self.written) if ranges else 0  # rows that this transaction's own writes may take away
-            values, flat, cut, _ = self._get(_Read(_words(keys, ranges, limit + spare)))
-            rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
-            texts = {key: _text(value) if value else None for key, value in zip(keys, values, strict=True)}
-            self._texts.update(texts)
-            if not cut and ranges:
-                self._rows.append((ranges, rows))
-        else:
-            texts, rows, cut = known[0], known[1], False
-        found: dict[str, Any] = {}
-        for key, text in texts.items():
-            mine = self.written.get(key)
-            there = mine[0] if mine is not None else text
-            found[key] = None if there is None else jsontext.decode(there)
-        if self.written and ranges:
-            return self._merged(found, rows, ranges, limit, cut=bool(cut))
-        if not rows:
-            return Fetched(found, [], bool(cut))
-        decoded = jsontext.decode_all([text for _, text in rows[:limit]])
-        names = [key for key, _ in rows[:limit]]
-        return Fetched(found, list(zip(names, decoded, strict=True)), bool(cut) or len(rows) > limit)
-
-    def _of_known(
-        self, keys: Sequence[str], ranges: Sequence[Range]
-    ) -> tuple[dict[str, str | None], list[tuple[str, str]]] | None:
-        """What an earlier read of this transaction saw already, which is checked with that one."""
-        for key in keys:
-            if key not in self._texts:
-                return None
-        found: list[tuple[str, str]] = []
-        for one in ranges:
-            for kept, rows in self._rows:
-                if one in kept:
-                    if rows:
-                        found += [row for row in rows if one[0] <= row[0] < one[1]]
-                    break
-            else:
-                return None
-        return {key: self._texts[key] for key in keys}, found
-
-    def _merged(
-        self, found: dict[str, Any], read: list[tuple[str, str]], ranges: Sequence[Range], limit: int, *, cut: bool
-    ) -> Fetched:
-        """Rows of the store with this transaction's own writes among them."""
-        texts = {key: text for key, text in read if key not in self.written}
-        last = read[-1][0] if cut and read else None
-        for key, (text, _, _) in self.written.items():
-            if text is None or (last is not None and key > last):
-                continue
-            for low, high in ranges:
-                if low <= key < high:
-                    texts[key] = text
-                    break
-        order = sorted(texts)  # the ranges are disjoint and sorted, so this is their order too
-        rows: list[Row] = [(key, jsontext.decode(texts[key])) for key in order[:limit]]
-        return Fetched(found, rows, cut or len(order) > limit)
-
-    def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
-        low = b"[" + _bytes(after) + b"\x01" if after >= prefix and after else b"[" + _bytes(prefix)
-        high = _bytes(prefix_range(prefix)[1])
-        high = b"(" + (min(high, _bytes(before)) if before else high)
-        hidden_rows = len(self.written)
-        flat, cut, _ = self._get(_Read(["s", index, limit + hidden_rows, low, high]))
-        rows = [
-            (_name(entry), _name(key), _text(value))
-            for entry, key, value in zip(flat[::ENTRIES], flat[1::ENTRIES], flat[2::ENTRIES], strict=True)
-        ]
-        if hidden_rows:
-            rows = self._with_mine(rows, index, prefix, after, before, cut=bool(cut))
-        shown = [(entry, key, jsontext.decode(text)) for entry, key, text in rows[:limit]]
-        return Scanned(shown, bool(cut) or len(rows) > limit)
-
-    def _with_mine(
-        self, rows: list[tuple[str, str, str]], index: int, prefix: str, after: str, before: str, *, cut: bool
-    ) -> list[tuple[str, str, str]]:
-        """Rows of an index with this transaction's own writes among them."""
-        last = rows[-1][:2] if cut and rows else None
-        found = [row for row in rows if row[1] not in self.written]
-        for key, written in self.written.items():
-            text, entry = written[0], written[index]
-            if entry is None or text is None or not entry.startswith(prefix) or entry <= after:
-                continue
-            if (not before or entry < before) and (last is None or (entry, key) <= last):
-                found.append((entry, key, text))
-        return sorted(found, key=lambda row: row[:2])
-
-    def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
-        self._may_write()
-        self.written[key] = (jsontext.encode(value), i1, i2)
-
-    def delete(self, key: str) -> None:
-        self._may_write()
-        self.written[key] = (None, None, None)
-
-    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
-        self._may_write()
-        self.bodies.append(body_of(kind, agent, subject, data))
-
-    def tail(self) -> Head:
-        if not self.sure:
-            raise _MovedError(self._store.read(self.reads))
-        known, self._tailed = self.known, True
-        return Head(known.commit, known.seq, known.link, known.last)
-
-    def seal(self, body: str) -> None:
-        self._may_write()
-        self.sealed.append(body)
-
-    def prune(self, through: int) -> None:
-        self._may_write()
-        if all(seal.seq != through for seal in self._store.seals()):
-            message = f"no seal stands at event {through}"
-            raise ValueError(message)
-        self.pruned = through
-
-    def wake(self, name: str) -> None:
-        self.names.append(name)
-
-    def _may_write(self) -> None:
-        if not self._writes:
-            message = "a look may not write"
-            raise TypeError(message)
-        self.touched = True
-
-
 def _digest(text: str) -> str:
     """The name under which a server that has run a script before knows it."""
     digest = DIGESTS.get(text)
@@ -773,37 +477,3 @@ def _unknown(error: DibsError) -> DibsError:
 
 def _chance() -> float:
     return int(clock.random_id()[:2], 16) / 256
-
-
-def _text(value: bytes) -> str:
-    """The JSON text of a stored value."""
-    return value.split(b"\n", PARTS - 1)[PARTS - 1].decode()
-
-
-def _words(keys: Sequence[str], ranges: Sequence[Range], limit: int) -> list[Any]:
-    """A fetch as the scripts take it. Ranges are mostly all the keys with one prefix, and then few words will do."""
-    groups: list[str] = []
-    letter = ""
-    for low, high in ranges:
-        if not low or high != low[:-1] + (FOLLOWS.get(low[-1]) or chr(ord(low[-1]) + 1)):
-            break
-        if low[0] == letter:
-            groups[-1] += "\n" + low
-        else:
-            groups.append(low)
-            letter = low[0]
-    else:
-        return ["p", limit, _bytes("\n".join(keys)), len(groups), *map(_bytes, groups)]
-    words: list[Any] = ["f", limit, len(keys), *map(_bytes, keys), len(ranges)]
-    for low, high in ranges:
-        words += (b"[" + _bytes(low), b"(" + _bytes(high))
-    return words
-
-
-def _bytes(text: str) -> bytes:
-    """Keys are compared by their bytes; names of files may hold bytes that are no text."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _name(key: bytes) -> str:
-    return key.decode(errors="surrogatepass")
