@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Deadlock, Held, Quota
+from dibs.operations import sweeps
 from dibs.operations.policy import LOOK_OFTEN
 from tests.operations.fleet import Fleet
 
@@ -310,6 +311,20 @@ def test_a_sweep_frees_what_dead_processes_held_and_serves_who_waits(fleet: Flee
     fleet.kill9(10)
     fleet.call("v", "sweep")
     assert fleet.holders() == [("b", "x.py")]
+
+
+def test_sweeps_look_at_all_agents_one_after_the_other(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "AGENTS", 3)
+    for number in range(8):
+        fleet.claim(f"a{number}", f"{number}.py", client=10 + number)
+    fleet.kill9(17)
+    for found in (0, 0, 1):  # among three, three, and the last two with the sweeper
+        fleet.call("v", "sweep")
+        assert len(fleet.events("claim.ended")) == found
+    fleet.kill9(10)
+    fleet.call("v", "sweep")
+    assert len(fleet.events("claim.ended")) == 2, "and from the first again"
+    fleet.clean()
 
 
 def test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits(fleet: Fleet) -> None:

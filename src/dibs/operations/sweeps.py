@@ -13,7 +13,7 @@ from dibs.operations import ending, holds
 from dibs.operations.call import due
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import check_duration
-from dibs.stores.seam import digest_of, prefix_range
+from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 A_FEW = 8  # due records that a claim looks at on its way
 MANY = 256  # due records that one `sweep` transaction looks at
 AGENTS = 500  # agents whose process is looked at in one sweep
+PLACE = "sw"  # where the agents that the last sweep looked at end, while there are more
 KEEP = 30 * 86_400_000  # a month of the log
 
 
@@ -95,8 +96,7 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 
     done = some(tx, MANY)
     done["tasks"] = taking.promote(tx, call)
-    found = tx.fetch((), [prefix_range("a\t")], AGENTS)
-    suspects: list[Record] = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
+    suspects = [agent for agent in _next_agents(tx) if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in suspects])
     dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
     freed: list[Any] = []
@@ -110,6 +110,19 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     more = bool(done.pop("more"))
     del done["looked_at"]
     return {"swept": done, "more": more}
+
+
+def _next_agents(tx: Transaction) -> list[Record]:
+    """The agents whose turn it is: in a workspace that has known many, each sweep looks at those after the last."""
+    low, high = prefix_range("a\t")
+    last: Record | None = tx.fetch([PLACE]).values[PLACE]
+    found = tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS)
+    agents: list[Record] = [agent for _, agent in found.rows]
+    if found.truncated:
+        tx.put(PLACE, {"agent": agents[-1]["agent"]})
+    elif last is not None:
+        tx.delete(PLACE)
+    return agents
 
 
 def _seal(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FRESH = 1_000  # ms after an answer in which guesses are made; half of what `now` may be old at a commit
 ROWS = 64  # kept; somebody who works with more will not guess right
 SOME = 16  # rows of one answer that are kept; the same
-LUCKIEST, LONGEST_REST = 4, 16  # a wrong guess counts as two right ones; below none, so many transactions go without
+LONGEST_REST = 16  # transactions without a guess after wrong ones: 1, 3, 7 … as they follow upon one another
 SHAPE = 4  # words of a first read by which it is known: kind, limit, keys, how many groups of prefixes
 MOST = 4  # reads that are asked for on the chance that they will be needed
 PREFIXES, SCAN = "p", "s"  # kinds of reads, see redis_scripts.py
@@ -34,7 +34,8 @@ class Memory:
         self.recent: dict[Any, Any] = {}  # what the last transaction read, which ended in an error
         self._at = -FRESH
         self._ahead = 0  # of the server's clock before ours
-        self._luck: dict[Any, int] = {}  # by the shape of the first read
+        self._wrong: dict[Any, int] = {}  # by the shape of the first read: guesses that were, one after the other
+        self._rest: dict[Any, int] = {}  # and how many more transactions go without
         self.commit = self.last = self.since = self.offset = 0
 
     def clear(self) -> None:
@@ -53,26 +54,27 @@ class Memory:
         return max(clock.since_boot() + self._ahead, self.last)
 
     def rests(self, first: Any) -> bool:
-        """Were guesses that begin with such a read wrong too often? Then for a while there are none."""
+        """Were guesses that begin with such a read wrong of late? Then for a while there are none."""
         shape = first.key[:SHAPE]
-        luck = self._luck.get(shape, 0)
-        if luck < 0:
-            self._luck[shape] = luck + 1
-        return luck < 0
+        rest = self._rest.get(shape, 0)
+        if rest:
+            self._rest[shape] = rest - 1
+        return rest > 0
 
     def right(self, reads: list[Any]) -> None:
         """A guess was right."""
         if reads:
-            shape = reads[0].key[:SHAPE]
-            self._luck[shape] = min(self._luck.get(shape, 0) + 1, LUCKIEST)
+            self._wrong.pop(reads[0].key[:SHAPE], None)
 
     def wrong(self, reads: list[Any]) -> None:
         """A guess was wrong."""
         if reads:
-            if len(self._luck) > ROWS:
-                self._luck.clear()
+            if len(self._wrong) > ROWS:
+                self._wrong.clear()
+                self._rest.clear()
             shape = reads[0].key[:SHAPE]
-            self._luck[shape] = max(self._luck.get(shape, 0) - 2, -LONGEST_REST)
+            self._wrong[shape] = wrong = self._wrong.get(shape, 0) + 1
+            self._rest[shape] = min((1 << wrong) - 1, LONGEST_REST)
 
     # --- guessing
 
