@@ -22,7 +22,7 @@ from dibs.facts import clock
 from dibs.stores import carry, carry_redis, carry_sqlite, sqlite
 from dibs.stores.redis import RedisStore
 from tests.doors import mover
-from tests.doors.conftest import DIBS
+from tests.doors.conftest import DIBS, Shell
 from tests.doors.local_server import Home
 from tests.stores.redis_server import ALWAYS, Server, opened, running, until
 
@@ -123,6 +123,17 @@ def test_all_of_it_goes_along_and_comes_back(home: Home, server: Server, second:
     assert home.json("inbox", "--as", "two", exit=0)["messages"][0]["text"] == "héllo"
     home.json("release", "a.py", "--as", "one", exit=0)
     home.verified()
+
+
+def test_a_workspace_that_begins_on_a_server_has_no_database(tmp_path: Path, server: Server) -> None:
+    shell = Shell(tmp_path)
+    shell.environment["DIBS_STORE"] = server.socket_url
+    for words in (["--dry-run"], []):
+        changes = shell.json("init", "--clients", "none", *words, exit=0)["changes"]
+        assert ".dibs/local/store" in changes
+        assert ".dibs/local/dibs.db" not in changes
+    assert (tmp_path / ".dibs/local/store").exists()
+    assert not (tmp_path / ".dibs/local/dibs.db").exists()
 
 
 def test_who_waits_across_a_move_is_served_after_it(home: Home, server: Server) -> None:

@@ -13,7 +13,7 @@ from dibs import jsontext
 from dibs.doors import config
 from dibs.doors.cli import parse
 from dibs.doors.install import clients, launcher, plan, remove
-from dibs.doors.stores import open_store
+from dibs.doors.stores import configured_url, open_store
 from dibs.errors import YES, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.declare import Field
@@ -131,7 +131,8 @@ def _local(place: workspace.Place, *, dry: bool) -> list[str]:
             os.makedirs(home, exist_ok=True)
             os.mkdir(local, 0o700)
     if not os.path.exists(f"{local}/store"):
-        changes.append(".dibs/local/dibs.db")
+        url = configured_url(config.parse(f"{home}/config.toml")["store"])
+        changes.append(".dibs/local/dibs.db" if url == "sqlite:" else ".dibs/local/store")
         if not dry:
             read = config.load(f"{home}/config.toml", local, place.top)
             open_store(local, read.store, read.id, 5.0).close()
