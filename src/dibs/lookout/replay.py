@@ -1,7 +1,8 @@
-"""The state that the events of a log describe, replayed: claims, waits, killed agents, requests; tasks.py has the rest.
+"""The state that the events of a log describe, replayed: claims, waits, killed agents, requests.
 
 Each event is held to the state before it; what cannot have happened is noted in the report. Part of `dibs verify`,
-whose story is in verify.py; like it, this imports nothing of the operations.
+whose story is in verify.py; like it, this imports nothing of the operations. Tasks and documents are in tasks.py, votes
+in votes.py.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dibs.lookout.reading import (
     whole,
 )
 from dibs.lookout.tasks import Documents, Tasks
+from dibs.lookout.votes import Votes
 from dibs.stores.seam import COMMIT_TEXT
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ class Replay:
         self._waiting: set[str] = set()
         self._killed: set[str] = set()
         self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
-        self._tasks, self._documents = Tasks(report, self), Documents(report)
+        self._tasks, self._documents, self._votes = Tasks(report, self), Documents(report), Votes(report)
         self._commit = self._earlier = self._seq = (
             0  # what a token has to be above: those of the commits before, a seal's bound
         )
@@ -105,7 +107,10 @@ class Replay:
             "task.kept": self._tasks.on_kept,
             "run.purged": self._tasks.on_purged,
             "state.set": self._on_state_set,
-            "store.recovered": self._documents.on_recovered,
+            "vote.opened": self._on_vote_opened,
+            "vote.cast": self._on_vote_cast,
+            "vote.decided": self._votes.on_decided,
+            "store.recovered": self._on_recovered,
         }
 
     def apply(self, event: Event) -> Said | None:
@@ -127,6 +132,7 @@ class Replay:
                 self._end(self.live[said.subject])
             self._tasks.lose()
             self._documents.lose()
+            self._votes.lose()
             return None
         return said
 
@@ -141,6 +147,7 @@ class Replay:
         self._killed.clear()
         self._tasks.lose()
         self._documents.lose()
+        self._votes.lose()
         self.lost = self._lost_waits = True
 
     def enter(self, seq: int, claims: dict[str, Claim], token: int) -> None:
@@ -330,7 +337,7 @@ class Replay:
     def _on_revived(self, said: Said) -> None:
         self._killed.discard(said.subject)
 
-    # --- tasks and documents
+    # --- tasks, documents and votes
 
     def _on_task_added(self, said: Said) -> None:
         self._check_request(said)
@@ -343,3 +350,15 @@ class Replay:
     def _on_state_set(self, said: Said) -> None:
         self._check_request(said)
         self._documents.on_set(said)
+
+    def _on_vote_opened(self, said: Said) -> None:
+        self._check_request(said)
+        self._votes.on_opened(said)
+
+    def _on_vote_cast(self, said: Said) -> None:
+        self._check_request(said)
+        self._votes.on_cast(said)
+
+    def _on_recovered(self, said: Said) -> None:
+        self._documents.on_recovered(said)
+        self._votes.lose()

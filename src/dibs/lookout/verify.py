@@ -2,17 +2,17 @@
 
 The story. Events come in one after the other and are forgotten again; what stays in memory is the state that they
 describe: the claims that are live, who waits, who was killed, the requests of the last 24 hours, the tasks that can
-still move, the documents' versions. `_Chain` holds each event to its predecessor (number, link, clock, commit),
-`Replay` holds what it says to the state before it, `_Seals` holds the seals to the state at their number. At the end
-the head record and a head remembered elsewhere must agree.
+still move, the documents' versions, the open votes. `_Chain` holds each event to its predecessor (number, link, clock,
+commit), `Replay` holds what it says to the state before it, `_Seals` holds the seals to the state at their number. At
+the end the head record and a head remembered elsewhere must agree.
 
 Nothing of the operations is imported, the digests are taken here, and overlap is decided by `lookout.overlap`. A broken
 event is a finding and never an error; after one, the check goes on with what is still known, so that one wound gives
 one finding and not a hundred. Nothing is repaired here, and the rows beside the log (claims, queues) are not read.
 
 What it cannot see: what was dropped with a pruned stretch. A seal carries the claims and a bound of the tokens, not
-the waits, the killed agents, the request ids, the tasks and the documents, so these are only checked within the log
-that is there.
+the waits, the killed agents, the request ids, the tasks, the documents and the votes, so these are only checked within
+the log that is there.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ CODES = {
     "task_token": "a task was finished without the live token of its claim (promise 2)",
     "finished_twice": "a task was completed a second time (promise 6)",
     "version": "the version of a document did not rise as it must",
+    "vote": "a vote got a ballot that does not count, or came out twice or otherwise than its ballots say",
 }
 
 KEPT = 100  # findings that a report keeps; the others are counted

@@ -1,0 +1,105 @@
+"""Votes, replayed: who may cast what, and that an outcome is what the ballots say, once.
+
+Like the rest of the lookout this imports nothing of the operations: what a majority is stands here a second time. What
+stays in memory is the votes that are open. One of which nothing was heard, because a stretch of the log is missing, is
+believed; its outcome then is, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.lookout.reading import must, say, text, whole
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.lookout.replay import Said
+    from dibs.lookout.verify import Report
+
+
+class Vote:
+    """A vote that is open."""
+
+    __slots__ = ("ballots", "deadline", "electorate", "options")
+
+    def __init__(self, options: list[str], electorate: list[str], deadline: int) -> None:
+        self.options, self.electorate, self.deadline = options, electorate, deadline
+        self.ballots: dict[str, str] = {}
+
+    def outcome(self) -> tuple[str, str | None]:
+        """What the ballots say so far: an option, that there can be none, or nothing yet."""
+        votes = list(self.ballots.values())
+        needed = len(self.electorate) // 2 + 1
+        missing = len(self.electorate) - len(votes)
+        most = max(self.options, key=votes.count)
+        if votes.count(most) >= needed:
+            return "decided", most
+        return ("undecided" if votes.count(most) + missing < needed else "open"), None
+
+
+class Votes:
+    """The votes that the events describe."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._open: dict[str, Vote] = {}
+        self._lost = False  # a vote of which nobody has heard may be open
+
+    def lose(self) -> None:
+        """Events are missing, or one cannot be read: what was true may have changed in them."""
+        self._open.clear()
+        self._lost = True
+
+    def on_opened(self, said: Said) -> None:
+        """A vote begins, under an id that no open one has."""
+        options, electorate = _texts(said.data, "options"), _texts(said.data, "electorate")
+        if said.subject in self._open:
+            self._find(said, "was opened while it was open")
+        self._open[said.subject] = Vote(options, electorate, whole(said.data, "deadline"))
+
+    def on_cast(self, said: Said) -> None:
+        """A ballot: of an elector, the first of that one, for an option, in time, before the outcome."""
+        option = text(said.data, "option")
+        vote = self._open.get(said.subject)
+        if vote is None:
+            if not self._lost:
+                self._find(said, f"got a ballot of {say(said.agent)} and was not open")
+            return
+        if said.agent not in vote.electorate:
+            self._find(said, f"got a ballot of {say(said.agent)}, who is no elector")
+        elif said.agent in vote.ballots:
+            self._find(said, f"got a second ballot of {say(said.agent)}")
+        elif option not in vote.options:
+            self._find(said, f"got a ballot for {say(option)}, which is no option")
+        elif said.now >= vote.deadline:
+            self._find(said, f"got a ballot of {say(said.agent)} after its deadline")
+        else:
+            vote.ballots[said.agent] = option
+
+    def on_decided(self, said: Said) -> None:
+        """The outcome, which the ballots say, or the clock."""
+        outcome, option = text(said.data, "outcome"), said.data.get("option")
+        vote = self._open.pop(said.subject, None)
+        if vote is None:
+            if not self._lost:
+                self._find(said, f"came out as {say(outcome)} and was not open")
+            return
+        counted = vote.outcome()
+        if counted[0] == "open" and said.now >= vote.deadline:
+            counted = "lapsed", None
+        if (outcome, option) != counted:
+            right = " ".join(filter(None, counted))
+            self._find(said, f"came out as {say(outcome)} {say(option)}; by its ballots it is {say(right)}")
+
+    def _find(self, said: Said, what: str) -> None:
+        self._report.add(said.seq, "vote", f"vote {say(said.subject)} {what}")
+
+
+def _texts(data: dict[str, Any], name: str) -> list[str]:
+    value: Any = data.get(name)
+    must(
+        isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value),
+        f"`{name}` is not a list of texts",
+    )
+    return list(value)
