@@ -25,6 +25,7 @@ from tests.doors import mover
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.local_server import Home
 from tests.stores.redis_server import ALWAYS, Server, opened, running, until
+from tests.stores.redis_ways import cluster, sentinel_of, tls_in_front_of
 
 if TYPE_CHECKING:
     from dibs.stores.seam import Store, Transaction
@@ -121,6 +122,24 @@ def test_all_of_it_goes_along_and_comes_back(home: Home, server: Server, second:
     assert home.json("claim", "c.py", "--as", "one", "--request-id", "r1", exit=0)["token"] < token, "same answer"
     assert home.json("claim", "x.py", "--as", "four", exit=1)["error"]["code"] == "killed"
     assert home.json("inbox", "--as", "two", exit=0)["messages"][0]["text"] == "héllo"
+    home.json("release", "a.py", "--as", "one", exit=0)
+    home.verified()
+
+
+def test_a_move_goes_by_tls_by_a_sentinel_and_to_a_cluster(
+    home: Home, server: Server, second: Server, tmp_path: Path
+) -> None:
+    fill(home)
+    with (
+        tls_in_front_of(server, tmp_path) as by_tls,
+        sentinel_of(second, tmp_path / "sentinel") as by_sentinel,
+        cluster(tmp_path / "cluster") as node,
+    ):
+        for url in (by_tls, by_sentinel, node.url, by_sentinel, by_tls, "sqlite:"):
+            before, events = seen(home), home.log()
+            assert home.json("store", "move", url, "--as", "one", exit=0)["events"] == len(events) + 1, url
+            same(before, seen(home))
+            home.verified()
     home.json("release", "a.py", "--as", "one", exit=0)
     home.verified()
 

@@ -22,11 +22,11 @@ from tests.stores.redis_server import (
     Machine,
     Proxy,
     Server,
-    free_port,
     opened,
     tell_time,
     until,
 )
+from tests.stores.redis_ways import sentinel_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -312,20 +312,8 @@ def test_a_failover_by_sentinel_voids_claims_and_tokens_rise(
     primary = start(**ALWAYS)
     replica = start(**ALWAYS, replicaof=f"127.0.0.1 {primary.port}")
     until(lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))
-    (tmp_path / "sentinel").mkdir()
-    settings = tmp_path / "sentinel" / "sentinel.conf"
-    port = free_port()
-    settings.write_text(
-        f"port {port}\nbind 127.0.0.1\ndir {tmp_path}/sentinel\n"
-        f"sentinel monitor dibs 127.0.0.1 {primary.port} 1\n"
-        "sentinel down-after-milliseconds dibs 300\nsentinel failover-timeout dibs 3000\n"
-    )
-    sentinel = Server(tmp_path / "sentinel", str(settings), "--sentinel")
-    sentinel.port = port
-    sentinel.start()
-    try:
-        until(lambda: b"slaves=1" in sentinel.ask("INFO", "sentinel"))
-        one = machine(f"redis+sentinel://127.0.0.1:{port}/dibs", timeout=15.0).begin()
+    with sentinel_of(primary, tmp_path / "sentinel", replicas=1) as url:
+        one = machine(url, timeout=15.0).begin()
         token = one.claim("ann", "a.py")
         until(lambda: replica.ask("HGET", one.store.keys[4], "commit") == str(token).encode())
         primary.kill()
@@ -336,8 +324,6 @@ def test_a_failover_by_sentinel_voids_claims_and_tokens_rise(
         assert len(one.events("store.epoch")) == 1
         assert replica.ask("HGET", one.store.keys[4], "commit") is not None
         one.check()
-    finally:
-        sentinel.kill()
 
 
 def test_a_primary_that_was_a_replica_for_a_while_is_another_server(

@@ -333,15 +333,6 @@ def info(version: str) -> bytes:
     return b"$%d\r\n%b\r\n" % (len(text), text) * 2
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
-    made = folder / "cert.pem", folder / "key.pem"
-    words = ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", *words]
-    subprocess.run([*command, "-out", made[0], "-keyout", made[1]], check=True, capture_output=True)
-    return made
-
-
 class Machine:
     """dibs on one machine: its way to the server, and what it remembers; operations without a folder to work in."""
 

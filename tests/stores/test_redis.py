@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import random
-import ssl
 import threading
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,8 @@ from dibs.stores.redis_client import ClientWire
 from dibs.stores.redis_plain import PlainWire
 from dibs.stores.redis_wire import hidden, identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
-from tests.stores.redis_server import Machine, Pretender, Server, certificate, info, opened, running, until
+from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running, until
+from tests.stores.redis_ways import tls_in_front_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -472,63 +472,16 @@ def test_by_password_by_user_by_socket_and_by_database(tmp_path: Path) -> None:
 
 def test_by_tls(server: Server, tmp_path: Path) -> None:
     """The server here has no TLS of its own; something in front of it has."""
-    made, key = certificate(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(made, key)
-    with tls_in_front_of(server.port, context) as port:
-        url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={made}"
+    with tls_in_front_of(server, tmp_path) as url:
         store = opened(url, clock.random_id())
         store.run(lambda tx: tx.put("k", 1))
         assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
         assert store.wait("nothing", 0.01) is False
         store.close()
-        untrusted = opened(f"rediss://127.0.0.1:{port}", begin=False, timeout=0.3)
+        untrusted = opened(url.partition("?")[0], begin=False, timeout=0.3)
         with pytest.raises(Unavailable, match=r"(?i)certificate"):
             redis_epoch.begin(untrusted)
         untrusted.close()
-
-
-@contextlib.contextmanager
-def tls_in_front_of(port: int, context: ssl.SSLContext) -> Iterator[int]:
-    """A port that speaks TLS and passes on what comes to another that does not."""
-    import asyncio
-
-    ready, loop = threading.Event(), asyncio.new_event_loop()
-    found: list[int] = []
-
-    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await source.read(65_536):
-                sink.write(data)
-                await sink.drain()
-        sink.close()
-
-    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))
-
-    async def serve() -> None:
-        listening = await asyncio.start_server(meet, "127.0.0.1", 0, ssl=context)
-        found.append(listening.sockets[0].getsockname()[1])
-        ready.set()
-        await ended.wait()
-        listening.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    ended = asyncio.Event()
-    loop.set_exception_handler(lambda *_: None)
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    ready.wait()
-    try:
-        yield found[0]
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join()
-        loop.close()
 
 
 # --- what is not as it should be
