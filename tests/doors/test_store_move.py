@@ -135,7 +135,7 @@ def test_a_move_goes_by_tls_by_a_sentinel_and_to_a_cluster(
         sentinel_of(second, tmp_path / "sentinel") as by_sentinel,
         cluster(tmp_path / "cluster") as node,
     ):
-        for url in (by_tls, by_sentinel, node.url, by_sentinel, by_tls, "sqlite:"):
+        for url in (by_tls, by_sentinel, node.url, "sqlite:"):
             before, events = seen(home), home.log()
             assert home.json("store", "move", url, "--as", "one", exit=0)["events"] == len(events) + 1, url
             same(before, seen(home))

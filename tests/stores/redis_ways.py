@@ -41,7 +41,8 @@ def sentinel_of(primary: Server, folder: Path, replicas: int = 0) -> Iterator[st
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[Server]:
     """A cluster whose one node has all the keys."""
-    node = Server(folder, cluster_enabled="yes", **ALWAYS)
+    bus = str(free_port())  # else it is ten thousand above the other, where there may be none
+    node = Server(folder, cluster_enabled="yes", cluster_port=bus, **ALWAYS)
     node.start()
     try:
         node.ask("CLUSTER", "ADDSLOTSRANGE", 0, SLOTS - 1)
