@@ -133,7 +133,7 @@ def test_a_move_goes_by_tls_by_a_sentinel_and_to_a_cluster(
     with (
         tls_in_front_of(server, tmp_path) as by_tls,
         sentinel_of(second, tmp_path / "sentinel") as by_sentinel,
-        cluster(tmp_path / "cluster") as node,
+        cluster(tmp_path / "cluster") as (node,),
     ):
         for url in (by_tls, by_sentinel, node.url, "sqlite:"):
             before, events = seen(home), home.log()

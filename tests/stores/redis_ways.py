@@ -1,4 +1,4 @@
-"""Other ways to a Redis server than its port: TLS in front of it, a sentinel that names it, a cluster of one node."""
+"""Other ways to a Redis server than its port: TLS in front of it, a sentinel that names it, a cluster."""
 
 from __future__ import annotations
 
@@ -39,17 +39,21 @@ def sentinel_of(primary: Server, folder: Path, replicas: int = 0) -> Iterator[st
 
 
 @contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[Server]:
-    """A cluster whose one node has all the keys."""
-    bus = str(free_port())  # else it is ten thousand above the other, where there may be none
-    node = Server(folder, cluster_enabled="yes", cluster_port=bus, **ALWAYS)
-    node.start()
-    try:
-        node.ask("CLUSTER", "ADDSLOTSRANGE", 0, SLOTS - 1)
-        until(lambda: b"cluster_state:ok" in node.ask("CLUSTER", "INFO"))
-        yield node
-    finally:
-        node.kill()
+def cluster(folder: Path, nodes: int = 1) -> Iterator[list[Server]]:
+    """A cluster of primaries, each with its part of the keys."""
+    with contextlib.ExitStack() as ending:
+        started = []
+        for number in range(nodes):
+            bus = str(free_port())  # else it is ten thousand above the other, where there may be none
+            node = Server(folder / str(number), cluster_enabled="yes", cluster_port=bus, **ALWAYS)
+            ending.callback(node.kill)
+            started.append(node.start())
+            node.ask("CLUSTER", "ADDSLOTSRANGE", SLOTS * number // nodes, SLOTS * (number + 1) // nodes - 1)
+            if number:
+                node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+                node.ask("CLUSTER", "MEET", "127.0.0.1", started[0].port, started[0].settings["cluster-port"])
+        until(lambda: all(b"cluster_state:ok" in node.ask("CLUSTER", "INFO") for node in started))
+        yield started
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from dibs.stores.redis_plain import PlainWire
 from dibs.stores.redis_wire import hidden, identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running, until
-from tests.stores.redis_ways import tls_in_front_of
+from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -482,6 +482,21 @@ def test_by_tls(server: Server, tmp_path: Path) -> None:
         with pytest.raises(Unavailable, match=r"(?i)certificate"):
             redis_epoch.begin(untrusted)
         untrusted.close()
+
+
+def test_in_a_cluster_the_node_that_has_the_keys_is_to_be_named(tmp_path: Path) -> None:
+    with cluster(tmp_path, nodes=2) as nodes:
+        name = clock.random_id()
+        slot = nodes[0].ask("CLUSTER", "KEYSLOT", f"{{dibs:{name}}}:head")
+        has, other = nodes if slot < SLOTS // 2 else reversed(nodes)
+        store = opened(has.url, name)
+        store.run(lambda tx: tx.put("k", 1))
+        assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+        store.close()
+        elsewhere = opened(other.url, name, begin=False)
+        with pytest.raises(Unavailable, match=f"another one, 127.0.0.1:{has.port}, has this workspace's keys"):
+            elsewhere.look(lambda tx: tx.fetch(["k"]))
+        elsewhere.close()
 
 
 # --- what is not as it should be

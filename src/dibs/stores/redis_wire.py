@@ -104,6 +104,13 @@ def plain(error: Exception, url: str) -> DibsError:
     if word == "READONLY":
         message = f"{where} is a replica that takes no writes; name the primary, or Sentinel. Nothing was changed."
         return Unavailable(message, store=where, readonly=True)
+    if word in {"MOVED", "ASK"}:
+        there = text.rpartition(" ")[2]
+        message = (
+            f"{where} is a node of a cluster, and another one, {there}, has this workspace's keys. Name that one. "
+            "Nothing was changed."
+        )
+        return Unavailable(message, store=where, node=there)
     if word in {"OOM", "MISCONF", "NOREPLICAS", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}:
         return Unavailable(f"{where} cannot write now: {text}. Nothing was changed.", store=where)
     if word == "WRONGTYPE":
