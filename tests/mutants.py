@@ -206,7 +206,7 @@ MUTANTS = (
            "lost: list[Record] = []", f"{TAKING}::test_next_takes_over_from_a_dead_holder_by_itself"),
     Mutant("operations/taking.py", '                tx.wake(record["wake"])\n', "                pass\n",
            f"{TAKING}::test_whatever_makes_a_task_ready_wakes_one_who_waits"),
-    Mutant("operations/taking.py", '            ending.end(tx, record, "gone")\n', "            return None\n",
+    Mutant("operations/taking.py", "        ending.clear(tx, over, dead)\n", "        return None\n",
            f"{TAKING}::test_a_name_whose_holder_is_dead_is_free"),
     Mutant("operations/claims.py", "    _refuse_tasks(tx, wish)\n", "",
            f"{TAKING}::test_a_task_is_not_claimed_by_its_name"),

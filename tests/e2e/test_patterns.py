@@ -24,7 +24,7 @@ pattern = "pipeline"
 workers = 2
 items = ["a", "b", "c"]
 [[steps]]
-name = "work"
+name = "sorting"
 exec = '''{command}'''
 """
 
@@ -332,7 +332,7 @@ def test_a_step_without_a_command_waits_for_an_agent_of_its_type(place: Place) -
     place.run("boot", "--as", "claude", "--type", "reviewer")
     taken = place.json("task", "next", "--wait", "30s", "--as", "claude")
     assert taken["task"]["id"] == f"{run}/review/1"
-    assert place.json("task", "inputs", taken["task"]["id"])["inputs"] == {f"{run}/work/1": 1}
+    assert place.json("task", "inputs", taken["task"]["id"])["inputs"] == {f"{run}/sorting/1": 1}
     place.run("task", "done", taken["task"]["id"], "--token", str(taken["token"]), "--as", "claude")
     said, errors = driver.communicate(timeout=PATIENCE)
     assert driver.returncode == 0, (said, errors)

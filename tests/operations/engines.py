@@ -7,10 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine
+
 from dibs.facts import clock
 from dibs.stores import sqlite
 from tests.operations.fleet import WALL, Fleet
 
+PROFILE = settings.get_profile(settings._current_profile or "default")
 CLOCK = ("since_boot", "wall", "random_id")
 MEMORY = Path("/dev/shm")  # decisions are compared here, not durability
 
@@ -39,3 +43,21 @@ class OnFile(Fleet):
         for name, function in self._clock.items():
             setattr(clock, name, function)
         self._folder.cleanup()
+
+
+class MachineOnFile(RuleBasedStateMachine):
+    """What comes before a state machine whose fleet is to be on a file."""
+
+    fleet: Fleet
+
+    def make(self, **policy: Any) -> Fleet:
+        """The engine."""
+        return OnFile(**policy)
+
+    def teardown(self) -> None:
+        """What the machine does at its end, and the clock is given back."""
+        assert isinstance(self.fleet, OnFile)
+        try:
+            super().teardown()
+        finally:
+            self.fleet.close()

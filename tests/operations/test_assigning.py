@@ -13,12 +13,6 @@ from dibs.operations.policy import MINUTE
 from tests.operations.fleet import Fleet
 from tests.operations.giving import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work
 
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
-
-
 # --- assign
 
 

@@ -13,11 +13,6 @@ from tests.operations.fleet import Fleet
 from tests.operations.giving import WAIT, WINDOW, add, assign, bid, boot, kinds, shown, sweep, take, waits_for, work
 
 
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
-
-
 def auction(fleet: Fleet, identifier: str = "t", **fields: Any) -> None:
     """Agents a, b and c, and a task they may bid for."""
     boot(fleet, "a", "b", "c")

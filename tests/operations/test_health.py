@@ -20,11 +20,6 @@ def agent(fleet: Fleet, name: str) -> dict[str, Any]:
     return shown
 
 
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
-
-
 def test_who_acted_within_two_minutes_is_seen(fleet: Fleet) -> None:
     fleet.call("ann", "boot", client=1)
     assert agent(fleet, "ann")["health"] == "seen"

@@ -166,6 +166,8 @@ def test_of_a_batch_that_was_interrupted_the_missing_tasks_are_added() -> None:
     add(fleet, made[:2])
     assert fleet.internal("planner", batches.ADD, tasks=made, missing=True)["tasks"] == ["c"]
     assert fleet.internal("planner", batches.ADD, tasks=made, missing=True)["tasks"] == []
+    with pytest.raises(Conflict, match="d"):
+        fleet.internal("planner", batches.ADD, tasks=[{"id": "d", "title": "d"}] * 2, missing=True)
     assert len(fleet.call("viewer", "task list")["tasks"]) == 3
 
 

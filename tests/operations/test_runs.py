@@ -18,11 +18,6 @@ from tests.operations.fleet import Fleet
 FINE = {"store": "", "log": "", "report": "", "archive": "", "results": ""}  # what a door would find
 
 
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
-
-
 def start(fleet: Fleet, run: str = "r1", **fields: Any) -> Any:
     return fleet.call("boss", "run start", name="fix the tests", id=run, **fields)
 

@@ -12,15 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dibs.errors import Conflict, DibsError, Fenced, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations import state
-from tests.operations.engines import OnFile
+from tests.operations.engines import PROFILE, MachineOnFile
 from tests.operations.fleet import Fleet
 
 WEEK = 7 * 86_400_000
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
 
 
 def put(fleet: Fleet, agent: str, key: str, value: Any, **fields: Any) -> Any:
@@ -603,21 +598,10 @@ class AbortedDocuments(Documents):
         return fleet
 
 
-class DocumentsOnFile(Documents):
+class DocumentsOnFile(MachineOnFile, Documents):
     """The same on SQLite."""
 
-    def make(self) -> Fleet:
-        return OnFile()
 
-    def teardown(self) -> None:
-        assert isinstance(self.fleet, OnFile)
-        try:
-            super().teardown()
-        finally:
-            self.fleet.close()
-
-
-PROFILE = settings.get_profile(settings._current_profile or "default")
 Documents.TestCase.settings = settings(PROFILE, stateful_step_count=40)
 AbortedDocuments.TestCase.settings = settings(PROFILE, max_examples=max(30, PROFILE.max_examples // 4))
 DocumentsOnFile.TestCase.settings = settings(PROFILE, max_examples=max(20, PROFILE.max_examples // 10))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import NotFound
-from dibs.operations import adding, lifecycle, strategies
-from dibs.operations.policy import DAY, MINUTE, WORK
+from dibs.operations import lifecycle, strategies
+from dibs.operations.policy import DAY, MINUTE, STRATEGIES, WORK
 from dibs.operations.strategies import Facts
 from tests.operations.fleet import Fleet
 
@@ -20,11 +20,6 @@ KEYS = 4_000
 def work(**settings: Any) -> dict[str, dict[str, Any]]:
     """The settings of work with some of those for tasks changed."""
     return {**WORK, "tasks": {**WORK["tasks"], **settings}}
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
 
 
 def agent(name: str, *can: str) -> dict[str, Any]:
@@ -88,10 +83,10 @@ def drain(fleet: Fleet, name: str) -> list[str]:
 
 
 def test_there_is_a_function_for_every_strategy_that_a_task_may_name() -> None:
-    assert tuple(strategies.RANKS) == adding.STRATEGIES
+    assert tuple(strategies.RANKS) == STRATEGIES
 
 
-@pytest.mark.parametrize("name", adding.STRATEGIES)
+@pytest.mark.parametrize("name", STRATEGIES)
 def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> None:
     facts = Facts(0)
     facts.bids = {one: {"amount": 1, "commit": 1} for one in "abc"}
@@ -100,7 +95,7 @@ def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> Non
     assert order(name, [], facts) == []
 
 
-@pytest.mark.parametrize("name", adding.STRATEGIES)
+@pytest.mark.parametrize("name", STRATEGIES)
 def test_the_order_does_not_depend_on_the_order_in_which_candidates_come(name: str) -> None:
     facts = Facts(0)
     facts.bids = {one: {"amount": 5, "commit": 1} for one in "abcd"}

@@ -25,11 +25,6 @@ from tests.operations.fleet import Fleet
 ARCHITECTURE = Path(__file__).resolve().parents[2] / "docs" / "ARCHITECTURE.md"
 
 
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
-
-
 def small(inbox: int) -> Fleet:
     """A fleet with small inboxes."""
     return Fleet(work={**WORK, "messages": {**WORK["messages"], "inbox": inbox}})

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dibs.errors import DibsError, Fenced, Held, NotFound, Quota
 from tests.operations.crew import settings as work
-from tests.operations.engines import OnFile
+from tests.operations.engines import PROFILE, MachineOnFile
 from tests.operations.fleet import Fleet
 
 AGENTS = {"a": frozenset(), "b": frozenset({"go"}), "c": frozenset({"go", "sql"})}
@@ -260,19 +260,10 @@ class Queue(RuleBasedStateMachine):
         self.fleet.clean()
 
 
-class QueueOnFile(Queue):
+class QueueOnFile(MachineOnFile, Queue):
     """The same on a real SQLite file."""
 
-    def make(self, **policy: Any) -> Fleet:
-        return OnFile(**policy)
 
-    def teardown(self) -> None:
-        super().teardown()
-        assert isinstance(self.fleet, OnFile)
-        self.fleet.close()
-
-
-PROFILE = settings.get_profile(settings._current_profile or "default")
 Queue.TestCase.settings = settings(PROFILE, stateful_step_count=50)
 TestQueue = Queue.TestCase
 QueueOnFile.TestCase.settings = settings(

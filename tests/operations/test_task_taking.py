@@ -188,6 +188,16 @@ def test_a_name_whose_holder_is_dead_is_free(crew: Crew) -> None:
     crew.clean()
 
 
+def test_who_waits_for_what_else_a_dead_holder_of_the_name_had_gets_it_too(crew: Crew) -> None:
+    crew.claim("ann", "task:t", "x.py", client=5)
+    crew.claim("bob", "x.py", wait=60 * SECOND)
+    crew.add("t")
+    crew.kill9(5)
+    crew.next()
+    assert ("bob", "x.py") in crew.holders()
+    crew.clean()
+
+
 def test_who_waits_for_the_name_gets_it_before_the_task_is_given(crew: Crew) -> None:
     crew.claim("ann", "task:t", ttl=10 * SECOND)
     waits = crew.claim("bob", "task:t", wait=60 * SECOND)["waiting"]

@@ -13,15 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dibs.errors import Conflict, DibsError, Forbidden, Invalid, Killed, NotFound, Quota
 from dibs.operations import claims, votes
-from tests.operations.engines import OnFile
+from tests.operations.engines import PROFILE, MachineOnFile, OnFile
 from tests.operations.fleet import Fleet
 
 MINUTE, DAY = 60_000, 86_400_000
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
 
 
 def ask(fleet: Fleet, *electorate: str, by: str = "boss", **fields: Any) -> Any:
@@ -206,7 +201,7 @@ def test_a_sweep_lapses_what_nobody_looked_at_and_tells_all(fleet: Fleet) -> Non
 def test_a_claim_on_its_way_lapses_what_is_due(fleet: Fleet) -> None:
     ask(fleet, "a", deadline=MINUTE)
     fleet.now += MINUTE
-    for _ in range(claims.ONE_IN):  # one in so many claims sweeps
+    for _ in range(claims.ONE_IN):  # one of so many sweeps
         fleet.now += 1
         fleet.claim("c", "x.py")
     assert len(outcomes(fleet)) == 1
@@ -495,21 +490,10 @@ class Ballots(RuleBasedStateMachine):
         self.fleet.clean()
 
 
-class BallotsOnFile(Ballots):
+class BallotsOnFile(MachineOnFile, Ballots):
     """The same on SQLite."""
 
-    def make(self) -> Fleet:
-        return OnFile()
 
-    def teardown(self) -> None:
-        assert isinstance(self.fleet, OnFile)
-        try:
-            super().teardown()
-        finally:
-            self.fleet.close()
-
-
-PROFILE = settings.get_profile(settings._current_profile or "default")
 Ballots.TestCase.settings = settings(PROFILE, stateful_step_count=40)
 BallotsOnFile.TestCase.settings = settings(
     PROFILE, max_examples=max(20, PROFILE.max_examples // 10), stateful_step_count=30

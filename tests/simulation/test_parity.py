@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dibs.facts import clock
-from dibs.lookout.verify import verify_store
-from dibs.stores import redis_epoch, sqlite
+from dibs.stores import redis_epoch
 from dibs.stores.redis import RedisStore
 from dibs.stores.redis_plain import PlainWire
+from tests.simulation.traces import aborting, on_sqlite, same
 from tests.simulation.world import World
 from tests.stores.redis_server import Server, running, tell_time
 
@@ -27,43 +26,9 @@ OPERATIONS = 20_000 if TORTURE else 1_500
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else [101, 102, 103, 104]
 
 
-def trace(world: World) -> tuple[list[Any], list[Any]]:
-    """Everything that was answered and everything that was logged."""
-    world.keep_trace = True
-    for _ in range(OPERATIONS):
-        world.step()
-    events: list[Any] = []
-    while page := world.store.events(events[-1][0] if events else 0):
-        events += [(e.seq, e.commit, e.now, e.wall, e.body, e.link) for e in page]
-    assert verify_store(world.store).ok
-    return world.trace, events
-
-
-def on_sqlite(seed: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A world whose store is a real SQLite file, on the world's own clock."""
-
-    def make(world: World) -> Store:
-        sqlite.create(str(path / "dibs.db"))
-        monkeypatch.setattr(clock, "since_boot", lambda: world.now)
-        monkeypatch.setattr(clock, "wall", lambda: world.now + world.wall_offset)
-        monkeypatch.setattr(clock, "random_id", world.new_id)
-        store = sqlite.SqliteStore(str(path / "dibs.db"))
-        store._sql("PRAGMA synchronous = OFF")  # what is compared here is decisions, not durability
-        store._sql("UPDATE head SET boot = ?, base = 0, now = 0", (store._boot,))  # the same clock from the start
-        return store
-
-    return World(seed, make, aborts=0)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_memory_and_sqlite_decide_and_log_the_same(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, expected_events = trace(World(seed, aborts=0))
-    world = on_sqlite(seed, tmp_path, monkeypatch)
-    found, events = trace(world)
-    for one, other in zip(expected, found, strict=True):
-        assert one == other, f"seed {seed}"
-    assert events == expected_events, f"seed {seed}"
-    world.store.close()
+    same(lambda: World(seed, aborts=0), lambda: World(seed, on_sqlite(tmp_path, monkeypatch), aborts=0), OPERATIONS)
 
 
 class OneClock(World):
@@ -111,23 +76,10 @@ def on_redis(seed: int, server: Server, monkeypatch: pytest.MonkeyPatch) -> Worl
 
 @pytest.mark.parametrize("seed", SEEDS if TORTURE else SEEDS[:2])  # each question is a trip
 def test_memory_and_redis_decide_and_log_the_same(seed: int, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, expected_events = trace(OneClock(seed, aborts=0))
-    world = on_redis(seed, server, monkeypatch)
-    found, events = trace(world)
-    for one, other in zip(expected, found, strict=True):
-        assert one == other, f"seed {seed}"
-    assert events == expected_events, f"seed {seed}"
-    world.store.close()
+    same(lambda: OneClock(seed, aborts=0), lambda: on_redis(seed, server, monkeypatch), OPERATIONS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_transactions_that_are_aborted_and_run_again_decide_the_same(seed: int) -> None:
     """Operations are pure: running a transaction again changes neither the answer nor the log."""
-    expected, expected_events = trace(World(seed, aborts=0))
-    world = World(seed, aborts=0)
-    tosses = random.Random(seed)
-    world.store._abort = lambda: tosses.random() < 0.5  # type: ignore[attr-defined]
-    world.store._between = None  # type: ignore[attr-defined]
-    found, events = trace(world)
-    assert found == expected, f"seed {seed}"
-    assert events == expected_events, f"seed {seed}"
+    same(lambda: World(seed, aborts=0), lambda: aborting(World(seed, aborts=0), seed), OPERATIONS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.errors import DibsError, Fenced, Killed, NotFound
 from dibs.lookout.verify import verify_store
-from dibs.operations.policy import WORK, Policy
+from dibs.operations.policy import STRATEGIES, WORK, Policy
 from dibs.stores.seam import read_event
 from tests.simulation.world import Agent, World
 
@@ -29,7 +29,6 @@ KINDS = {"bob": ("coder", ["go"]), "cid": ("coder", []), "dan": ("tester", ["go"
 DEMANDS: tuple[dict[str, Any], ...] = (
     {}, {}, {}, {}, {"needs": ["go"]}, {"needs": ["sql"]}, {"for": "coder"}, {"for": "tester", "needs": ["go"]},
 )  # fmt: skip
-STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 INDEX = ("ready\t", "mine\t", "tasks\t")
 
 

@@ -18,7 +18,6 @@ from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import RedisStore
 from dibs.stores.redis_client import ClientWire
 from dibs.stores.redis_plain import PlainWire
-from tests.stores.redis_server import Server, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,12 +26,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Store
 
 ENGINES = ("memory", "memory, aborting", "sqlite", "redis", "redis through redis-py")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running() as started:
-        yield started
 
 
 @pytest.fixture

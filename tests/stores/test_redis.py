@@ -34,26 +34,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Store, Transaction
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running() as started:
-        yield started
-
-
-@pytest.fixture
-def fresh(server: Server) -> Iterator[Callable[..., RedisStore]]:
-    made: list[RedisStore] = []
-    name = clock.random_id()
-
-    def another(url: str = "", **how: Any) -> RedisStore:
-        made.append(opened(url or server.socket_url, name, **how))
-        return made[-1]
-
-    yield another
-    for store in made:
-        store.close()
-
-
 # --- transactions that meet, beside the memory engine that runs them one after the other
 
 KEYS = [f"{family}{number}" for family in "ab" for number in range(3)]

@@ -15,33 +15,13 @@ from dibs.facts import clock
 from dibs.stores import redis_guess
 from dibs.stores.redis_guess import Habits, Memory
 from dibs.stores.seam import prefix_range
-from tests.stores.redis_server import Machine, Server, opened, running, until
+from tests.stores.redis_server import Machine, Server, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from dibs.stores.redis import RedisStore
     from dibs.stores.seam import Transaction
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running() as started:
-        yield started
-
-
-@pytest.fixture
-def fresh(server: Server) -> Iterator[Callable[[], RedisStore]]:
-    made: list[RedisStore] = []
-    name = clock.random_id()
-
-    def another() -> RedisStore:
-        made.append(opened(server.socket_url, name))
-        return made[-1]
-
-    yield another
-    for store in made:
-        store.close()
 
 
 class Trips:

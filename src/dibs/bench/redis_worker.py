@@ -7,7 +7,6 @@ a file; a second one there, or a token that is not above the last, would be an e
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import sys
@@ -15,8 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 import dibs
-from dibs.bench.worker import GUARD, WAIT, Overlapped, work
-from dibs.errors import DibsError
+from dibs.bench.worker import GUARD, WAIT, Overlapped, take_part, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,20 +51,11 @@ def several_paths(folder: str, name: str, paths: int, held: float) -> Callable[[
 
 
 def main(folder: str, name: str, paths: str, held: str, seconds: str) -> None:
-    """Say ready, wait for the start, work, answer."""
-    try:
-        act = several_paths(folder, name, int(paths), float(held) / 1000)
-    except (DibsError, OSError) as error:
-        sys.stdout.write(f"{type(error).__name__}: {error}\n")
-        sys.stdout.flush()
-        os._exit(1)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    start = sys.stdin.readline()
-    if start:  # else whoever started us has gone
-        sys.stdout.write(json.dumps(work(act, float(start), float(seconds))) + "\n")
-        sys.stdout.flush()
-    os._exit(0)
+    """One that contends."""
+    take_part(
+        lambda: several_paths(folder, name, int(paths), float(held) / 1000),
+        lambda act, start: work(act, start, float(seconds)),
+    )
 
 
 if __name__ == "__main__":

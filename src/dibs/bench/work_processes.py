@@ -22,6 +22,7 @@ import apsw
 from dibs.bench.contention import LEAD, end, line_of
 from dibs.bench.environment import QUEUES
 from dibs.bench.work_queues import Bare, Queue, Tasks
+from dibs.bench.worker import take_part
 from dibs.errors import DibsError
 
 if TYPE_CHECKING:
@@ -162,20 +163,8 @@ def work(queue: Queue, start: float) -> dict[str, Any]:
 
 
 def main(kind: str, folder: str, name: str) -> None:
-    """Say ready, wait for the start, work, answer."""
-    try:
-        queue = opened(kind, folder, name)
-    except (DibsError, apsw.Error, OSError) as error:
-        sys.stdout.write(f"{type(error).__name__}: {error}\n")
-        sys.stdout.flush()
-        os._exit(1)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    start = sys.stdin.readline()
-    if start:  # else whoever started us has gone
-        sys.stdout.write(json.dumps(work(queue, float(start))) + "\n")
-        sys.stdout.flush()
-    os._exit(0)
+    """One that drains."""
+    take_part(lambda: opened(kind, folder, name), work)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
@@ -20,6 +20,8 @@ from dibs.errors import DibsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+Way = TypeVar("Way")  # what a process opened to work through
 
 WAIT = 120  # seconds: nobody gives up, so that the longest wait is seen
 GUARD = 32  # bytes of the file in which the holder of the one path stands
@@ -132,10 +134,10 @@ def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, An
     return {"waits": waits, "within": within, "errors": errors[:5], "failed": len(errors)}
 
 
-def main(mode: str, folder: str, name: str, seconds: str) -> None:
-    """Say ready, wait for the start, work, answer."""
+def take_part(open_way: Callable[[], Way], work: Callable[[Way, float], dict[str, Any]]) -> None:
+    """Say ready, wait for the start, work, answer; and end. What all these processes do, whatever they work at."""
     try:
-        act = MODES[mode](folder, name)
+        way = open_way()
     except (DibsError, apsw.Error, OSError) as error:
         sys.stdout.write(f"{type(error).__name__}: {error}\n")
         sys.stdout.flush()
@@ -144,9 +146,14 @@ def main(mode: str, folder: str, name: str, seconds: str) -> None:
     sys.stdout.flush()
     start = sys.stdin.readline()
     if start:  # else whoever started us has gone
-        sys.stdout.write(json.dumps(work(act, float(start), float(seconds))) + "\n")
+        sys.stdout.write(json.dumps(work(way, float(start))) + "\n")
         sys.stdout.flush()
     os._exit(0)
+
+
+def main(mode: str, folder: str, name: str, seconds: str) -> None:
+    """One that contends."""
+    take_part(lambda: MODES[mode](folder, name), lambda act, start: work(act, start, float(seconds)))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from dibs import jsontext
 from dibs.doors import children, jsonfiles
 from dibs.doors.worker import Permanent, Stopped
 from dibs.errors import DibsError, Failed, Invalid
+from dibs.operations import payloads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def result_of(session: Session, output: bytes) -> Any:
             return jsonfiles.keep(session, "output", output)
     if isinstance(value, dict) and list(value) == ["tasks"]:
         return value  # children: they are tasks of their own, not a result
-    return value if len(jsontext.encode(value)) <= jsonfiles.INLINE else jsonfiles.keep(session, "output", output)
+    return value if len(jsontext.encode(value)) <= payloads.LARGEST else jsonfiles.keep(session, "output", output)
 
 
 def _bound(child: children.Child, said: IO[bytes]) -> None:

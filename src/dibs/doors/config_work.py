@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dibs.doors import durations
 from dibs.errors import Invalid
-from dibs.operations.policy import WORK, check_duration
+from dibs.operations.policy import STRATEGIES, WORK, check_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 COUNTS = {  # settings that are whole numbers, and the largest that makes sense
     "max_tasks": 1_000, "max_attempts": 1_000, "breaker_failures": 1_000, "inbox": 100_000, "from_one": 100_000,
 }  # fmt: skip

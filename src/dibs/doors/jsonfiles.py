@@ -11,6 +11,7 @@ import json
 import os
 
 from dibs.errors import Invalid, Unavailable
+from dibs.operations import payloads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from dibs.doors.session import Session
 
-INLINE = 64 * 1024  # bytes of a file that go into the store as they are; operations/payloads.py has the same bound
 LARGEST = 64 * 1024 * 1024  # bytes of a file that is kept beside the store
 FOLDER = "results"  # below .dibs/local/
 
@@ -29,7 +29,7 @@ def read(session: Session, name: str, text: str) -> Any:
         return parse(text, name)
     path = os.path.join(session.cwd, text[1:])
     content = _content(path, name)
-    if len(content) <= INLINE:
+    if len(content) <= payloads.LARGEST:
         try:
             return parse(content.decode(), name)
         except (Invalid, UnicodeDecodeError):

@@ -15,7 +15,7 @@ from dibs.operations import lifecycle, payloads, tasks
 from dibs.operations.call import check_text
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, PLANNED
-from dibs.operations.policy import check_duration
+from dibs.operations.policy import STRATEGIES, check_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
+TOGETHER = 1_000  # tasks added in one transaction: all others wait for it, some 0.2 ms for each task
 AFTER = 10_000  # tasks that one may wait for: all the maps of a reduce
 WORDS = 16  # capabilities that one task may ask for
 POOLS = 256  # different demands on agents among the waiting tasks: `next` looks at the head of each
-STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 ADDED = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
@@ -87,6 +87,16 @@ def create(tx: Transaction, call: Call, given: dict[str, Any], place: int = 0) -
         task["window"] = tx.now + (task["bid_window"] or call.policy.work["tasks"]["bid_window"])
     lifecycle.put(tx, task)
     return task, False
+
+
+def checked(specs: Any, field: str, least: int = 1) -> list[dict[str, Any]]:
+    """Tasks that came as JSON: a list of objects, not too many for one transaction."""
+    fine = isinstance(specs, (list, tuple)) and len(specs) >= least and all(isinstance(spec, dict) for spec in specs)
+    if not fine:
+        raise Invalid(f"{field}: a list of objects with the fields of `task add`, at least a title", field=field)
+    if len(specs) > TOGETHER:
+        raise Invalid(f"{field}: at most {TOGETHER} at once; add the others afterwards", field=field)
+    return list(specs)
 
 
 def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
@@ -205,14 +215,10 @@ def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict
     for name in names:
         if lifecycle.check_id(name, "after") == identifier:
             raise Invalid(f"task {identifier} cannot wait for itself", field="after", task=identifier)
-    for start in range(0, len(names), 256):
-        page = names[start : start + 256]
-        values = tx.fetch([lifecycle.key_of(name) for name in page]).values
-        for name in page:
-            record = values[lifecycle.key_of(name)]
-            if record is None:
-                raise NotFound(f"after: there is no task {name}", field="after", task=name)
-            found[name] = lifecycle.full(record)["state"]
+    for name, task in lifecycle.load_all(tx, names).items():
+        if task is None:
+            raise NotFound(f"after: there is no task {name}", field="after", task=name)
+        found[name] = task["state"]
     return found
 
 
@@ -243,7 +249,7 @@ def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None
         name = lifecycle.load(tx, name)["parent"]
     found = list(waiting)
     for name in found:  # grows while it is walked: those that come after it, and the parents of these
-        for user in tasks.members(tx, f"td\t{name}\t"):
+        for user in lifecycle.members(tx, f"td\t{name}\t"):
             for one in (user["task"], user["parent"]):
                 if one and one not in waiting:
                     waiting[one] = None

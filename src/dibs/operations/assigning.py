@@ -16,11 +16,11 @@ What happens, in short (strategies.py says who is first):
 from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import adding, ending, lifecycle, messages, strategies, taking, tasks
+from dibs.operations import ending, lifecycle, messages, strategies, taking, tasks
 from dibs.operations.call import TOKEN, check_agent_id, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
-from dibs.operations.policy import SECOND
+from dibs.operations.policy import SECOND, STRATEGIES
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -132,7 +132,7 @@ def _has_room(tx: Transaction, call: Call, agent: Record, task: Record, how: str
     waiting = facts.assigned.get(name, [])
     if how == "preemptive":
         waiting = [priority for priority in waiting if priority >= task["priority"]]
-    return len(taking.live_tasks(tx, name)) + len(waiting) < strategies.limit_of(tx, call, agent)
+    return len(taking.live_tasks(tx, name)) + len(waiting) < taking.limit_of(tx, call, agent)
 
 
 def give(
@@ -305,11 +305,7 @@ def _ready_since(tx: Transaction, task: Record) -> int:
     if task["total_kids"]:
         prefix = f"tc\t{task['task']}\t"
         names += [key[len(prefix) :] for key, _ in tx.fetch((), [prefix_range(prefix)], tasks.LISTED).rows]
-    last = 0
-    for start in range(0, len(names), 256):
-        values = tx.fetch([lifecycle.key_of(name) for name in names[start : start + 256]]).values
-        last = max([last, *[record.get("finished", 0) for record in values.values() if record is not None]])
-    return last
+    return max([task["finished"] for task in lifecycle.load_all(tx, names).values() if task is not None], default=0)
 
 
 # --- preemption
@@ -376,7 +372,7 @@ OPERATIONS = (
             tasks.ID,
             Field(
                 "strategy", "choice", "how to choose (default: the task's, else the config's)", default="",
-                choices=adding.STRATEGIES,
+                choices=STRATEGIES,
             ),
             Field("to", "agent", "the agent to give it to", default="", metavar="AGENT"),
         ),

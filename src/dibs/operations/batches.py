@@ -15,7 +15,7 @@ from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations import adding, lifecycle
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, OVER, PLANNED
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import KEYS_AT_ONCE, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,41 +25,33 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-MOST = 1_000  # tasks in one batch: all others wait for its transaction, which takes some 0.2 ms for each
+MOST = adding.TOGETHER
 LOOKED_AT = 200_000  # tasks that one outlook walks through
 NAMED = 20  # failed tasks that an outlook names
-PAGE = 256
 
 
 def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
     """Add all of them, or none."""
     from dibs.operations import taking
 
-    if not isinstance(tasks, list) or not tasks or not all(isinstance(spec, dict) for spec in tasks):
-        raise Invalid("tasks: a list of objects with at least a title", field="tasks")
-    if len(tasks) > MOST:
+    if isinstance(tasks, list) and len(tasks) > MOST:
         raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
-    specs = [{**spec, "run": run} for spec in tasks] if run else tasks
+    specs = [{**spec, "run": run} if run else spec for spec in adding.checked(tasks, "tasks")]
     made = adding.create_all(tx, call, _not_there(tx, specs) if missing else specs)
     taking.wake(tx, made)
     return {"tasks": [task["task"] for task in made]}
 
 
 def _not_there(tx: Transaction, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those whose id no task has yet."""
-    found: list[dict[str, Any]] = []
-    for start in range(0, len(specs), PAGE):
-        page = {
-            lifecycle.key_of(lifecycle.check_id(spec.get("id") or "")): spec for spec in specs[start : start + PAGE]
-        }
-        values = tx.fetch(list(page)).values
-        found += [spec for key, spec in page.items() if values[key] is None]
-    return found
+    """Those whose id no task has yet; an id that is there twice is for the adding to refuse."""
+    names = [lifecycle.check_id(spec.get("id") or "") for spec in specs]
+    there = lifecycle.load_all(tx, list(dict.fromkeys(names)))
+    return [spec for name, spec in zip(names, specs, strict=True) if there[name] is None]
 
 
 def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
     """How far these tasks (or a run's) are, and whether any of them can still go on by itself."""
-    wanted = list(tasks) or _of_run(tx, run)
+    wanted = list(tasks) or _named(tx, f"ut\t{run}\t")
     known, before = _closure(tx, wanted)
     stuck = _stuck(known, before)
     states: dict[str, int] = {}
@@ -78,7 +70,7 @@ def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = 
             failed.append(task)
     return {
         "total": len(wanted), "states": states, "going": going, "stuck": len([n for n in wanted if n in stuck]),
-        "groups": groups, "progress": _progress([known[name] for name in wanted]),
+        "groups": groups, "progress": lifecycle.progress(known[name] for name in wanted),
         "failed": [
             {"id": task["task"], "state": task["state"], "race": task["race"], "why": (task["error"] or {}).get("why")}
             for task in failed[:NAMED]
@@ -86,25 +78,13 @@ def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = 
     }  # fmt: skip
 
 
-def _progress(found: Sequence[Record]) -> int:
-    """From 0 to 100: complete tasks count whole, those at work by what they said of themselves."""
-    alive = [task for task in found if task["state"] != CANCELLED]
-    done = sum(100 if task["state"] == COMPLETE else task["progress"] for task in alive)
-    return done // len(alive) if alive else 100
-
-
-def _of_run(tx: Transaction, run: str) -> list[str]:
-    """The ids of a run's tasks."""
-    prefix = f"ut\t{run}\t"
-    first, end = prefix_range(prefix)
+def _named(tx: Transaction, prefix: str) -> list[str]:
+    """The ids of the tasks that the rows below a prefix name."""
     found: list[str] = []
-    while True:
-        page = tx.fetch((), [(first, end)])
-        found += [key[len(prefix) :] for key, _ in page.rows]
-        if not page.truncated:
-            return found
-        first = page.rows[-1][0] + "\x01"
+    for key, _ in walk(tx, prefix):
+        found.append(key[len(prefix) :])
         _bound(len(found))
+    return found
 
 
 def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record], dict[str, list[str]]]:
@@ -113,14 +93,11 @@ def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record],
     before: dict[str, list[str]] = {}
     left = list(dict.fromkeys(wanted))
     while left:
-        page, left = left[:PAGE], left[PAGE:]
-        keys = {name: lifecycle.key_of(name) for name in page}
-        values = tx.fetch(list(keys.values())).values
-        for name in page:
-            kept = values[keys[name]]
-            if kept is None:
+        page, left = left[:KEYS_AT_ONCE], left[KEYS_AT_ONCE:]
+        for name, task in lifecycle.load_all(tx, page).items():
+            if task is None:
                 raise NotFound(f"there is no task {name}", task=name)
-            known[name] = lifecycle.full(kept)
+            known[name] = task
         _bound(len(known))
         waiting = [known[name] for name in page if known[name]["state"] == PLANNED]
         for task in waiting:
@@ -142,14 +119,7 @@ def _waits_for(tx: Transaction, task: Record) -> list[str]:
         kept = tx.fetch([key]).values[key]
         found += kept["after"] if kept is not None else []
     if task["kids"]:
-        prefix = f"tc\t{task['task']}\t"
-        first, end = prefix_range(prefix)
-        while True:
-            page = tx.fetch((), [(first, end)])
-            found += [key[len(prefix) :] for key, _ in page.rows]
-            if not page.truncated:
-                break
-            first = page.rows[-1][0] + "\x01"
+        found += _named(tx, f"tc\t{task['task']}\t")
     return found
 
 

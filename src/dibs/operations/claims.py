@@ -87,7 +87,7 @@ def take(
         if not found.ended and not found.gone:
             break
         first = None
-        _clear(tx, found)
+        ending.clear(tx, found.ended, found.gone)
     covering = _covering(found.mine, wish)
     if covering is not None:
         return _refresh(tx, call, covering, wish, ttl, found)
@@ -217,21 +217,6 @@ def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
         found.holders.append(record)
     elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], wish["agent"]):
         found.watchers.append(record)
-
-
-def _clear(tx: Transaction, found: _Found) -> None:
-    """End what is past its end or whose holder is dead; whoever waited for it comes first."""
-    freed: list[Any] = []
-    for record in found.ended:
-        if holds.WAITER in record:
-            ending.drop_waiter(tx, record, "lapsed")
-        else:
-            ending.expire(tx, record)
-        freed += record["resources"]
-    for claim in found.gone:
-        ending.end(tx, claim, "gone")
-        freed += claim["resources"]
-    ending.serve(tx, freed)
 
 
 def _before(found: _Found) -> list[Record]:

@@ -50,9 +50,7 @@ def _check(
         gone = ending.gone(tx, call, others)
         if not gone:
             break
-        for claim in gone:
-            ending.end(tx, claim, "gone")
-        ending.serve(tx, [resource for claim in gone for resource in claim["resources"]])
+        ending.clear(tx, (), gone)
     if others:
         blockers = [_blocker(tx, record, paths) for record in others[:SHOWN]]
         return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - SHOWN)), paths, tree)

@@ -113,6 +113,18 @@ def blocks(record: Record, mode: str, agent: str) -> bool:
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
 
 
+def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record]) -> None:
+    """End what is past its end, and the claims of dead processes; whoever waited for any of it comes first."""
+    for record in over:
+        if holds.WAITER in record:
+            drop_waiter(tx, record, "lapsed")
+        else:
+            expire(tx, record)
+    for claim in dead:
+        end(tx, claim, "gone")
+    serve(tx, [resource for record in (*over, *dead) for resource in record["resources"]])
+
+
 def serve(tx: Transaction, freed: Iterable[Sequence[str]]) -> None:
     """Something became free: hand over to those who wait, in their order, then tell those who only wished."""
     freed = list(freed)

@@ -8,7 +8,7 @@ does the log hold together, is the archive there), and gives "" or why it fails.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import runs, runviews
+from dibs.operations import lifecycle, runs, runviews
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
 from dibs.operations.policy import MINUTE, check_duration
@@ -147,11 +147,8 @@ def _errors(view: View) -> str:
 
 
 def _results(view: View) -> str:
-    missing = []
-    for start in range(0, len(view.complete), 256):
-        names = [task["task"] for task in view.complete[start : start + 256]]
-        values = view.tx.fetch([f"tr\t{name}" for name in names]).values
-        missing += [name for name in names if values[f"tr\t{name}"] is None]
+    results = lifecycle.results(view.tx, [task["task"] for task in view.complete])
+    missing = [name for name, result in results.items() if result is None]
     if missing:
         return f"no result of {_some(missing)}"
     return view.facts.get("results", "")

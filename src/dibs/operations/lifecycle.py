@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.operations.call import iso
+from dibs.stores.seam import KEYS_AT_ONCE, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from dibs.operations.call import Record
@@ -44,6 +45,7 @@ STATES = tuple(MOVES)
 OVER = frozenset({COMPLETE, FAILED, CANCELLED, QUARANTINED})
 BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move` may lead; the rest needs a token
 
+WHOLE = 100  # percent
 MOST = 1_000_000  # the greatest priority, either way
 MAX_ID = 120  # letters of a task's id: it is part of a resource's name
 PATIENCE = 1_000  # ms that a preemptive task leaves to whoever is free before it displaces another
@@ -108,6 +110,41 @@ def load(tx: Transaction, identifier: str) -> Record:
     return full(record)
 
 
+def load_all(tx: Transaction, names: Sequence[str]) -> dict[str, Record | None]:
+    """However many tasks by their ids; None for those that are not there."""
+    kept = values_of(tx, [key_of(name) for name in names])
+    return {name: None if (record := kept[key_of(name)]) is None else full(record) for name in names}
+
+
+def members(tx: Transaction, prefix: str) -> Iterator[Record]:
+    """The tasks that the rows below a prefix name, in the order of their ids: the children of one, those of a run."""
+    names = [key[len(prefix) :] for key, _ in walk(tx, prefix)]
+    for start in range(0, len(names), KEYS_AT_ONCE):
+        yield from [task for task in load_all(tx, names[start : start + KEYS_AT_ONCE]).values() if task is not None]
+
+
+def results(tx: Transaction, names: Sequence[str]) -> dict[str, Any]:
+    """What came of these tasks; None where there is nothing."""
+    kept = values_of(tx, [f"tr\t{name}" for name in names])
+    return {name: kept[f"tr\t{name}"] for name in names}
+
+
+def progress(found: Iterable[Record]) -> int:
+    """How far these tasks are together, from 0 to 100, of all that was not called off; where that is nothing, 100."""
+    points = count = 0
+    for task in found:
+        if task["state"] != CANCELLED:
+            count += 1
+            points += points_of(task)
+    return points // count if count else WHOLE
+
+
+def points_of(task: Record) -> int:
+    """How far one task is: a complete one whole, one at work by its own word, any other not at all."""
+    done: int = WHOLE if task["state"] == COMPLETE else task["progress"] if task["state"] == EXECUTING else 0
+    return done
+
+
 def full(record: Record) -> Record:
     """A task as it was kept, with what was left out."""
     return {**DEFAULTS, **record}
@@ -125,13 +162,9 @@ def drop(tx: Transaction, task: Record) -> None:
     identifier = task["task"]
     for letter in ("t", "tp", "tr", "ta"):
         tx.delete(f"{letter}\t{identifier}")
-    for prefix in (f"tn\t{identifier}\t", f"td\t{identifier}\t", f"tc\t{identifier}\t", f"tb\t{identifier}\t"):
-        while True:
-            rows = tx.fetch((), [(prefix, prefix[:-1] + "\n")]).rows
-            for key, _ in rows:
-                tx.delete(key)
-            if not rows:
-                break
+    for family in ("tn", "td", "tc", "tb"):
+        for key, _ in walk(tx, f"{family}\t{identifier}\t"):
+            tx.delete(key)
     if task["key"]:
         tx.delete(f"tk\t{task['key']}")
     if task["parent"]:

@@ -19,7 +19,7 @@ from dibs.errors import NotFound
 from dibs.operations.call import check_text, due, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, WORK, check_duration
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,19 +137,14 @@ def _over(tx: Transaction, message: Record) -> bool:
 def unread(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
     """An agent's messages, the oldest first, with their keys; and whether there are more."""
     found: list[tuple[str, Record]] = []
-    low, high = prefix_range(f"m\t{agent}\t")
-    while True:
-        page = tx.fetch((), [(low, high)], limit)
-        for key, message in page.rows:
-            if _over(tx, message):
-                expire(tx, key, message)
-            elif _fits(message, thread):
-                if len(found) == limit:
-                    return found, True
-                found.append((key, message))
-        if not page.truncated:
-            return found, False
-        low = page.rows[-1][0] + "\x01"
+    for key, message in walk(tx, f"m\t{agent}\t", limit):
+        if _over(tx, message):
+            expire(tx, key, message)
+        elif _fits(message, thread):
+            if len(found) == limit:
+                return found, True
+            found.append((key, message))
+    return found, False
 
 
 def deliverable(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
@@ -290,30 +285,19 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
 
 def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] | None:
     """The message of this id in that part of the mailboxes, if its time is not over."""
-    low, high = prefix_range(prefix)
-    while True:
-        page = tx.fetch((), [(low, high)])
-        for key, message in page.rows:
-            if message["message"] == identifier:
-                return None if _over(tx, message) else (key, message)
-        if not page.truncated:
-            return None
-        low = page.rows[-1][0] + "\x01"
+    for key, message in walk(tx, prefix):
+        if message["message"] == identifier:
+            return None if _over(tx, message) else (key, message)
+    return None
 
 
 def _acknowledge_all(tx: Transaction, call: Call) -> None:
     """All that the agent was shown: what it never saw cannot have been dealt with."""
     box = mailbox(tx, call.agent)
-    low, high = prefix_range(f"m\t{call.agent}\t")
-    while True:
-        page = tx.fetch((), [(low, high)])
-        for key, message in page.rows:
-            if message.get("shown") and not _over(tx, message):
-                remove(tx, key, message, box)
-                tx.append("message.acknowledged", call.agent, message["message"], {"from": message["from"]})
-        if not page.truncated:
-            break
-        low = page.rows[-1][0] + "\x01"
+    for key, message in walk(tx, f"m\t{call.agent}\t"):
+        if message.get("shown") and not _over(tx, message):
+            remove(tx, key, message, box)
+            tx.append("message.acknowledged", call.agent, message["message"], {"from": message["from"]})
     _keep(tx, call.agent, box)
 
 

@@ -16,8 +16,8 @@ from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
 from dibs.operations import adding, ending, holds, lifecycle, payloads, tasks
 from dibs.operations.call import check_text, iso, related
 from dibs.operations.declare import Field, Operation
-from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED
-from dibs.stores.seam import AFTER_KEY, prefix_range
+from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED, WHOLE
+from dibs.stores.seam import AFTER_KEY, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 CLASSES = ("transient", "permanent")
 LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that count against the task and the agent
-CHILDREN = 1_000  # that one task is broken down into at once
-WHOLE = 100  # percent
 
 
 # --- with the live token
@@ -147,21 +145,13 @@ def _unblock(tx: Transaction, task: Record) -> None:
     """Those that waited for this task wait for one less; the last one makes them ready."""
     prefix = f"td\t{task['task']}\t"
     ready = []
-    while True:
-        page = tx.fetch((), [prefix_range(prefix)])
-        keys = [lifecycle.key_of(key[len(prefix) :]) for key, _ in page.rows]
-        for start in range(0, len(keys), 256):
-            for kept in tx.fetch(keys[start : start + 256]).values.values():
-                if kept is not None:
-                    record = lifecycle.full(kept)
-                    record["open"] -= 1
-                    assert record["open"] >= 0, record["task"]
-                    lifecycle.put(tx, record)
-                    ready.append(record)
-        for key, _ in page.rows:
-            tx.delete(key)
-        if not page.truncated:
-            break
+    for record in lifecycle.members(tx, prefix):
+        record["open"] -= 1
+        assert record["open"] >= 0, record["task"]
+        lifecycle.put(tx, record)
+        ready.append(record)
+    for key, _ in walk(tx, prefix):
+        tx.delete(key)
     if ready:
         from dibs.operations import taking
 
@@ -170,7 +160,7 @@ def _unblock(tx: Transaction, task: Record) -> None:
 
 def _call_off_the_rest(tx: Transaction, winner: Record) -> None:
     """The first valid result wins: the other tasks of its race are called off, and late results refused."""
-    for found in list(tasks.members(tx, f"tg\t{winner['race']}\t")):
+    for found in list(lifecycle.members(tx, f"tg\t{winner['race']}\t")):
         other = lifecycle.load(tx, found["task"])  # it may be the child of one that was called off before it
         if other["state"] not in lifecycle.OVER:
             tasks.call_off(tx, winner["agent"], other, f"{winner['task']} was first")
@@ -255,15 +245,12 @@ def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
 
 def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, children: Any) -> Any:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
-    if not isinstance(children, list) or not children or not all(isinstance(child, dict) for child in children):
-        raise Invalid("children: a list of objects with at least a title", field="children")
-    if len(children) > CHILDREN:
-        raise Invalid(f"children: at most {CHILDREN} at once", field="children")
+    parts = adding.checked(children, "children")
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
-    made = adding.create_all(tx, call, [{**child, "parent": id} for child in children])
+    made = adding.create_all(tx, call, [{**part, "parent": id} for part in parts])
     task = lifecycle.load(tx, id)
     give_back(tx, claim["agent"], task, "split")
     _let_go(tx, claim, "returned", got)

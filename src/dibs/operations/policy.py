@@ -24,6 +24,8 @@ ROOT_GLOBS = 64  # every claim looks at each glob that begins with a wildcard
 LOOK_OFTEN = 1_000  # ms between two looks of the next in line behind a process that may die without a word
 WAITS_PER_AGENT = 16
 MAX_WAIT = DAY
+# Ways to choose who gets a task; strategies.py has what each means. Here, because the config names one too.
+STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 
 
 # What the guards are told where the config is silent. The shapes are checked by the door that reads the config.

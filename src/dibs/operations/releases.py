@@ -34,11 +34,7 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
         for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
         if not call.tied or claim["agent"] != call.agent
     ]
-    freed: list[Any] = []
-    for claim in ending.gone(tx, call, suspects):
-        ending.end(tx, claim, "gone")
-        freed += claim["resources"]
-    ending.serve(tx, freed)
+    ending.clear(tx, (), ending.gone(tx, call, suspects))
     chosen = _held_by(tx, call, resources, None)
     if not isinstance(chosen, list):
         return chosen

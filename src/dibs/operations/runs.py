@@ -37,7 +37,6 @@ FROM_NAME = 40  # letters of an operation's name that its run's id keeps
 MOVES = 100  # changes of phase that the record keeps; the log has them all
 AGENTS = 1_000  # that may join one run
 NOTES = 1_000  # errors, and as many warnings, of one run
-TASKS = 1_000  # that a run may start with: all others wait for its one transaction, some 0.2 ms for each task
 LISTED = 100  # runs that a refusal or a default looks at
 
 
@@ -175,11 +174,7 @@ def _bring(tx: Transaction, call: Call, run: str, specs: Any) -> list[str]:
     """The tasks that a run starts with."""
     from dibs.operations import adding, taking
 
-    if not isinstance(specs, (list, tuple)) or not all(isinstance(spec, dict) for spec in specs):
-        raise Invalid("tasks: a list of objects with the fields of `task add`", field="tasks")
-    if len(specs) > TASKS:
-        raise Invalid(f"tasks: at most {TASKS} at once; `dibs task add --run {run}` adds more", field="tasks")
-    made = adding.create_all(tx, call, [{**spec, "run": run} for spec in specs])
+    made = adding.create_all(tx, call, [{**spec, "run": run} for spec in adding.checked(specs, "tasks", least=0)])
     taking.wake(tx, made)
     return [task["task"] for task in made]
 

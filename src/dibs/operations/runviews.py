@@ -11,7 +11,7 @@ from dibs.operations import lifecycle, runs
 from dibs.operations.call import iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
-from dibs.stores.seam import AFTER_KEY, prefix_range
+from dibs.stores.seam import prefix_range, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Transaction
 
-PAGE = 256  # tasks in one trip
+PAGE = 256  # runs in one trip
 LISTED = 1_000  # runs in one answer
 SHOWN = 20  # errors and warnings, the latest, in one answer; the report has them all
 ASSIGNED = 20  # ids of an agent's tasks in one answer
-WHOLE = 100  # percent
 
 
 # --- what there is
@@ -45,38 +44,14 @@ def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Rec
         after = page.rows[-1][0]
 
 
-def names(tx: Transaction, run: str) -> Iterator[list[str]]:
-    """The ids of a run's tasks, page by page."""
-    prefix = f"ut\t{run}\t"
-    low, high = prefix_range(prefix)
-    while True:
-        page = tx.fetch((), [(low, high)], PAGE)
-        if page.rows:
-            yield [key[len(prefix) :] for key, _ in page.rows]
-        if not page.truncated:
-            return
-        low = page.rows[-1][0] + AFTER_KEY
-
-
 def tasks(tx: Transaction, run: str) -> Iterator[Record]:
     """The tasks of a run, by id."""
-    for page in names(tx, run):
-        values = tx.fetch([lifecycle.key_of(name) for name in page]).values
-        for record in values.values():
-            if record is not None:
-                yield lifecycle.full(record)
+    return lifecycle.members(tx, f"ut\t{run}\t")
 
 
 def members(tx: Transaction, run: str) -> list[Record]:
     """The agents that joined a run, by id."""
-    low, high = prefix_range(f"ua\t{run}\t")
-    found: list[Record] = []
-    while True:
-        page = tx.fetch((), [(low, high)], PAGE)
-        found += [record for _, record in page.rows]
-        if not page.truncated:
-            return found
-        low = page.rows[-1][0] + AFTER_KEY
+    return [record for _, record in walk(tx, f"ua\t{run}\t")]
 
 
 def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
@@ -104,11 +79,10 @@ class Count:
         state = task["state"]
         self.states[state] = self.states.get(state, 0) + 1
         self.total += 1
+        self.points += lifecycle.points_of(task)
         if state == COMPLETE:
-            self.points += WHOLE
             self.finished[task["agent"]] = self.finished.get(task["agent"], 0) + 1
         elif state == EXECUTING:
-            self.points += task["progress"]
             self.assigned.setdefault(task["agent"], []).append(task["task"])
         elif state == PLANNED and task["assigned"]:
             self.assigned.setdefault(task["assigned"]["agent"], []).append(task["task"])
@@ -183,9 +157,7 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
     """A run's agents, with what became of them and which tasks they have."""
     from dibs.operations import agents
 
-    known = {}
-    for start in range(0, len(found), PAGE):
-        known.update(tx.fetch([f"a\t{member['agent']}" for member in found[start : start + PAGE]]).values)
+    known = values_of(tx, [f"a\t{member['agent']}" for member in found])
     call.know([agent["process"] for agent in known.values() if agent is not None])
     shown = []
     for member in found:

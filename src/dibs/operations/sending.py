@@ -16,7 +16,7 @@ from dibs.operations import messages, payloads
 from dibs.operations.call import MAX_ID, check_agent_id, check_text, due, lineage_of, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import check_duration
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 LARGEST = 16 * 1024  # letters of a payload; what is longer belongs into a file or a state document
 RECIPIENTS = 1_000  # copies that one transaction makes
-BOXES = 256  # mailboxes read in one trip
 OWN = "dibs"  # the name by which dibs itself speaks
 ALL, OF_TYPE, OTHER_SIDE = "all", "type:", "-"
 
@@ -136,14 +135,7 @@ def _known(tx: Transaction, agent: str) -> str:
 
 def _fitting(tx: Transaction, call: Call, whom: str, fits: Any) -> list[str]:
     """Everybody but the sender who fits and is still there, as far as can be known."""
-    agents: list[Record] = []
-    low, high = prefix_range("a\t")
-    while True:
-        page = tx.fetch((), [(low, high)])
-        agents += [agent for _, agent in page.rows]
-        if not page.truncated:
-            break
-        low = page.rows[-1][0] + "\x01"
+    agents: list[Record] = [agent for _, agent in walk(tx, "a\t")]
     killed = {agent["agent"] for agent in agents if agent["killed"]}
     found = [
         agent["agent"]
@@ -168,12 +160,8 @@ def _fitting(tx: Transaction, call: Call, whom: str, fits: Any) -> list[str]:
 
 
 def _boxes(tx: Transaction, names: Sequence[str]) -> dict[str, Record]:
-    found: dict[str, Record] = {}
-    for start in range(0, len(names), BOXES):
-        some = names[start : start + BOXES]
-        values = tx.fetch([f"mb\t{name}" for name in some]).values
-        found.update({name: values[f"mb\t{name}"] or messages.new_box() for name in some})
-    return found
+    values = values_of(tx, [f"mb\t{name}" for name in names])
+    return {name: values[f"mb\t{name}"] or messages.new_box() for name in names}
 
 
 def _full(box: Record, sender: str, limits: dict[str, Any]) -> bool:

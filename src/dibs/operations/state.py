@@ -253,9 +253,7 @@ def _live(tx: Transaction, call: Call, wanted: Sequence[str], got: Fetched) -> l
         gone = ending.gone(tx, call, [c for c in live if not (call.tied and c["agent"] == call.agent)])
         if not gone:
             break
-        for claim in gone:
-            ending.end(tx, claim, "gone")
-        ending.serve(tx, [resource for claim in gone for resource in claim["resources"]])
+        ending.clear(tx, (), gone)
         first = None
     return live
 

@@ -22,7 +22,7 @@ from dibs.operations import lifecycle, taking
 from dibs.operations.call import due, lineage_of
 from dibs.operations.lifecycle import EXECUTING
 from dibs.operations.policy import DAY, MINUTE
-from dibs.stores.seam import digest_of, prefix_range
+from dibs.stores.seam import digest_of, prefix_range, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ RECENT = 5 * MINUTE  # seen or asking within this, an agent is taken to be there
 ASKED_EVERY = MINUTE  # how often it is noted that an agent asks
 RUNS = 16  # for so many runs it is noted that an agent asked; the oldest makes room
 LOOKED_AT = 1_000  # agents, and tasks at work, that one choice looks at
-PAGE = 512
 OPENED = 64  # auctions that one look opens; the next opens more
 NOT_IN_LINE = 1 << 30  # the place of one who does not wait
 ROTATING = frozenset({"round_robin", "load_balanced"})  # strategies that ask when an agent was last given a task
@@ -148,21 +147,10 @@ def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | Non
 
 def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
     """Agents by their names; with those that are named also their ancestors, with whom they would be killed."""
-    found: dict[str, Record] = {}
     if among is not None:
-        keys = sorted({f"a\t{one}" for name in among for one in lineage_of(name)})
-        for start in range(0, len(keys), PAGE):
-            values = tx.fetch(keys[start : start + PAGE]).values
-            found.update({agent["agent"]: agent for agent in values.values() if agent is not None})
-        return found
-    low, high = prefix_range("a\t")
-    while len(found) < LOOKED_AT:
-        page = tx.fetch((), [(low, high)], PAGE)
-        found.update({agent["agent"]: agent for _, agent in page.rows})
-        if not page.truncated:
-            break
-        low = page.rows[-1][0] + "\x01"
-    return found
+        values = values_of(tx, sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
+        return {agent["agent"]: agent for agent in values.values() if agent is not None}
+    return {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows}
 
 
 def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:
@@ -170,12 +158,6 @@ def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:
     if alive is False or taking.breaker(tx, call, agent)[0] == "open":
         return False
     return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + RECENT > tx.now)
-
-
-def limit_of(tx: Transaction, call: Call, agent: Record) -> int:
-    """How many tasks this agent may have; one that keeps failing is tried with one."""
-    most: int = call.policy.work["tasks"]["max_tasks"]
-    return 1 if taking.breaker(tx, call, agent)[0] == "half-open" else most
 
 
 def asks(facts: Facts, agent: Record, task: Record) -> bool:
@@ -239,7 +221,7 @@ def _competes(tx: Transaction, call: Call, agent: Record, task: Record, strategy
     name = _id(agent)
     if strategy == "sticky":
         return asks(facts, agent, task) or task["run"] in facts.busy.get(name, ())
-    return _waits(facts, name, task["run"]) and facts.load(name) < limit_of(tx, call, agent)
+    return _waits(facts, name, task["run"]) and facts.load(name) < taking.limit_of(tx, call, agent)
 
 
 def _note_asking(tx: Transaction, agent: str, run: str, facts: Facts) -> None:

@@ -141,11 +141,7 @@ def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
         dead = ending.gone(tx, call, [record for record in met if holds.CLAIM in record and record not in over])
         if not over and not dead:
             return next((record for record in met if ending.blocks(record, "write", call.agent)), None)
-        for record in over:
-            ending.expire(tx, record) if holds.CLAIM in record else ending.drop_waiter(tx, record, "lapsed")
-        for record in dead:
-            ending.end(tx, record, "gone")
-        ending.serve(tx, wanted)
+        ending.clear(tx, over, dead)
 
 
 def grant(tx: Transaction, call: Call, task: Record) -> dict[str, Any]:
@@ -195,12 +191,7 @@ def expect(tx: Transaction, agent: str, until: int) -> None:
 
 def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, Any] | None:
     """The next task for one who has just finished one; None if nothing is ready."""
-    agent: Record | None = got.values[f"a\t{call.agent}"]
-    if agent is None or _refused(tx, call, agent) is not None:
-        return None
-    promote(tx, call)
-    task = best(tx, call, agent, run)
-    return grant(tx, call, task) if task is not None else None
+    return next(iter(take_some(tx, call, got, run, 1)), None)
 
 
 def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -> list[dict[str, Any]]:
@@ -209,8 +200,9 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
     if agent is None or _refused(tx, call, agent) is not None:
         return []
     promote(tx, call)
-    limit = 1 if breaker(tx, call, agent)[0] == "half-open" else call.policy.work["tasks"]["max_tasks"]
-    room = min(count, limit - len(live_tasks(tx, call.agent)))
+    room = 1  # which there is, or it would have been refused
+    if count > 1:
+        room = min(count, limit_of(tx, call, agent) - len(live_tasks(tx, call.agent)))
     found: list[dict[str, Any]] = []
     while len(found) < room:
         task = best(tx, call, agent, run)
@@ -225,8 +217,6 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
 
 def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
     """Why this agent gets no task now: it has one already, or keeps failing."""
-    limit = call.policy.work["tasks"]["max_tasks"]
-    live = live_tasks(tx, call.agent)
     state, until = breaker(tx, call, agent)
     if state == "open":
         text = (
@@ -234,14 +224,19 @@ def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
             "then you are tried with one."
         )
         return Forbidden(text, breaker="open", until=iso(tx, until))
-    if state == "half-open":
-        limit = 1
+    limit, live = limit_of(tx, call, agent), live_tasks(tx, call.agent)
     if len(live) < limit:
         return None
     names = ", ".join(claim["task"] for claim in live[:5])
     text = f"you work on {names} already; finish it (`dibs task done`), give it back (`dibs task release`), or fail it."
     held = [{"id": claim["task"], "token": claim["token"]} for claim in live]
     return Quota(text, what="live tasks for one agent", limit=limit, tasks=held)
+
+
+def limit_of(tx: Transaction, call: Call, agent: Record) -> int:
+    """How many tasks this agent may have; one that keeps failing is tried with one."""
+    most: int = call.policy.work["tasks"]["max_tasks"]
+    return 1 if breaker(tx, call, agent)[0] == "half-open" else most
 
 
 def live_tasks(tx: Transaction, agent: str) -> list[Record]:
@@ -301,11 +296,7 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
         ]
     over = [claim for claim in suspects if claim["until"] <= tx.now]
     lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
-    for claim in over:
-        ending.expire(tx, claim)
-    for claim in lost:
-        ending.end(tx, claim, "gone")
-    ending.serve(tx, [resource for claim in over + lost for resource in claim["resources"]])
+    ending.clear(tx, over, lost)
     return bool(over or lost)
 
 

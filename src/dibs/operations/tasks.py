@@ -15,11 +15,11 @@ from dibs.operations import lifecycle
 from dibs.operations.call import check_text, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
-from dibs.stores.seam import AFTER_KEY, prefix_range
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.operations.call import Call, Record
@@ -73,26 +73,10 @@ def _list(
 
 
 def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
-    """The tasks that rows under a prefix name."""
+    """The first tasks that rows below a prefix name, and whether there are more."""
     page = tx.fetch((), [prefix_range(prefix)], LISTED)
-    keys = [lifecycle.key_of(key[len(prefix) :]) for key, _ in page.rows]
-    found: list[Record] = []
-    for start in range(0, len(keys), 256):
-        values = tx.fetch(keys[start : start + 256]).values
-        found += [lifecycle.full(record) for record in values.values() if record is not None]
-    return found, page.truncated
-
-
-def members(tx: Transaction, prefix: str) -> Iterator[Record]:
-    """All tasks that rows under a prefix name, however many."""
-    low, high = prefix_range(prefix)
-    while True:
-        page = tx.fetch((), [(low, high)], 256)
-        values = tx.fetch([lifecycle.key_of(key[len(prefix) :]) for key, _ in page.rows]).values
-        yield from [lifecycle.full(record) for record in values.values() if record is not None]
-        if not page.truncated:
-            return
-        low = page.rows[-1][0] + AFTER_KEY
+    found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in page.rows])
+    return [task for task in found.values() if task is not None], page.truncated
 
 
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
@@ -120,11 +104,8 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 def _blocking(tx: Transaction, after: Sequence[str], limit: int = 20) -> list[dict[str, str]]:
     """Of the tasks one waits for, some that are not complete, those that never will be by themselves first."""
-    found = []
-    for start in range(0, len(after), 256):
-        values = tx.fetch([lifecycle.key_of(name) for name in after[start : start + 256]]).values
-        records = [lifecycle.full(record) for record in values.values() if record]
-        found += [{"id": r["task"], "state": r["state"]} for r in records if r["state"] != COMPLETE]
+    records = [task for task in lifecycle.load_all(tx, after).values() if task is not None]
+    found = [{"id": task["task"], "state": task["state"]} for task in records if task["state"] != COMPLETE]
     found.sort(key=lambda one: one["state"] not in lifecycle.OVER)
     return found[:limit]
 
@@ -135,10 +116,8 @@ def _children(tx: Transaction, task: Record) -> dict[str, Any]:
     counts: dict[str, int] = {}
     for child in members:
         counts[child["state"]] = counts.get(child["state"], 0) + 1
-    alive = [child for child in members if child["state"] != CANCELLED]
-    done = sum(100 if child["state"] == COMPLETE else child["progress"] for child in alive)
     return {
-        "total": task["total_kids"], "open": task["kids"], **counts, "progress": done // len(alive) if alive else 100,
+        "total": task["total_kids"], "open": task["kids"], **counts, "progress": lifecycle.progress(members),
         "ids": [child["task"] for child in members[:100]], "more": more,
     }  # fmt: skip
 
@@ -149,14 +128,9 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     key = f"ta\t{id}"
     kept = tx.fetch([key]).values[key]
     names = list(kept["after"]) if kept is not None else []
-    children, _ = _members(tx, f"tc\t{id}\t") if task["total_kids"] else ([], False)
+    children = lifecycle.members(tx, f"tc\t{id}\t") if task["total_kids"] else ()
     names += [child["task"] for child in children if child["state"] == COMPLETE]
-    found: dict[str, Any] = {}
-    for start in range(0, len(names), 256):
-        page = names[start : start + 256]
-        values = tx.fetch([f"tr\t{name}" for name in page]).values
-        found.update({name: values[f"tr\t{name}"] for name in page})
-    return {"inputs": found}
+    return {"inputs": lifecycle.results(tx, names)}
 
 
 def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record | None:
@@ -218,7 +192,8 @@ def call_off(tx: Transaction, by: str, task: Record, why: str) -> list[str]:
     for one in found:  # grows while it is walked: children may have children, however deep
         _call_off_one(tx, by, one, why)
         if one["total_kids"]:
-            found += [child for child in members(tx, f"tc\t{one['task']}\t") if child["state"] not in lifecycle.OVER]
+            children = lifecycle.members(tx, f"tc\t{one['task']}\t")
+            found += [child for child in children if child["state"] not in lifecycle.OVER]
     return [one["task"] for one in found]
 
 

@@ -36,6 +36,7 @@ except ImportError:
 COMMIT = "\x1a"  # U+001A SUBSTITUTE: refused in everything that people and agents may write (jsontext.clean)
 COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string encodes to this
 
+KEYS_AT_ONCE = 256  # keys in one trip, where there are many: a statement has room for some thousands of values
 FETCH_LIMIT = 512  # rows of ranges in one trip: more than a claim ever meets, small enough to hold in memory
 STALE_NOW = 2_000  # a commit decided by a clock older than this (ms) is run again: the process was paused inside it
 MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
@@ -45,7 +46,7 @@ AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + A
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol, TypeVar
 
     T = TypeVar("T")
@@ -250,6 +251,25 @@ def fill(result: Json, commit: int) -> Json:
 def prefix_range(prefix: str) -> Range:
     """All keys that start with `prefix`."""
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def walk(tx: Transaction, prefix: str, page: int = FETCH_LIMIT) -> Iterator[Row]:
+    """Every row whose key starts with `prefix`, in order, so many in one trip. Rows may be written on the way."""
+    low, high = prefix_range(prefix)
+    while True:
+        got = tx.fetch((), [(low, high)], page)
+        yield from got.rows
+        if not got.truncated:
+            return
+        low = got.rows[-1][0] + AFTER_KEY
+
+
+def values_of(tx: Transaction, keys: Sequence[Key]) -> dict[Key, Json]:
+    """The values of however many keys; None for those that are not there."""
+    found: dict[Key, Json] = {}
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        found.update(tx.fetch(keys[start : start + KEYS_AT_ONCE]).values)
+    return found
 
 
 def read_event(event: Event) -> dict[str, Any]:

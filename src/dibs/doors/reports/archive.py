@@ -16,7 +16,8 @@ from dibs import jsontext
 from dibs.doors.reports import gather, markdown, page
 from dibs.errors import Unavailable
 from dibs.facts import clock
-from dibs.operations import lifecycle, runviews
+from dibs.operations import lifecycle
+from dibs.stores.seam import KEYS_AT_ONCE, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,13 +106,16 @@ def _content(path: str) -> Iterator[bytes]:
 
 def _tasks(session: Session, run: str) -> Iterator[dict[str, Any]]:
     """Each task with its payload and its result, whole; a page at a time, so that they need not fit into memory."""
-    for names in session.store.look(lambda tx: list(runviews.names(tx, run))):
+    prefix = f"ut\t{run}\t"
+    names = session.store.look(lambda tx: [key[len(prefix) :] for key, _ in walk(tx, prefix, KEYS_AT_ONCE)])
+    for start in range(0, len(names), KEYS_AT_ONCE):
+        some = names[start : start + KEYS_AT_ONCE]
 
-        def read(tx: Transaction, names: list[str] = names) -> dict[str, Any]:
-            return tx.fetch([f"{letter}\t{name}" for name in names for letter in ("t", "tp", "tr")]).values
+        def read(tx: Transaction, some: list[str] = some) -> dict[str, Any]:
+            return values_of(tx, [f"{letter}\t{name}" for name in some for letter in ("t", "tp", "tr")])
 
         values = session.store.look(read)
-        for name in names:
+        for name in some:
             record = values[f"t\t{name}"]
             if record is not None:
                 task = lifecycle.full(record)

@@ -12,7 +12,7 @@ from dibs.doors.reports.story import Story
 from dibs.facts import clock
 from dibs.operations import gates, lifecycle, runs, runviews
 from dibs.operations.declare import Field, Operation
-from dibs.stores.seam import read_event
+from dibs.stores.seam import KEYS_AT_ONCE, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,16 +56,13 @@ def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     room = RESULTS
     names = [task["task"] for task in found if task["result"]]
-    for start in range(0, len(names), runviews.PAGE):
-        page = names[start : start + runviews.PAGE]
-        values = tx.fetch([f"tr\t{name}" for name in page]).values
-        for name in page:
-            value = values[f"tr\t{name}"]
+    for start in range(0, len(names), KEYS_AT_ONCE):  # a page at a time: all of them whole may be too much to hold
+        for name, value in lifecycle.results(tx, names[start : start + KEYS_AT_ONCE]).items():
             text = jsontext.encode(value)
-            if len(text) > RESULT or room <= 0:
-                value = {"cut": True, "letters": len(text), "begins": text[: RESULT // 10] if room > 0 else ""}
+            cut = len(text) > RESULT or room <= 0
+            begins = text[: RESULT // 10] if room > 0 else ""
+            kept[name] = {"cut": True, "letters": len(text), "begins": begins} if cut else value
             room -= min(len(text), RESULT)
-            kept[name] = value
     return kept
 
 
