@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FRESH = 1_000  # ms after an answer in which guesses are made; half of what `now` may be old at a commit
 ROWS = 64  # kept; somebody who works with more will not guess right
 SOME = 16  # rows of one answer that are kept; the same
-LONGEST_REST = 16  # transactions without a guess after wrong ones: 1, 3, 7 … as they follow upon one another
+LONGEST_REST = 16  # transactions without a guess after wrong ones: 0, 2, 6 … as they follow upon one another
 SHAPE = 4  # words of a first read by which it is known: kind, limit, keys, how many groups of prefixes
 MOST = 4  # reads that are asked for on the chance that they will be needed
 PREFIXES, SCAN = "p", "s"  # kinds of reads, see redis_scripts.py
@@ -74,7 +74,7 @@ class Memory:
                 self._rest.clear()
             shape = reads[0].key[:SHAPE]
             self._wrong[shape] = wrong = self._wrong.get(shape, 0) + 1
-            self._rest[shape] = min((1 << wrong) - 1, LONGEST_REST)
+            self._rest[shape] = min((1 << wrong) - 2, LONGEST_REST)
 
     # --- guessing
 
