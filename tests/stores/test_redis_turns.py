@@ -6,19 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dibs.facts import clock
-from dibs.stores import redis_turns
+from dibs.stores import gate, redis_turns
 from dibs.stores.redis_turns import Turns
 from dibs.stores.seam import prefix_range
 from tests.stores.redis_server import opened, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from dibs.stores.seam import Transaction
 
@@ -87,6 +88,7 @@ class Looks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fifth: Callable[[], None]) -> None:
         self.count = self.time = 0
+        monkeypatch.setattr(gate, "timed", lambda *_: False)  # as outside the main thread
         self._fifth = fifth
         monkeypatch.setattr(clock, "sleep", self.sleep)
         monkeypatch.setattr(clock, "since_boot", lambda: self.time)
@@ -96,6 +98,30 @@ class Looks:
         self.time += 1
         if self.count == 5:
             self._fifth()
+
+
+@pytest.mark.parametrize("end", ["leave", "kill"])
+def test_the_kernel_wakes_whoever_is_next(
+    end: str, holder: Holder, turns: Turns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_turns, "PATIENCE", 30_000)
+    monkeypatch.setattr(clock, "sleep", None)  # nobody looks again and again
+    later = threading.Timer(0.1, getattr(holder, end))
+    later.start()
+    turns.take(WORDS)
+    later.join()
+    assert later.finished.is_set()
+    turns.leave()
+    Holder(tmp_path / "memory").kill()  # which had it, and so it was given back
+
+
+def test_the_wait_for_the_kernel_ends(holder: Holder, turns: Turns) -> None:
+    holder.stop()
+    for _ in range(3):
+        turns.take(WORDS)
+        turns.leave()
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("end", ["leave", "kill"])

@@ -20,6 +20,7 @@ from dibs.facts import processes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
+    from collections.abc import Callable
     from typing import Any, NoReturn
 else:
     import _signal  # `signal` itself imports enum
@@ -108,27 +109,12 @@ class Gate:
             pass
 
     def _queue_here(self) -> bool:
-        """Wait in the kernel's queue, with a timer that ends the wait; False where a timer is not ours to set.
-
-        That is the case outside the main thread, and in a program that uses SIGALRM itself.
-        """
+        """Wait in the kernel's queue, until the timeout; False where that cannot be ended."""
         try:
-            if _signal.getsignal(_signal.SIGALRM) != _signal.SIG_DFL or _signal.getitimer(_signal.ITIMER_REAL)[0]:
-                return False
-            _signal.signal(_signal.SIGALRM, _time_is_up)
-        except ValueError:  # not the main thread
-            return False
-        try:
-            _signal.setitimer(_signal.ITIMER_REAL, max(0.001, self.timeout))
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
-            _signal.setitimer(_signal.ITIMER_REAL, 0)
-        except _TimeIsUpError:
+            return timed(lambda: fcntl.flock(self._fd, fcntl.LOCK_EX), self.timeout)
+        except TimeIsUpError:
             fcntl.flock(self._fd, fcntl.LOCK_UN)  # it may have rung in the moment after
             self._give_up()
-        finally:
-            _signal.setitimer(_signal.ITIMER_REAL, 0)
-            _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
-        return True
 
     def _queue_elsewhere(self) -> None:
         """Wait in the kernel's queue, from a helper thread so that the wait can end at the timeout.
@@ -168,12 +154,33 @@ class Gate:
         raise Busy(pid=pid, stopped=processes.stopped(pid), waited=self.timeout)
 
 
-class _TimeIsUpError(Exception):
+class TimeIsUpError(Exception):
     """The timer rang while we waited."""
 
 
+def timed(wait: Callable[[], None], seconds: float) -> bool:
+    """Wait for the kernel, with a timer that ends the wait by TimeIsUpError; False where a timer is not ours to set.
+
+    That is the case outside the main thread, and in a program that uses SIGALRM itself.
+    """
+    try:
+        if _signal.getsignal(_signal.SIGALRM) != _signal.SIG_DFL or _signal.getitimer(_signal.ITIMER_REAL)[0]:
+            return False
+        _signal.signal(_signal.SIGALRM, _time_is_up)
+    except ValueError:  # not the main thread
+        return False
+    try:
+        _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds))
+        wait()
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+    finally:
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+    return True
+
+
 def _time_is_up(_number: int, _frame: object) -> None:
-    raise _TimeIsUpError
+    raise TimeIsUpError
 
 
 def _read(line: bytes) -> tuple[int, int, str]:

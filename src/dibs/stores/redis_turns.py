@@ -13,6 +13,7 @@ import os
 from zlib import crc32
 
 from dibs.facts import clock
+from dibs.stores import gate
 from dibs.stores.redis_guess import PREFIXES, SCAN
 
 TYPE_CHECKING = False
@@ -47,29 +48,45 @@ class Turns:
             return
         self._left -= 1
         place = BEHIND + crc32(wanted) % PLACES
-        pause, end = SHORTEST, clock.since_boot() + PATIENCE
-        while not self._got(place):
-            if clock.since_boot() >= end:
-                return
-            clock.sleep(pause)
-            pause = min(pause * 2, LONGEST)
+        try:
+            self._place = place if self._got(place) or self._waited(place) else -1
+        except OSError:  # a file system without locks, or the file is closed: no turns here
+            self._left = 0
 
     def leave(self) -> None:
         """The transaction is over."""
         if self._place >= 0:
             place, self._place = self._place, -1
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, place, os.SEEK_SET)
+            self._lock(fcntl.LOCK_UN, place)
 
     def _got(self, place: int) -> bool:
         try:
-            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place, os.SEEK_SET)
+            self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB, place)
         except BlockingIOError:
             return False
-        except OSError:  # a file system without locks, or the file is closed: no turns here
-            self._left = 0
-            return True
-        self._place = place
         return True
+
+    def _waited(self, place: int) -> bool:
+        """In the kernel's queue; where that wait could not be ended, by looking again and again."""
+        try:
+            if gate.timed(lambda: self._lock(fcntl.LOCK_EX, place), PATIENCE / 1000):
+                return True
+        except gate.TimeIsUpError:
+            self._lock(fcntl.LOCK_UN, place)  # it may have rung in the moment after
+            return False
+        except KeyboardInterrupt:  # the same
+            self._lock(fcntl.LOCK_UN, place)
+            raise
+        pause, end = SHORTEST, clock.since_boot() + PATIENCE
+        while clock.since_boot() < end:
+            clock.sleep(pause)
+            if self._got(place):
+                return True
+            pause = min(pause * 2, LONGEST)
+        return False
+
+    def _lock(self, how: int, place: int) -> None:
+        fcntl.lockf(self._fd, how, 1, place, os.SEEK_SET)
 
 
 def _wanted(first: list[Any]) -> bytes | None:
