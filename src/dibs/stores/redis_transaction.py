@@ -150,9 +150,9 @@ class RedisTransaction:
     def _anew(self, known: Known, read: Read) -> Any:
         """All reads so far and one more, at one moment. If the others find what they found, it is as good as theirs."""
         fresh = self._store.read(self.reads + self.likely())
-        for key, one in fresh.found.items():
-            before = known.found.get(key)
-            if before is not None and before[-1] != one[-1]:
+        for one in self.reads:  # what was read on the chance that it will be wanted may change
+            before = known.found.get(one.key)
+            if before is not None and before[-1] != fresh.signature(one):
                 raise MovedError(fresh)
         if fresh.since != known.since or (self._tailed and fresh.commit != known.commit):
             raise MovedError(fresh)
