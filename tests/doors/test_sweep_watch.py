@@ -50,6 +50,32 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.stdout.close()
 
 
+def test_old_events_go_by_what_the_config_says(place: Place) -> None:
+    config = place.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text() + '\n[log]\nkeep = "1s"\n')
+    place.json("claim", "a.py", "--as", "ann", exit=0)
+    done: list[dict[str, int]] = []
+
+    def swept() -> bool:
+        done.append(place.json("sweep", "--as", "boss", exit=0)["swept"])
+        return done[-1]["pruned"] == 1
+
+    until(swept, "a sweep that drops events")
+    assert sum(found["sealed"] for found in done) >= 2
+    kinds = [event["kind"] for event in place.json("log", exit=0)["events"]]
+    assert "claim.granted" not in kinds
+    assert "log.pruned" in kinds
+    assert [claim["agent"] for claim in place.json("status", exit=0)["claims"]] == ["ann"]
+    place.clean()
+
+
+@pytest.mark.parametrize("wrong", ["keep = true", 'keep = "soon"', 'kept = "1d"', 'keep = "500d"'])
+def test_a_wrong_word_about_old_events_is_refused(place: Place, wrong: str) -> None:
+    config = place.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text() + f"\n[log]\n{wrong}\n")
+    assert "log.ke" in place.json("status", exit=64)["error"]["message"]
+
+
 def test_one_sweep_brings_back_what_a_killed_process_was_at(place: Place) -> None:
     place.add("one")
     kill(holding(place, "ann"))

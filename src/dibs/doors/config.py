@@ -21,7 +21,7 @@ VERSION = 3  # of the kept form; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
-KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "runs")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "runs", "log")
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -86,6 +86,9 @@ id = "{id}"            # names this workspace on a shared store
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this
+
+# [log]
+# keep = "30d"                   # `dibs sweep` seals the log each day and drops events older than this; else all stay
 
 # [deploy]
 # protected = ["main", "master"] # branches whose push is a deploy

@@ -1,4 +1,4 @@
-"""The parts of `.dibs/config.toml` about tasks, messages and runs, checked. Loaded when the file changed."""
+"""The parts of `.dibs/config.toml` about tasks, messages, runs and the log, checked. Loaded when the file changed."""
 
 from __future__ import annotations
 

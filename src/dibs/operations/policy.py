@@ -51,7 +51,7 @@ GUARDS: dict[str, Any] = {
 }
 
 
-# What is said about tasks, messages and runs where the config is silent. Durations are milliseconds.
+# What is said about tasks, messages, runs and the log where the config is silent. Durations are milliseconds.
 WORK: dict[str, dict[str, Any]] = {
     "tasks": {
         "max_tasks": 1,  # live tasks of one agent
@@ -71,6 +71,7 @@ WORK: dict[str, dict[str, Any]] = {
         "from_one": 250,  # of these from one sender, so that nobody fills another's inbox alone
     },
     "runs": {"keep": 7 * DAY},  # how long an ended run and its tasks stay before a sweep drops them
+    "log": {"keep": 0},  # events older than this are dropped by a sweep; 0: none ever is
 }
 
 

@@ -2,7 +2,8 @@
 
 Nothing depends on a sweep being run: an ended claim blocks nobody, because everybody who looks decides by the clock. A
 sweep makes it visible in the log, wakes those who wait, raises alerts and keeps the store small. Every claim does a
-little of it, so that a store in use needs no sweeper; `dibs sweep` does all of it.
+little of it, so that a store in use needs no sweeper; `dibs sweep` does all of it, and alone does what the config says
+of old events.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from dibs.operations.call import Call, Record
@@ -27,6 +29,8 @@ MANY = 256  # due records that one `sweep` transaction looks at
 AGENTS = 500  # agents whose process is looked at in one sweep
 PLACE = "sw"  # where the agents that the last sweep looked at end, while there are more
 KEEP = 30 * 86_400_000  # a month of the log
+SEAL_EVERY = 86_400_000  # where the config says how long events are kept: so the oldest are a day too many
+MOST_SEALS = 10_000  # looked at; pruning drops those before the one that it goes by
 
 
 def some(tx: Transaction, limit: int) -> dict[str, int]:
@@ -94,7 +98,7 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     from dibs.operations import taking
 
-    done = some(tx, MANY)
+    done = {**some(tx, MANY), "sealed": 0, "pruned": 0}
     done["tasks"] = taking.promote(tx, call)
     suspects = [agent for agent in _next_agents(tx) if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in suspects])
@@ -109,6 +113,11 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     ending.serve(tx, freed)
     more = bool(done.pop("more"))
     del done["looked_at"]
+    log = _old_events(tx, call)
+    if log is not None:
+        if not any(done.values()):  # by itself: a seal stands where the log ends, and nothing may come between
+            done[log(tx, call)] = 1
+        more = True
     return {"swept": done, "more": more}
 
 
@@ -125,7 +134,41 @@ def _next_agents(tx: Transaction) -> list[Record]:
     return agents
 
 
-def _seal(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+# --- the log
+
+
+def _old_events(tx: Transaction, call: Call) -> Callable[[Transaction, Call], str] | None:
+    """What is to be done by what the config says of old events: a seal each day, and what is older than `keep` goes."""
+    keep: int = call.policy.work["log"]["keep"]
+    if not keep:
+        return None
+    seals = _seals(tx)
+    if not seals or tx.now - seals[-1]["at"] >= min(SEAL_EVERY, keep):
+        return _seal_by_itself
+    old = [seal for seal in seals if seal["at"] <= tx.now - keep]
+    return _prune_by_itself if old and not old[-1].get("pruned") else None
+
+
+def _seal_by_itself(tx: Transaction, call: Call) -> str:
+    _seal(tx, call, None)
+    return "sealed"
+
+
+def _prune_by_itself(tx: Transaction, call: Call) -> str:
+    _prune(tx, call, None, call.policy.work["log"]["keep"])
+    return "pruned"
+
+
+def _seals(tx: Transaction) -> list[Record]:
+    """Where seals stand, the oldest first."""
+    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MOST_SEALS).rows]
+
+
+def _key_of(seal: Record) -> str:
+    return f"s\t{seal['seq']:015d}"
+
+
+def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
     """What is live now, written down beside the log, so that everything before may be pruned later."""
     found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
     kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
@@ -134,22 +177,23 @@ def _seal(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     seq, link = tail.seq, tail.link
     body = jsontext.encode({"claims": claims, "token": tail.commit})
     tx.seal(body)
-    tx.put(f"s\t{seq:015d}", {"seq": seq, "link": link, "at": tx.now})
+    seal = {"seq": seq, "link": link, "at": tx.now}
+    tx.put(_key_of(seal), seal)
     tx.append("log.sealed", call.agent, "", {"through": seq, "link": link, "digest": digest_of(body)})
     return {"seq": seq, "link": link, "claims": len(claims)}
 
 
-def _prune(tx: Transaction, call: Call, got: Fetched, keep: int = KEEP) -> dict[str, Any]:
-    """Drop the events before the newest seal that is older than `keep`."""
+def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int = KEEP) -> dict[str, Any]:
+    """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins."""
     check_duration(keep, "keep", least=0)
-    seals = tx.fetch((), [prefix_range("s\t")], 10_000).rows
-    old = [seal for _, seal in seals if seal["at"] <= tx.now - keep]
+    seals = _seals(tx)
+    old = [seal for seal in seals if seal["at"] <= tx.now - keep]
     if not old:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
     through = old[-1]["seq"]
-    for key, seal in seals:
-        if seal["seq"] < through:
-            tx.delete(key)
+    for seal in old[:-1]:
+        tx.delete(_key_of(seal))
+    tx.put(_key_of(old[-1]), {**old[-1], "pruned": True})
     tx.prune(through)
     tx.append("log.pruned", call.agent, "", {"through": through})
     return {"through": through}

@@ -288,6 +288,16 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
     assert [event.seq for event in store.events(after=5)] == [6, 7]
     assert store.head().seq == 7
 
+    def seal_again(tx: Transaction) -> None:
+        tx.seal(f'{{"body":{tx.tail().seq}}}')
+        tx.append("sealed", "a", "", {})
+
+    store.run(seal_again)
+    store.run(seal_again)
+    store.run(lambda tx: tx.prune(7))
+    assert [(s.seq, s.body) for s in store.seals()] == [(7, '{"body":7}'), (8, '{"body":8}')], "those before are gone"
+    assert [event.seq for event in store.events()] == [8, 9]
+
 
 def a_wake_reaches_who_waits_and_nobody_else(make: Make) -> None:
     store = make()

@@ -174,7 +174,7 @@ class _Transaction:
         self.touched = False
         self._undo: list[tuple[str, tuple[str, str | None, str | None] | None]] = []
         self._pruned: list[Event] = []
-        self._sealed = False
+        self._seals = store._seals
         self._ids = 0
 
     since = 0  # nothing that was answered is ever missing
@@ -235,8 +235,7 @@ class _Transaction:
     def seal(self, body: str) -> None:
         self._may_write()
         head = self._store._head
-        self._store._seals.append(Seal(head.seq, head.link, body))
-        self._sealed = True
+        self._store._seals = [*self._store._seals, Seal(head.seq, head.link, body)]
 
     def prune(self, through: int) -> None:
         self._may_write()
@@ -247,6 +246,7 @@ class _Transaction:
         kept = [event for event in store._events if event.seq > through]
         self._pruned = store._events[: len(store._events) - len(kept)]
         store._events = kept
+        store._seals = [seal for seal in store._seals if seal.seq >= through]
 
     def wake(self, name: str) -> None:
         self.names.append(name)
@@ -256,8 +256,7 @@ class _Transaction:
         for key, row in reversed(self._undo):
             self._store._set(key, row)
         self._store._events[:0] = self._pruned
-        if self._sealed:
-            self._store._seals.pop()
+        self._store._seals = self._seals
 
     def _change(self, key: str, row: tuple[str, str | None, str | None] | None) -> None:
         self._may_write()

@@ -215,7 +215,8 @@ if ask and redis.acl_check_cmd then  -- a command refused halfway would leave ha
   for _, one in ipairs({
     {'HSET', V, 'a', 'b'}, {'HDEL', V, 'a'}, {'ZADD', K, '0', 'a'}, {'ZREM', K, 'a'}, {'ZADD', I[1], '0', 'a'},
     {'ZADD', I[2], '0', 'a'}, {'XADD', KEYS[6], '*', 'a', 'b'}, {'XTRIM', KEYS[6], 'MINID', '0'},
-    {'HSET', HEAD, 'a', 'b'}, {'HSET', TAG .. 'seals', 'a', 'b'}, {'SET', TAG .. 't:0', '0', 'PX', '1'},
+    {'HSET', HEAD, 'a', 'b'}, {'HSET', TAG .. 'seals', 'a', 'b'}, {'HKEYS', TAG .. 'seals'},
+    {'HDEL', TAG .. 'seals', 'a'}, {'SET', TAG .. 't:0', '0', 'PX', '1'},
     {'DEL', TAG .. 'gate'}, {'LPUSH', TAG .. 'w:0', '1'}, {'LTRIM', TAG .. 'w:0', '0', '0'},
     {'PEXPIRE', TAG .. 'w:0', '1'},
   }) do
@@ -297,7 +298,12 @@ for n = 1, tonumber(arg()) do  -- seals stand at the event before this commit
   count(6, redis.call('HSET', TAG .. 'seals', head[2], head[3] .. '\\n' .. arg()))
 end
 local through = arg()
-if through ~= '' then count(5, -redis.call('XTRIM', KEYS[6], 'MINID', whole(tonumber(through) + 1) .. '-1')) end
+if through ~= '' then
+  count(5, -redis.call('XTRIM', KEYS[6], 'MINID', whole(tonumber(through) + 1) .. '-1'))
+  for _, seq in ipairs(redis.call('HKEYS', TAG .. 'seals')) do
+    if tonumber(seq) < tonumber(through) then count(6, -redis.call('HDEL', TAG .. 'seals', seq)) end
+  end
+end
 redis.call('HSET', HEAD, 'commit', number, 'seq', whole(seq), 'link', link, 'now', at_last,
   'size', table.concat(there, ' '))
 if set_back then redis.call('HSET', HEAD, 'offset', whole(offset)) end

@@ -98,7 +98,7 @@ if TYPE_CHECKING:
             """Leave a seal at the event before this transaction's own."""
 
         def prune(self, through: int) -> None:
-            """Drop the events up to and including `through`, where a seal stands."""
+            """Drop the events up to and including `through`, where a seal stands, and the seals before that one."""
 
         def wake(self, name: str) -> None:
             """After the commit, wake whoever waits for `name`."""

@@ -423,6 +423,7 @@ class _Transaction:
             message = f"no seal stands at event {through}"
             raise ValueError(message)
         self._store._sql("DELETE FROM log WHERE seq <= ?", (through,))
+        self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))
 
     def wake(self, name: str) -> None:
         self.names.append(name)

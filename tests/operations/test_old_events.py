@@ -1,0 +1,88 @@
+"""The log is trimmed by what the config says, by sweeps, and never silently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dibs.operations.policy import DAY, WORK
+from tests.operations.fleet import Fleet
+
+
+def keeping(keep: int) -> Fleet:
+    return Fleet(work={**WORK, "log": {"keep": keep}})
+
+
+def sweep(fleet: Fleet) -> dict[str, Any]:
+    """All that is due; what was done, by kind."""
+    done: dict[str, int] = {}
+    for _ in range(10):
+        answer = fleet.call("v", "sweep")
+        for kind, count in answer["swept"].items():
+            done[kind] = done.get(kind, 0) + count
+        if not answer["more"]:
+            return {kind: count for kind, count in done.items() if count}
+    message = "there is always more"
+    raise AssertionError(message)
+
+
+def test_without_a_word_in_the_config_every_event_stays() -> None:
+    fleet = Fleet()
+    fleet.claim("a", "x.py")
+    for _ in range(100):
+        fleet.now += DAY
+        sweep(fleet)
+    assert fleet.events()[0]["seq"] == 1
+    assert fleet.events("log.") == []
+
+
+def test_events_go_when_they_are_older_than_the_config_says_and_the_log_says_so() -> None:
+    fleet = keeping(3 * DAY)
+    fleet.claim("a", "x.py", ttl=8 * 3_600_000)
+    assert sweep(fleet) == {"sealed": 1}
+    assert sweep(fleet) == {}, "once a day"
+    for day in range(1, 10):
+        fleet.now += DAY
+        fleet.claim("a", f"{day}.py")
+        done = sweep(fleet)
+        assert (done["sealed"], done.get("pruned", 0)) == (1, int(day >= 3))
+        fleet.clean()
+        oldest = fleet.events()[0]["now"]
+        assert fleet.now - 4 * DAY <= oldest <= fleet.now - min(day, 3) * DAY
+    (*_, last) = fleet.events("log.pruned")
+    assert last["data"]["through"] == fleet.events()[0]["seq"] - 1
+    assert len(fleet.store.seals()) <= 5
+
+
+def test_what_is_due_is_swept_before_the_log_is_sealed() -> None:
+    fleet = keeping(DAY)
+    fleet.claim("a", "x.py", ttl=1_000)
+    fleet.now += 1_000
+    first = fleet.call("v", "sweep")
+    assert (first["swept"]["claims"], first["swept"]["sealed"], first["more"]) == (1, 0, True)
+    second = fleet.call("v", "sweep")
+    assert (second["swept"]["claims"], second["swept"]["sealed"]) == (0, 1)
+    fleet.clean()
+
+
+def test_a_seal_made_by_hand_counts_and_pruning_by_hand_is_not_repeated() -> None:
+    fleet = keeping(2 * DAY)
+    fleet.claim("a", "x.py")
+    fleet.call("v", "seal")
+    assert sweep(fleet) == {}
+    fleet.now += 2 * DAY
+    fleet.call("v", "prune", keep=2 * DAY)
+    assert "pruned" not in sweep(fleet)
+    fleet.clean()
+
+
+@pytest.mark.parametrize("keep", [1_000, 3_600_000])
+def test_a_short_memory_is_sealed_as_often(keep: int) -> None:
+    fleet = keeping(keep)
+    sweep(fleet)
+    for _ in range(5):
+        fleet.now += keep
+        assert sweep(fleet)["sealed"] == 1
+    fleet.clean()
+    assert len(fleet.events()) < 10
