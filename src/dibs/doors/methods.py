@@ -761,7 +761,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """End what is past its deadline or whose process is gone, and raise alerts.
+        """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
 
         Answers: swept, more.
         """

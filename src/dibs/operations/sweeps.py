@@ -203,7 +203,7 @@ OPERATIONS = (
     Operation(
         "sweep",
         _sweep,
-        "End what is past its deadline or whose process is gone, and raise alerts.",
+        "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
         json="swept, more",
     ),
     Operation("seal", _seal, "Write a seal: the live claims at this point of the log.", json="seq, link, claims"),
