@@ -9,7 +9,8 @@ import pytest
 
 from dibs.errors import Deadlock, Held, Quota
 from dibs.operations import sweeps
-from dibs.operations.policy import LOOK_OFTEN
+from dibs.operations.policy import YOUNG
+from dibs.operations.waiting import LOOK_OFTEN
 from tests.operations.fleet import Fleet
 
 MINUTE = 60_000
@@ -327,11 +328,22 @@ def test_sweeps_look_at_all_agents_one_after_the_other(fleet: Fleet, monkeypatch
     fleet.clean()
 
 
+def test_who_is_next_behind_a_process_asks_after_it_each_second(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", client=10)
+    fleet.now += YOUNG
+    first = fleet.claim("b", "x.py", wait=10 * MINUTE)
+    assert first["look_in"] == LOOK_OFTEN
+    fleet.kill9(10)
+    fleet.now += LOOK_OFTEN
+    fleet.claim("b", "x.py", wait=10 * MINUTE, waiter=first["waiting"])
+    assert fleet.holders() == [("b", "x.py")]
+
+
 def test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits(fleet: Fleet) -> None:
     fleet.claim("a", "x.py", client=10)
     fleet.kill9(10)
     first = fleet.claim("b", "x.py", wait=10 * MINUTE)
-    assert first["look_in"] == LOOK_OFTEN, "who waits looks again within a second"
+    assert first["look_in"] == YOUNG, "who waits looks again as soon as it may ask"
     fleet.now += first["look_in"]
     fleet.claim("b", "x.py", wait=10 * MINUTE, waiter=first["waiting"])
     assert fleet.holders() == [("b", "x.py")]

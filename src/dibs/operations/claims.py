@@ -6,7 +6,7 @@ What happens, in short (docs/PROMISES.md has it in full):
 - refusal: names each blocker; it is a decision, so its event is kept.
 - expiry: decided by the store's clock whenever anybody looks. Nothing that ended is ever taken up again.
 - death: a local holder whose process is gone loses its claims as soon as anybody wants them; to somebody who waits, a
-  claim that was taken less than a second ago does so at the next look, a second later.
+  claim that was taken a moment ago does so at the next look, when it is a tenth of a second old.
 - race: one transaction decides after the other; the second one sees what the first one did.
 """
 
@@ -16,7 +16,7 @@ from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import check_text, related
 from dibs.operations.declare import Field, Operation
-from dibs.operations.policy import LOOK_OFTEN, MAX_WAIT, ROOT_GLOBS, check_duration
+from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, YOUNG, check_duration
 from dibs.operations.resources import ranges_for
 
 TYPE_CHECKING = False
@@ -182,7 +182,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
 
     A patient caller who meets a holder and a long queue will wait, whoever else is there, and does not read on. Whether
     the holder's process is dead is then not its to find out, but of those who are in line before it; and one that took
-    its claim within the last second is asked after when the first in line looks again, a second later.
+    its claim a moment ago is asked after when the first in line looks again, a tenth of a second later.
     """
     found = _Found()
     if waiter:
@@ -196,7 +196,7 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     if not patient:
         suspects = suspects + found.holders
     elif not _before(found):
-        suspects = suspects + [claim for claim in found.holders if tx.now - claim["since"] >= LOOK_OFTEN]
+        suspects = suspects + [claim for claim in found.holders if tx.now - claim["since"] >= YOUNG]
     if suspects:
         found.gone = ending.gone(tx, call, suspects)
     return found

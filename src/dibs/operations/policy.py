@@ -21,7 +21,7 @@ MAX_TTL = 8 * HOUR
 EXPECTED = 15 * MINUTE  # what a hold is taken to last where nobody said; twice that raises an alert for a waiter
 ABSURD = 366 * DAY  # a duration beyond this is a slip of the keyboard
 ROOT_GLOBS = 64  # every claim looks at each glob that begins with a wildcard
-LOOK_OFTEN = 1_000  # ms between two looks of the next in line behind a process that may die without a word
+YOUNG = 100  # ms after which somebody who waits for a claim asks whether its holder's process lives
 WAITS_PER_AGENT = 16
 MAX_WAIT = DAY
 # Ways to choose who gets a task; strategies.py has what each means. Here, because the config names one too.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dibs.errors import Deadlock, Quota
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import iso
-from dibs.operations.policy import LOOK_OFTEN, WAITS_PER_AGENT
+from dibs.operations.policy import WAITS_PER_AGENT, YOUNG
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN = 4  # of those in the way, in the answer to a waiter; it changes with every look
 LOOK_EVERY = 5_000  # ms: three looks within a lease, so that one missed look costs nothing
+LOOK_OFTEN = 1_000  # ms, for the next in line behind a process that may die without a word
 INTEREST_LIFE = 600_000  # ten minutes: about how long a refused agent remembers why it wanted the file
 GRAPH = 1_000  # agents visited in one search; a fleet has fewer
 
@@ -57,12 +58,19 @@ def queue(tx: Transaction, call: Call, wish: Record, in_the_way: list[Record], k
     holders = [record for record in in_the_way if holds.CLAIM in record]
     soonest = min([record["until"] for record in holders], default=tx.now + LOOK_EVERY)
     next_in_line = len(holders) == len(in_the_way)
-    often = LOOK_OFTEN if next_in_line and any(record["tied"] for record in holders) else LOOK_EVERY
+    mortal = [record for record in holders if record["tied"]] if next_in_line else []
+    often = min([_next_look(tx, claim) for claim in mortal], default=LOOK_EVERY)
     return {
         "waiting": waiter["waiter"],
         "look_in": max(10, min(often, soonest - tx.now, waiter["deadline"] - tx.now)),
         "blockers": [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:SHOWN]],
     }
+
+
+def _next_look(tx: Transaction, claim: Record) -> int:
+    """When to ask after the process behind a claim: when it is no longer young, then again and again."""
+    age = tx.now - claim["since"]
+    return LOOK_OFTEN if age >= YOUNG else YOUNG - age
 
 
 def leave_interest(tx: Transaction, wish: Record) -> None:
