@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, median, not_measured, spread, timed
+from dibs.bench.figures import AT_MOST, Row, Target, above_floor, alternate, not_measured, timed
 from dibs.bench.place import script
 
 if TYPE_CHECKING:
@@ -60,20 +60,7 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
         if "coordinationhub" in environment.versions:
             sides[HUB] = _hub(bench, environment)
     taken = alternate(sides, rounds, BURST)
-    rows = []
-    for name, times in taken.items():
-        rows.append(
-            Row(
-                GROUP,
-                name,
-                median(times) / 1000,
-                "ms",
-                beside=None if name == FLOOR else Beside(times, taken[FLOOR], "the floor"),
-                target=TARGET if name == CLAIM else None,
-                note="no fsync" if name in {MV, HUB} else "",
-                more=spread(times, 1000),
-            )
-        )
+    rows = above_floor(GROUP, taken, FLOOR, {CLAIM: TARGET}, dict.fromkeys((MV, HUB), "no fsync"))
     if environment is not None and HUB not in sides:
         rows.append(not_measured(GROUP, HUB, environment.absent))
     return rows

@@ -9,13 +9,11 @@ in a file, and a second one there, or a token that is not above the last, would 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import time
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from dibs.bench import worker
+from dibs.bench.crowd import let_loose
 from dibs.bench.figures import AT_LEAST, AT_MOST, Row, Target, median, quantile, slowest_share
 
 if TYPE_CHECKING:
@@ -29,8 +27,6 @@ HELD_TO = 100  # processes at which the targets below hold
 P99 = {"files": Target(AT_MOST, 500, "value"), "path": Target(AT_MOST, 1_000, "value")}
 SHARE = Target(AT_LEAST, 0.5, "value")
 NO_ERROR = Target(AT_MOST, 0, "value")
-TOGETHER = 4  # processes started at a time
-LEAD = 0.5  # seconds from the word to the start: the last of a hundred has read it by then
 
 SCENES = {
     "path": "one path",
@@ -105,52 +101,23 @@ def contend(bench: Bench, scene: str, number: int, seconds: float) -> Outcome:
         worker.make_busy(folder)
     else:
         folder = bench.workspace(name)
-    failed: list[dict[str, Any]] = []
-    with ExitStack() as stack:
-        ready: list[subprocess.Popen[str]] = []
-        # A few at a time: what is measured is contention for dibs, not for the processors while interpreters start.
-        for first in range(0, number, TOGETHER):
-            started = [_start(scene, folder, place, seconds) for place in range(first, min(first + TOGETHER, number))]
-            for process in started:
-                stack.callback(end, process)
-            for process in started:
-                word = line_of(process)
-                if word == "ready":
-                    ready.append(process)
-                else:
-                    failed.append(_nothing(word or "a worker died at its start"))
-        start = time.monotonic() + LEAD
-        for process in ready:
-            assert process.stdin is not None
-            process.stdin.write(f"{start}\n")
-            process.stdin.flush()
-        return Outcome([*[_answer(process) for process in ready], *failed], seconds)
+    commands = [
+        [sys.executable, "-m", "dibs.bench.worker", scene, folder, f"worker{place}", str(seconds)]
+        for place in range(number)
+    ]
+    failed: list[str] = []
+    _, lines = let_loose(commands, folder, failed)
+    answers = [answer_of(line) for line in lines]
+    return Outcome([*answers, *[_nothing(word or "a worker died at its start") for word in failed]], seconds)
 
 
-def _start(scene: str, folder: str, place: int, seconds: float) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "dibs.bench.worker", scene, folder, f"worker{place}", str(seconds)]
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
-
-
-def _nothing(error: str) -> dict[str, Any]:
-    return {"waits": [], "within": 0, "errors": [error], "failed": 1}
-
-
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    line = line_of(process)
+def answer_of(line: str) -> dict[str, Any]:
+    """What a worker says of itself; of one that died, that it did."""
     if not line:
         return _nothing("a worker died")
     answer: dict[str, Any] = json.loads(line)
     return answer
 
 
-def line_of(process: subprocess.Popen[str]) -> str:
-    """What it says next; nothing if it has ended."""
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    """Whatever happened, no worker outlives the bench."""
-    process.kill()
-    process.communicate()
+def _nothing(error: str) -> dict[str, Any]:
+    return {"waits": [], "within": 0, "errors": [error], "failed": 1}

@@ -117,6 +117,29 @@ def not_measured(group: str, name: str, note: str) -> Row:
     return Row(group, name, None, "", note=note)
 
 
+def above_floor(
+    group: str,
+    taken: dict[str, list[float]],
+    floor: str,
+    targets: dict[str, Target],
+    notes: dict[str, str] | None = None,
+) -> list[Row]:
+    """Starts of processes in ms, each beside those of one of them."""
+    return [
+        Row(
+            group,
+            name,
+            median(times) / 1000,
+            "ms",
+            beside=None if name == floor else Beside(times, taken[floor], "the floor"),
+            target=targets.get(name),
+            note=(notes or {}).get(name, ""),
+            more=spread(times, 1000),
+        )
+        for name, times in taken.items()
+    ]
+
+
 def alternate(
     sides: dict[str, Burst], rounds: int, burst: int, told: Callable[[int], None] | None = None
 ) -> dict[str, list[float]]:

@@ -16,7 +16,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, median, not_measured, spread, timed
+from dibs.bench.figures import AT_MOST, Beside, Row, Target, above_floor, alternate, median, not_measured, timed
 from dibs.bench.place import script
 
 if TYPE_CHECKING:
@@ -62,19 +62,7 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
     if environment is not None and "coordinationhub" in environment.versions:
         sides[HUB] = _hub(bench, environment)
     taken = alternate(sides, rounds, BURST)
-    rows = [
-        Row(
-            GROUP,
-            name,
-            median(times) / 1000,
-            "ms",
-            beside=None if name == FLOOR else Beside(times, taken[FLOOR], "the floor"),
-            target=TARGETS.get(name),
-            note="no fsync" if name == HUB else "",
-            more=spread(times, 1000),
-        )
-        for name, times in taken.items()
-    ]
+    rows = above_floor(GROUP, taken, FLOOR, TARGETS, {HUB: "no fsync"})
     if environment is not None and HUB not in sides:
         rows.append(not_measured(GROUP, HUB, environment.absent))
     return rows + _crowd(bench, folder, command)

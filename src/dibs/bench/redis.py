@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dibs.bench import hooks
-from dibs.bench.contention import LEAD, TOGETHER, Outcome, end, line_of
+from dibs.bench.contention import Outcome, answer_of
+from dibs.bench.crowd import let_loose
 from dibs.bench.environment import REDIS_LOCKS, REDIS_QUEUES, Peer
 from dibs.bench.figures import (
     AT_LEAST,
@@ -27,6 +26,7 @@ from dibs.bench.figures import (
     Beside,
     Row,
     Target,
+    above_floor,
     alternate,
     bursts,
     median,
@@ -174,18 +174,7 @@ def _hooks(bench: Bench) -> list[Row]:
         AGAIN: hooks.calls(lambda _: edit("held.py"), folder),
     }
     taken = alternate(sides, rounds, hooks.BURST)
-    return [
-        Row(
-            GROUP,
-            name,
-            median(times) / 1000,
-            "ms",
-            beside=None if name == FLOOR else Beside(times, taken[FLOOR], "the floor"),
-            target=None if name == FLOOR else HOOK,
-            more=spread(times, 1000),
-        )
-        for name, times in taken.items()
-    ]
+    return above_floor(GROUP, taken, FLOOR, {EDIT: HOOK, AGAIN: HOOK})
 
 
 # --- many at once
@@ -264,37 +253,7 @@ def _locker(environment: Environment, url: str, place: int, held: int, seconds: 
 
 
 def _scene(commands: list[list[str]], folder: str, seconds: float) -> Outcome:
-    """Let these processes loose together; each is opened and waits before the clock starts."""
-    with ExitStack() as stack:
-        processes = []
-        for first in range(0, len(commands), TOGETHER):
-            started = []
-            for words in commands[first : first + TOGETHER]:
-                process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
-                stack.callback(end, process)
-                started.append(process)
-            for process in started:
-                word = line_of(process)
-                if word != "ready":
-                    message = f"a worker did not start: {word or 'it died'}"
-                    raise RuntimeError(message)
-            processes += started
-        start = time.monotonic() + LEAD
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(f"{start}\n")
-            process.stdin.flush()
-        return Outcome([_answer(process) for process in processes], seconds)
-
-
-def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
-    import json
-
-    line = line_of(process)
-    answer: dict[str, Any] = (
-        json.loads(line) if line else {"waits": [], "within": 0, "errors": ["a worker died"], "failed": 1}
-    )
-    return answer
+    return Outcome([answer_of(line) for line in let_loose(commands, folder)[1]], seconds)
 
 
 # --- tasks

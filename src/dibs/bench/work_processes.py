@@ -14,12 +14,11 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from dibs.bench.contention import LEAD, end, line_of
+from dibs.bench.crowd import let_loose
 from dibs.bench.environment import QUEUES
 from dibs.bench.work_queues import Bare, Queue, Tasks
 from dibs.bench.worker import take_part
@@ -108,23 +107,8 @@ def _fill(kind: str, folder: str, texts: dict[str, Any], count: int) -> None:
 
 def drained(commands: list[list[str]], folder: str, count: int, tally: Tally) -> float:
     """Let these processes loose on a queue of so many tasks; the µs that each task took, all working together."""
-    with ExitStack() as stack:
-        processes = []
-        for words in commands:
-            process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
-            stack.callback(end, process)
-            processes.append(process)
-        for process in processes:
-            word = line_of(process)
-            if word != "ready":
-                message = f"a worker did not start: {word or 'it died'}"
-                raise RuntimeError(message)
-        start = time.monotonic() + LEAD
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write(f"{start}\n")
-            process.stdin.flush()
-        answers = [json.loads(line_of(process) or _died(start)) for process in processes]
+    start, lines = let_loose(commands, folder)
+    answers = [json.loads(line or _died(start)) for line in lines]
     tally.count(count, answers)
     last: float = max(answer["end"] for answer in answers)
     return (last - start) * 1e6 / count

@@ -101,14 +101,14 @@ class Replay:
             "wait.ended": self._on_wait_ended,
             "agent.killed": self._on_killed,
             "agent.revived": self._on_revived,
-            "task.added": self._on_task_added,
-            "task.moved": self._on_task_moved,
+            "task.added": self._once(self._tasks.on_added),
+            "task.moved": self._once(self._tasks.on_moved),
             "task.passed": self._tasks.on_passed,
             "task.kept": self._tasks.on_kept,
             "run.purged": self._tasks.on_purged,
-            "state.set": self._on_state_set,
-            "vote.opened": self._on_vote_opened,
-            "vote.cast": self._on_vote_cast,
+            "state.set": self._once(self._documents.on_set),
+            "vote.opened": self._once(self._votes.on_opened),
+            "vote.cast": self._once(self._votes.on_cast),
             "vote.decided": self._votes.on_decided,
             "store.recovered": self._on_recovered,
         }
@@ -130,9 +130,7 @@ class Replay:
             self.lost = self._lost_waits = True
             if said is not None and said.subject in self.live:
                 self._end(self.live[said.subject])
-            self._tasks.lose()
-            self._documents.lose()
-            self._votes.lose()
+            self._lose_work()
             return None
         return said
 
@@ -145,9 +143,7 @@ class Replay:
         for claim in list(self.live.values()):
             self._end(claim)
         self._killed.clear()
-        self._tasks.lose()
-        self._documents.lose()
-        self._votes.lose()
+        self._lose_work()
         self.lost = self._lost_waits = True
 
     def enter(self, seq: int, claims: dict[str, Claim], token: int) -> None:
@@ -339,25 +335,20 @@ class Replay:
 
     # --- tasks, documents and votes
 
-    def _on_task_added(self, said: Said) -> None:
-        self._check_request(said)
-        self._tasks.on_added(said)
+    def _once(self, rule: Callable[[Said], None]) -> Callable[[Said], None]:
+        """A rule for an event that a request id may stand behind."""
 
-    def _on_task_moved(self, said: Said) -> None:
-        self._check_request(said)
-        self._tasks.on_moved(said)
+        def with_request(said: Said) -> None:
+            self._check_request(said)
+            rule(said)
 
-    def _on_state_set(self, said: Said) -> None:
-        self._check_request(said)
-        self._documents.on_set(said)
+        return with_request
 
-    def _on_vote_opened(self, said: Said) -> None:
-        self._check_request(said)
-        self._votes.on_opened(said)
-
-    def _on_vote_cast(self, said: Said) -> None:
-        self._check_request(said)
-        self._votes.on_cast(said)
+    def _lose_work(self) -> None:
+        """What was true of them may have changed where nobody could see it."""
+        self._tasks.lose()
+        self._documents.lose()
+        self._votes.lose()
 
     def _on_recovered(self, said: Said) -> None:
         self._documents.on_recovered(said)

@@ -18,13 +18,12 @@ from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-A_FEW = 8  # due records that a claim looks at on its way
+A_FEW = 8  # due records that are looked at after an agent's call
 MANY = 256  # due records that one `sweep` transaction looks at
 AGENTS = 500  # agents whose process is looked at in one sweep
 PLACE = "sw"  # where the agents that the last sweep looked at end, while there are more
@@ -113,12 +112,14 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     ending.serve(tx, freed)
     more = bool(done.pop("more"))
     del done["looked_at"]
-    log = _old_events(tx, call)
-    if log is not None:
-        if not any(done.values()):  # by itself: a seal stands where the log ends, and nothing may come between
-            done[log(tx, call)] = 1
-        more = True
-    return {"swept": done, "more": more}
+    due = _due_for_the_log(tx, call)
+    if due and not any(done.values()):  # by itself: a seal stands where the log ends, and nothing may come between
+        if due == "sealed":
+            _seal(tx, call, None)
+        else:
+            _prune(tx, call, None, call.policy.work["log"]["keep"])
+        done[due] = 1
+    return {"swept": done, "more": more or bool(due)}
 
 
 def _next_agents(tx: Transaction) -> list[Record]:
@@ -137,26 +138,16 @@ def _next_agents(tx: Transaction) -> list[Record]:
 # --- the log
 
 
-def _old_events(tx: Transaction, call: Call) -> Callable[[Transaction, Call], str] | None:
-    """What is to be done by what the config says of old events: a seal each day, and what is older than `keep` goes."""
+def _due_for_the_log(tx: Transaction, call: Call) -> str:
+    """What the config says of old events: it is to be `sealed`, each day, or `pruned` of what is older than `keep`."""
     keep: int = call.policy.work["log"]["keep"]
     if not keep:
-        return None
+        return ""
     seals = _seals(tx)
     if not seals or tx.now - seals[-1]["at"] >= min(SEAL_EVERY, keep):
-        return _seal_by_itself
+        return "sealed"
     old = [seal for seal in seals if seal["at"] <= tx.now - keep]
-    return _prune_by_itself if old and not old[-1].get("pruned") else None
-
-
-def _seal_by_itself(tx: Transaction, call: Call) -> str:
-    _seal(tx, call, None)
-    return "sealed"
-
-
-def _prune_by_itself(tx: Transaction, call: Call) -> str:
-    _prune(tx, call, None, call.policy.work["log"]["keep"])
-    return "pruned"
+    return "pruned" if old and not old[-1].get("pruned") else ""
 
 
 def _seals(tx: Transaction) -> list[Record]:
@@ -186,8 +177,7 @@ def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
 def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int = KEEP) -> dict[str, Any]:
     """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins."""
     check_duration(keep, "keep", least=0)
-    seals = _seals(tx)
-    old = [seal for seal in seals if seal["at"] <= tx.now - keep]
+    old = [seal for seal in _seals(tx) if seal["at"] <= tx.now - keep]
     if not old:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
     through = old[-1]["seq"]

@@ -172,7 +172,7 @@ def timed(wait: Callable[[], None], seconds: float) -> bool:
     try:
         _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds))
         wait()
-        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        _signal.setitimer(_signal.ITIMER_REAL, 0)  # here too: were it to ring below, the handler would stay
     finally:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
         _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)

@@ -17,7 +17,7 @@ from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch, redis_scripts
 from dibs.stores.redis_guess import MOST, Habits, Memory
-from dibs.stores.redis_transaction import Known, MovedError, RedisTransaction, bytes_of
+from dibs.stores.redis_transaction import Known, MovedError, RedisTransaction, bytes_of, words_of
 from dibs.stores.redis_wire import Absent, Lost, Said, hidden, plain
 from dibs.stores.seam import (
     MAX_RUNS,
@@ -372,21 +372,12 @@ class RedisStore:
         raise Busy(tried=MAX_RUNS)
 
     def _question(self, reads: list[Read], how: int) -> list[Any]:
-        words: list[Any] = [self.wire.run_id, how, len(reads)]
-        for read in reads:
-            words += read.words
-        return words
+        return [self.wire.run_id, how, len(reads), *words_of(reads)]
 
     def _apply(self, tx: RedisTransaction, trial: _Trial, attempt: int) -> Any:
         """Check and apply; None where that has to be done on another footing, from the start."""
-        rest = tx.writes()
-        reads: list[Any] = []
-        for read in tx.reads:
-            reads += read.words
-        reads += [tx.known.signature(read) for read in tx.reads]
-        more = tx.likely()
-        for read in more:
-            reads += read.words
+        rest, more = tx.writes(), tx.likely()
+        reads = [*words_of(tx.reads), *[tx.known.signature(read) for read in tx.reads], *words_of(more)]
         commit = f"{'' if tx.sure else '>'}{tx.known.commit}"
         trial.refuse_late(self.wire.url)
         sent = 0

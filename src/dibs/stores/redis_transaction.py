@@ -42,6 +42,11 @@ class Read:
         self.key = tuple(words)
 
 
+def words_of(reads: Sequence[Read]) -> list[Any]:
+    """Reads one after the other."""
+    return [word for read in reads for word in read.words]
+
+
 class Known:
     """What reads found at one moment, by their words."""
 
@@ -287,7 +292,7 @@ class RedisTransaction:
 
     def prune(self, through: int) -> None:
         self._may_write()
-        if all(seal.seq != through for seal in self._store.seals()):
+        if not self._store.ask("HEXISTS", f"{self._store.tag}seals", through):
             message = f"no seal stands at event {through}"
             raise ValueError(message)
         self.pruned = through
