@@ -249,8 +249,11 @@ MUTANTS = (
            "tests/operations/test_old_events.py"),
     Mutant("stores/sqlite.py", '        self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))\n', "",
            f"{STORES}/test_conformance.py"),
-    Mutant("stores/redis_turns.py", "            if self._got(place):\n                return True\n", "",
-           f"{STORES}/test_redis_turns.py"),
+    Mutant("doors/lobby.py", "            if before and not self._free(before):", "            if False:",
+           "tests/doors/test_lobby.py"),
+    Mutant("doors/lobby.py", "        if not let_in:\n            self.leave()\n", "", "tests/doors/test_lobby.py"),
+    Mutant("doors/session.py", "            if self._lobby is not None and not granted:", "            if False:",
+           "tests/doors/test_lobby.py"),
     Mutant("lookout/replay.py", "        self._tasks.settle(self._seq)\n", "        pass\n",
            f"{VERIFY_TASKS}::test_a_task_that_stays_at_work_when_its_claim_ends_is_found"),
     # Paths and processes

@@ -95,7 +95,7 @@ def contend(workspace: str, agent: str, folder: str, until: int) -> Trial:
 
 
 def endure(url: str, agent: str, folder: str, until: int, weak: bool) -> Trial:
-    """On a machine of its own, whatever becomes of the server; without waiting for turns."""
+    """On a machine of its own, whatever becomes of the server; without waiting."""
     trial, number = Trial(folder), 0
     machine = Machine(url, f"{folder}/memory-{agent}", timeout=0.5)
     while clock.since_boot() < until:

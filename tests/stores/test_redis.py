@@ -302,7 +302,7 @@ def test_a_seal_stands_where_it_was_decided_or_is_decided_again(fresh: Callable[
     assert [(found.seq, found.body) for found in one.seals()] == [(2, "2")]
 
 
-# --- turns
+# --- lost races
 
 
 def test_whoever_lost_often_commits_alone_and_then_lets_the_others(fresh: Callable[..., RedisStore]) -> None:
@@ -362,6 +362,37 @@ def test_a_gate_that_nobody_opens_again_is_busy_only_for_its_moment(fresh: Calla
         store.run(lambda tx: tx.put("k", 2))
     store.ask("DEL", f"{store.tag}gate")
     assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+
+
+def test_reads_that_will_be_wanted_come_with_the_answer_to_a_lost_race(
+    fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+
+    def look_around(tx: Transaction) -> None:
+        rows = tx.fetch((), [prefix_range("r\t")]).rows
+        if rows:  # what it does not find where it believes that there is nothing
+            tx.scan(1, "i\t", 5)
+            tx.scan(2, "i\t", 5)
+        tx.put("mine", len(rows))
+
+    two.run(lambda tx: tx.put("r\t1", 1))
+    for _ in range(4):
+        one.run(look_around)
+    two.run(lambda tx: tx.delete("r\t1"))
+    one.run(look_around)
+    two.run(lambda tx: tx.put("r\t1", 1))
+    asked: list[str] = []
+    call = one.wire.call
+
+    def counted(*words: Any) -> Any:
+        asked.append(words[0])
+        return call(*words)
+
+    monkeypatch.setattr(one.wire, "call", counted)
+    one.run(look_around)
+    assert len(asked) == 2, "a guess that was wrong, and the commit: the scans came with the answer"
+    assert two.look(lambda tx: tx.fetch(["mine"]).values) == {"mine": 1}
 
 
 # --- waiting

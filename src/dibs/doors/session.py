@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.doors.lobby import Lobby
     from dibs.operations.declare import Operation
     from dibs.stores.seam import Store
 
@@ -67,6 +68,7 @@ class Session:
         self._short_lived = short_lived
         self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
+        self._lobby: Lobby | None = None  # where other processes of this machine are waited for, once there are any
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
@@ -92,9 +94,18 @@ class Session:
             self._store.close()
             self._store = None
             self._channels.clear()
+        if self._lobby is not None:
+            self._lobby.close()
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
+        try:
+            return self._run(operation, call, fields)
+        finally:
+            if self._lobby is not None and operation.name == "release":
+                self._lobby.leave(fields)
+
+    def _run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         if operation.name in TOLD_RULES:
             from dibs.doors import rules
 
@@ -176,19 +187,24 @@ class Session:
         import dibs.operations.waiting  # noqa: F401 - it will be needed inside the transaction, where others wait for us
 
         end = clock.since_boot() + fields["wait"]
-        waiter, answered, opened = "", False, self.store
+        waiter, opened = "", self.store
+        answered = granted = False
         channel = self._channels.pop() if self._channels else ""
         if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
             channel = self._listen()
         try:
+            if self._lobby is not None and operation.name == "claim":
+                self._lobby.enter(fields)
             while True:
                 call.facts.clear()  # who was alive at the last look may be dead by now
                 left = max(0, end - clock.since_boot())
                 result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
                 if "waiting" not in result:
-                    answered = True
+                    answered = granted = True
                     return result
                 waiter = result["waiting"]
+                if operation.name == "claim":
+                    self._crowd()
                 if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
                     opened, channel = self.store, ""
                 if told is not None:
@@ -201,12 +217,23 @@ class Session:
             answered = True
             raise
         finally:
+            if self._lobby is not None and not granted:
+                self._lobby.leave(fields)
             if channel and self._short_lived:
                 self.store.unwatch(channel)
             elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
                 self._channels.append(channel)
             if waiter and not answered and operation.name == "claim":  # interrupted: leave the queue at once
                 self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
+
+    def _crowd(self) -> None:
+        """Others want the same: whoever stays for more than one call waits for those on this machine first."""
+        if self._lobby is None and not self._short_lived:
+            from dibs.doors.lobby import Lobby
+
+            self._lobby = Lobby(f"{self.place.local}/lobby")
+        if self._lobby is not None:
+            self._lobby.crowded()
 
     def _listen(self) -> str:
         """A new name under which this process is woken."""

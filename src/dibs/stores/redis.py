@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.stores.redis_transaction import Read
-    from dibs.stores.redis_turns import Turns
     from dibs.stores.redis_wire import Wire
     from dibs.stores.seam import T, Transaction
 
@@ -67,7 +66,6 @@ class RedisStore:
         self.remembered = redis_epoch.Remembered(memory)
         self._mutex = _thread.RLock()
         self._memory = Memory()
-        self.turns: Turns | None = None  # there are none before something was lost
         self.habits = Habits()
         self._woken = False  # nothing was read since the last wake
         self._after_wake: list[Read] = []
@@ -130,8 +128,6 @@ class RedisStore:
                     return filled
                 known = self._next_try(tx, trial, answer)
         finally:
-            if self.turns is not None:
-                self.turns.leave()
             if trial.alone:
                 self._let_others(trial.id)
         raise Busy(tried=trial.lost)
@@ -174,20 +170,10 @@ class RedisStore:
             clock.sleep(PAUSE * min(trial.gated + 1, 16) * (0.5 + _chance()))
             return None
         trial.lost += 1
-        self._take_turns()
         trial.alone = trial.lost > PATIENT
         if not trial.alone and trial.lost > 1:  # the first time at once: what came back is new
             clock.sleep(PAUSE * min(trial.lost, 8) * (1 + _chance()))
         return self._take(answer, tx.reads)
-
-    def _take_turns(self) -> None:
-        """From now on for a while, with others on this machine who want the same."""
-        if self.turns is None and self.remembered.fd >= 0:
-            from dibs.stores.redis_turns import Turns
-
-            self.turns = Turns(self.remembered.fd)
-        if self.turns is not None:
-            self.turns.overtaken()
 
     def _take(self, answer: Any, reads: list[Read]) -> Known:
         """What an answer brought."""

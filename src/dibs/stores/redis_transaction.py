@@ -125,8 +125,6 @@ class RedisTransaction:
     def _get(self, read: Read) -> Any:
         """What a read finds: from what is known, or in a trip. Another commit in between means reading all anew."""
         if read.key not in self._asked:
-            if not self._asked and self._writes and self._store.turns is not None:
-                self._store.turns.take(read.words)
             self._asked.add(read.key)
             self.reads.append(read)
         if self._known is not None:
