@@ -24,7 +24,7 @@ def several_paths(folder: str, name: str, paths: int, held: float) -> Callable[[
     """Claim one of the paths that everybody wants, hold it, give it back."""
     workspace = dibs.open(folder, agent=name)
     guards = [os.open(os.path.join(folder, f"guard{n}"), os.O_RDWR | os.O_CREAT, 0o600) for n in range(paths)]
-    chance = random.Random(name)  # noqa: S311 - it only has to differ from process to process
+    chance = random.Random()  # noqa: S311 - other paths in each process and each round
     workspace.claim(f"warm-{name}").release()
 
     def act() -> float:

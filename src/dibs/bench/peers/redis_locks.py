@@ -43,7 +43,7 @@ def serve(client: Any) -> None:
 
 def contend(client: Any, name: str, paths: int, held: float, seconds: float) -> None:
     """One of several."""
-    chance = random.Random(name)  # noqa: S311 - it only has to differ from process to process
+    chance = random.Random()  # noqa: S311 - other paths in each process and each round
     client.ping()
     _say("ready")
     line = sys.stdin.readline()
