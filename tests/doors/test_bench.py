@@ -467,7 +467,7 @@ def test_a_peers_lock_that_contends_counts_what_it_got_and_what_went_wrong(
     monkeypatch.setattr("sys.stdin", io.StringIO("0\n"))
     moments = iter([0.0, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 9.0])
     monkeypatch.setattr("time.monotonic", lambda: next(moments))
-    redis_locks.contend(door, "worker1", 8, 0.0, 0.55)
+    redis_locks.contend(door, 8, 0.0, 0.55)
     ready, line = capsys.readouterr().out.splitlines()
     answer = json.loads(line)
     assert ready == "ready"

@@ -219,3 +219,54 @@ def test_a_hook_on_redis_loads_no_library_but_hiredis(kind: str, server: Server)
     loaded = set(done.stdout.split())
     assert not loaded & {"redis", "socket", "ssl", "urllib", "re", "enum", "json", "typing", "encodings", "stringprep"}
     assert "hiredis" in loaded
+
+
+def looks(store: RedisStore) -> int:
+    """How often ranges were looked through on the server."""
+    said = store.ask("INFO", "commandstats").decode()
+    return int(said.partition("cmdstat_zrangebylex:calls=")[2].partition(",")[0] or 0)
+
+
+def test_what_is_certain_is_not_looked_up_again_unless_somebody_else_has_committed(
+    fresh: Callable[[], RedisStore],
+) -> None:
+    one, two = fresh(), fresh()
+
+    def add(tx: Transaction) -> int:
+        rows = tx.fetch(["k"], [prefix_range("r\t")]).rows
+        tx.put(f"r\t{len(rows)}", 1)
+        return len(rows)
+
+    assert one.run(add) == 0
+    before = looks(one)
+    assert [one.run(add) for _ in range(3)] == [1, 2, 3]
+    assert looks(one) == before, "nobody but this process has written since all of it was seen"
+    assert two.run(add) == 4
+    before = looks(one)
+    assert one.run(add) == 5
+    assert looks(one) > before
+    before = looks(one)
+    assert one.run(add) == 6
+    assert looks(one) == before
+    two.run(lambda tx: tx.put("elsewhere", 1))
+    before = looks(one)
+    assert one.run(add) == 7
+    assert looks(one) > before, "there was a commit; whether it matters is to be seen"
+    one.run(lambda tx: tx.delete("r\t3") if tx.fetch(["k"], [prefix_range("r\t")]).rows else None)
+    assert one.run(add) == 7, "what it did itself it knows"
+
+
+def test_what_was_never_looked_at_is_not_certain(fresh: Callable[[], RedisStore]) -> None:
+    one, two = fresh(), fresh()
+    two.run(lambda tx: tx.put("r\told", 1))
+    one.run(raise_one)
+    one.run(lambda tx: tx.put("other", len(tx.fetch(["k"], [prefix_range("s\t")]).rows)))
+
+    def count(tx: Transaction) -> int:
+        found = len(tx.fetch(["k"], [prefix_range("s\t"), prefix_range("t\t")]).rows)
+        tx.put("count", found)
+        return found
+
+    two.run(lambda tx: tx.put("t\tnew", 1))
+    assert one.run(count) == 1
+    assert one.run(count) == 1

@@ -212,7 +212,7 @@ def _contention(bench: Bench, environment: Environment | None, url: str, seconds
             for _ in range(rounds):
                 mine.add(_scene([_claimer(folder, n, held, each) for n in range(number)], folder, each))
                 if peer is not None:
-                    theirs.add(_scene([_locker(peer, url, n, held, each) for n in range(number)], folder, each))
+                    theirs.add(_scene([_locker(peer, url, held, each)] * number, folder, each))
             failed, first = failed + mine.failed, first or mine.first
             rows += _rows_of(title, mine, theirs if peer is not None else None, held, target)
     note = first or "two holders, a token that fell and anything else"
@@ -247,8 +247,8 @@ def _claimer(folder: str, place: int, held: int, seconds: float) -> list[str]:
     return [sys.executable, "-m", "dibs.bench.redis_worker", *words]
 
 
-def _locker(environment: Environment, url: str, place: int, held: int, seconds: float) -> list[str]:
-    words = [url, "contend", f"worker{place}", str(PATHS), str(held), str(seconds)]
+def _locker(environment: Environment, url: str, held: int, seconds: float) -> list[str]:
+    words = [url, "contend", str(PATHS), str(held), str(seconds)]
     return [environment.python, "-I", REDIS_LOCKS, *words]
 
 

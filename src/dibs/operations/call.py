@@ -292,7 +292,7 @@ def check_text(text: str | None, field: str) -> str:
         return ""
     if len(text) > MAX_TEXT:
         raise Invalid(f"{field}: at most {MAX_TEXT} characters, not {len(text)}", field=field)
-    if any((letter < " " and letter not in "\n\t") or letter == "\x7f" for letter in text):
+    if not text.isprintable() and any((letter < " " and letter not in "\n\t") or letter == "\x7f" for letter in text):
         raise Invalid(f"{field}: no control characters", field=field)
     return text
 

@@ -31,8 +31,10 @@ MODES = (WRITE, READ, WATCH)
 PLAIN = 2  # kind and text; what stands behind them is the alias
 
 
-def normal(resources: Iterable[Resource]) -> list[list[str]]:
+def normal(resources: Sequence[Resource]) -> list[list[str]]:
     """The resources of a request: globs simplified, aliases spelt out behind their file, doubles dropped."""
+    if len(resources) == 1 and len(resources[0]) == PLAIN and resources[0][0] != "glob":  # as it mostly is
+        return [[resources[0][0], resources[0][1]]]
     found: dict[tuple[str, str], list[str]] = {}
     for resource in resources:
         kind, text = resource[0], resource[1]

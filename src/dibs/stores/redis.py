@@ -88,10 +88,10 @@ class RedisStore:
         results: list[T] = []
         known: Known | None = None
         try:
-            for _ in range(MANY_RUNS):
+            for number_of_run in range(MANY_RUNS):
                 tx = RedisTransaction(self, trial.id, known or self._guess(trial), writes=True)
                 known = None
-                started = clock.since_boot()
+                started = clock.since_boot() if number_of_run else trial.began
                 try:
                     result = fn(tx)
                     self.habits.note(tx.reads)
@@ -137,7 +137,7 @@ class RedisStore:
         if not trial.guess or self._settling:
             return None
         trial.guess = False
-        return Known(None, (), self._memory) if self._memory.usable() else None
+        return Known(None, (), self._memory) if self._memory.usable(trial.began) else None
 
     def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> None:
         """What was written is known from now on."""
@@ -148,7 +148,7 @@ class RedisStore:
             self._memory.right(tx.reads)
         time = int(answer[3]) if len(answer) > ANSWERED else 0
         written = [(bytes_of(key), texts) for key, texts in tx.written.items()]
-        self._memory.wrote(int(answer[1]), tx.now, time, written)
+        self._memory.wrote(int(answer[1]), tx.now, time, written, [] if tx.sure else tx.reads)
 
     def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Known | None:
         """Wait as is fit before the transaction is run again; what the answer brought saves a trip."""
@@ -364,7 +364,7 @@ class RedisStore:
         """Check and apply; None where that has to be done on another footing, from the start."""
         rest, more = tx.writes(), tx.likely()
         reads = [*words_of(tx.reads), *[tx.known.signature(read) for read in tx.reads], *words_of(more)]
-        commit = f"{'' if tx.sure else '>'}{tx.known.commit}"
+        commit = f"{'' if tx.sure else '=' if tx.whole else '>'}{tx.known.commit}"
         trial.refuse_late(self.wire.url)
         sent = 0
 
@@ -377,7 +377,6 @@ class RedisStore:
             )
             return [head, *reads, *rest]
 
-        began = clock.since_boot()
         try:
             answer = self.script(redis_scripts.APPLY, self.keys, words)
         except Unavailable as error:
@@ -385,7 +384,7 @@ class RedisStore:
                 raise _unknown(error) from None
             raise
         if sent > 1:
-            trial.unsure = trial.unsure or began
+            trial.unsure = trial.unsure or trial.began
         if answer[0] == b"again":
             tx.reads = tx.reads + more
         self._allowed = self._allowed or answer[0] in GOING
@@ -394,6 +393,9 @@ class RedisStore:
     def _accepted(self, answer: Any) -> bool:
         """May this answer be gone on with? What can be put right is, and then it is to be asked again."""
         status, where = answer[0], hidden(self.wire.url)
+        if status == b"ok":
+            return True
+        self._memory.clear()  # what was certain here is so no longer
         if status == b"void":
             raise Unsettled
         if status == b"settled":
@@ -422,7 +424,8 @@ class _Trial:
 
     def __init__(self, timeout: float) -> None:
         self.id = clock.random_id()
-        self.end = clock.since_boot() + int(timeout * 1000)
+        self.began = clock.since_boot()
+        self.end = self.began + int(timeout * 1000)
         self.lost = self.gated = 0
         self.alone = False  # the server keeps others out until it is done
         self.guess = True  # it may begin with one

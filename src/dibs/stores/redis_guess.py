@@ -31,6 +31,7 @@ class Memory:
     def __init__(self) -> None:
         self._rows: dict[bytes, bytes] = {}  # empty: it is known not to be there
         self._idle: set[Any] = set()  # scans, by index and where they begin, that found nothing
+        self._whole: set[bytes] = set()  # keys, and groups of prefixes, of which at `commit` nothing else was there
         self.recent: dict[Any, Any] = {}  # what the last transaction read, which ended in an error
         self._at = -FRESH
         self._ahead = 0  # of the server's clock before ours
@@ -43,11 +44,12 @@ class Memory:
         self._rows.clear()
         self.recent = {}
         self._idle.clear()
+        self._whole.clear()
         self._at = -FRESH
 
-    def usable(self) -> bool:
+    def usable(self, moment: int) -> bool:
         """Is this a moment for a guess?"""
-        return 0 <= clock.since_boot() - self._at < FRESH
+        return 0 <= moment - self._at < FRESH
 
     def now(self) -> int:
         """The server's clock; never ahead of it, as long as it runs as ours does."""
@@ -83,6 +85,10 @@ class Memory:
         if words[0] == PREFIXES:
             return self._fetch(words)
         return self._scan(words) if words[0] == SCAN else None
+
+    def whole(self, words: list[Any]) -> bool:
+        """Is what a read would find known for certain, as long as nobody else has committed since?"""
+        return words[0] == PREFIXES and self._whole.issuperset(_parts(words))
 
     def _fetch(self, words: list[Any]) -> list[Any] | None:
         limit, keys, groups = words[1], words[2], words[4:]
@@ -130,6 +136,8 @@ class Memory:
         """Keep what reads found at one moment."""
         self._at = clock.since_boot()
         self._ahead = known.now - self._at
+        if known.commit != self.commit:
+            self._whole.clear()
         self.commit, self.last, self.since, self.offset = known.commit, known.last, known.since, known.now - known.wall
         for words, one in zip(reads, found, strict=True):
             if words[0] == PREFIXES and len(one[1]) <= 2 * SOME and not one[2]:
@@ -149,10 +157,18 @@ class Memory:
             self._rows.update(zip(keys.split(b"\n"), found[0], strict=True))
         flat = found[1]
         self._rows.update(zip(flat[::2], flat[1::2], strict=True))
+        self._whole.update(_parts(words))
 
-    def wrote(self, number: int, now: int, time: int, written: Iterable[tuple[bytes, Any]]) -> None:
-        """Keep what a commit of this process wrote: by key, the text with its two entries."""
+    def wrote(
+        self, number: int, now: int, time: int, written: Iterable[tuple[bytes, Any]], guessed: Sequence[Any] = ()
+    ) -> None:
+        """Keep what a commit of this process wrote: by key, the text with its two entries; `guessed` was right."""
         self._at = clock.since_boot()
+        if number != self.commit + 1:
+            self._whole.clear()
+        for read in guessed:
+            if read.words[0] == PREFIXES:
+                self._whole.update(_parts(read.words))
         self.commit, self.last = number, max(self.last, now)
         if time:
             self._ahead = time - self._at
@@ -204,6 +220,11 @@ class Habits:
         for read in reads[1 : MOST + 1]:
             entry = known.setdefault(read.key, [read, -1])
             entry[1] = MOST if entry[1] >= 0 else entry[1] + 1
+
+
+def _parts(words: list[Any]) -> list[bytes]:
+    """The keys and the groups of prefixes of a read."""
+    return [*(words[2].split(b"\n") if words[2] else ()), *words[4:]]
 
 
 def _signature(seen: list[bytes]) -> bytes:

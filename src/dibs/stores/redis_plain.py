@@ -7,6 +7,7 @@ Sentinel, no pool: redis_client.py has those.
 from __future__ import annotations
 
 import _socket
+import sys
 
 from hiredis import HiredisError, Reader, pack_command
 
@@ -60,7 +61,7 @@ class PlainWire:
             other = PlainWire(self.url, self._timeout)
         if other._socket is None:
             other._connect()
-        other._socket.settimeout(timeout + self._timeout)
+        other._limit(timeout + self._timeout)
         answer = other._exchange(words, then)
         self._others.append(other)
         return answer
@@ -112,6 +113,7 @@ class PlainWire:
                 self._socket.connect(place)
                 if kind != _socket.AF_UNIX:
                     self._socket.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+                self._limit(self._timeout)
             except OSError as error:
                 failed = error
                 self._drop()
@@ -119,6 +121,18 @@ class PlainWire:
                 return
         lost = Absent if isinstance(failed, (ConnectionRefusedError, FileNotFoundError)) else Lost
         raise lost(getattr(failed, "strerror", None) or str(failed)) from None
+
+    def _limit(self, seconds: float) -> None:
+        """How long one question may take. The kernel's own limit saves asking it twice whether there is something."""
+        whole = int(seconds)
+        time = whole.to_bytes(8, sys.byteorder) + int((seconds - whole) * 1e6).to_bytes(8, sys.byteorder)
+        try:
+            for option in (_socket.SO_RCVTIMEO, _socket.SO_SNDTIMEO):
+                self._socket.setsockopt(_socket.SOL_SOCKET, option, time)
+        except (OSError, AttributeError):  # a machine on which such a time looks otherwise
+            self._socket.settimeout(seconds)
+        else:
+            self._socket.settimeout(None)
 
     def _identify(self) -> None:
         try:
@@ -140,7 +154,10 @@ class PlainWire:
             answer = self._reader.gets()
             if answer is not False:
                 return answer
-            data = self._socket.recv(CHUNK)
+            try:
+                data = self._socket.recv(CHUNK)
+            except BlockingIOError:
+                raise OSError("timed out") from None
             if not data:
                 message = "the server closed the connection"
                 raise OSError(message)

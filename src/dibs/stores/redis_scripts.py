@@ -190,7 +190,8 @@ return {'ok', head[1], head[2], head[3], head[4], whole(clock() + offset), whole
 )
 
 # ARGV: in one word, separated by blanks: run id, whether this settles, transaction id, which run of it this is, the
-# commit number that was read at (behind `>`: that its reads were believed at, and are to be checked), `now`, how often
+# commit number that was read at (behind `>`: that its reads were believed at, and are to be checked; behind `=`: the
+# same, but they are certain if there is no later one), `now`, how often
 # it lost already, whether no commit may have come between, whether to ask first if all this is allowed, number of
 # reads, number of those that will be wanted if it has to run again, the place behind both. Then the reads, their
 # signatures, those others; events, puts (an empty text deletes), seals, prune, wakes. Answers `done`, the commit's
@@ -235,9 +236,9 @@ end
 if head[11] and tonumber(string.match(head[11], '^%S+ %S+ (%d+)')) > time then return {'moving', head[11]} end
 local fresh
 local timely = time - now <= 2000 and now - time <= 1000  -- a clock far ahead would take all others with it
-if head[1] ~= base or not timely then
+if (head[1] ~= base and '=' .. head[1] ~= base) or not timely then
   fresh = read_all(reads)
-  local least = tonumber(string.match(base, '^>(%d+)$') or '0')  -- believed rather than read
+  local least = tonumber(string.match(base, '^[>=](%d+)$') or '0')  -- believed rather than read
   local good = timely and not (exact and head[1] ~= base) and tonumber(head[1]) >= least
   for n = 1, reads do
     if arg() ~= fresh[n][#fresh[n]] then good = false end

@@ -85,6 +85,7 @@ class RedisTransaction:
         self.sealed: list[str] = []
         self.pruned: int | None = None
         self.touched = False
+        self.whole = True  # what is believed holds for certain if nobody else has committed since
         self._tailed = False  # where the log ends is known, and counts
         self._ids = 0
 
@@ -172,6 +173,7 @@ class RedisTransaction:
         found = None if rests else known.guess.find(read.words)
         if found is None:
             return self._anew(known, read)
+        self.whole = self.whole and known.guess.whole(read.words)
         known.found[read.key] = found
         return found
 

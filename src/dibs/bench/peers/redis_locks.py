@@ -4,7 +4,7 @@ Run by the bench with the interpreter of its own environment, it imports nothing
 
     python -I redis_locks.py URL serve                     a number on stdin: that many are acquired and released, each
                                                            on a new name; the µs of each go to stdout as JSON
-    python -I redis_locks.py URL contend NAME PATHS HELD SECONDS
+    python -I redis_locks.py URL contend PATHS HELD SECONDS
                                                            say `ready`, wait for the moment to start; acquire one of so
                                                            many names, hold it for so many ms, release; one line of JSON
 
@@ -41,7 +41,7 @@ def serve(client: Any) -> None:
         _say(json.dumps(taken))
 
 
-def contend(client: Any, name: str, paths: int, held: float, seconds: float) -> None:
+def contend(client: Any, paths: int, held: float, seconds: float) -> None:
     """One of several."""
     chance = random.Random()  # noqa: S311 - other paths in each process and each round
     client.ping()
@@ -77,13 +77,13 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main(url: str, verb: str, name: str = "", paths: str = "1", held: str = "0", seconds: str = "0") -> None:
+def main(url: str, verb: str, paths: str = "1", held: str = "0", seconds: str = "0") -> None:
     """Do one of the two."""
     client = importlib.import_module("redis").Redis.from_url(url)
     if verb == "serve":
         serve(client)
     else:
-        contend(client, name, int(paths), float(held) / 1000, float(seconds))
+        contend(client, int(paths), float(held) / 1000, float(seconds))
 
 
 if __name__ == "__main__":
