@@ -158,6 +158,10 @@ def test_the_sides_take_turns_and_the_first_place_moves_on() -> None:
 
 def test_a_ratio_of_rates_is_turned_round() -> None:
     assert Beside([2.0, 4.0, 9.0], [1.0, 2.0, 3.0], "it").ratio == 2.0
+    slower_on_the_way = [1.0] * 30 + [10.0] * 70
+    assert Beside([2 * time for time in slower_on_the_way], slower_on_the_way, "it").ratio == 2.0
+    assert Beside([2.0] * 49 + [20.0] * 51, [1.0] * 51 + [10.0] * 49, "it").ratio == 2.0
+    assert Beside([4.0, 4.0], [1.0, 2.0, 3.0], "it").ratio == 2.0
     beside = Beside([2.0, 4.0, 9.0], [1.0, 2.0, 3.0], "it", rates=True)
     assert (beside.ratio, beside.least) == (0.5, 0.5)
 

@@ -1,7 +1,8 @@
 """Figures: taking them side by side, summing them up, and holding them to a target.
 
 A ratio is only honest when both sides met the same noise. So nothing here measures one thing after the other: the sides
-take turns in short bursts, the first place moving on with each round, and what is compared are medians over all rounds.
+take turns in short bursts, the first place moving on with each round, and what is compared are medians over the same
+stretch of a run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     Burst = Callable[[int], list[float]]  # does its thing that many times; the µs that each of them took
 
 AT_MOST, AT_LEAST = "at most", "at least"
+STRETCHES = 20  # of a run, at most
 WHOLE = 1000  # from here on, what stands behind the point means nothing
 
 
@@ -47,15 +49,16 @@ class Target:
 class Beside:
     """One side's times held against another's: the ratio of the medians, and that of the least times.
 
-    The first is what targets are about. The second shows what is left when the machine's other work is not in the way;
-    where the two are far apart, the run was a noisy one.
+    The first is what targets are about. It is taken for one stretch of the run after the other, and the middle one of
+    all counts: a machine that becomes slower on the way does so for both sides. The second shows what is left when the
+    machine's other work is not in the way; where the two are far apart, the run was a noisy one.
     """
 
     __slots__ = ("against", "least", "ratio")
 
     def __init__(self, times: Sequence[float], base: Sequence[float], against: str, *, rates: bool = False) -> None:
         self.against = against
-        self.ratio = median(times) / median(base)
+        self.ratio = median([median(one) / median(other) for one, other in _stretches(times, base)])
         self.least = min(times) / min(base)
         if rates:  # how many a second, over how many a second
             self.ratio, self.least = 1 / self.ratio, 1 / self.least
@@ -180,6 +183,15 @@ def bursts(prepare: Callable[[int], Callable[[], object]], after: Callable[[int]
         return taken
 
     return burst
+
+
+def _stretches(times: Sequence[float], base: Sequence[float]) -> list[tuple[Sequence[float], Sequence[float]]]:
+    """What both sides took in one stretch of the run after the other; all of it where they did not take turns."""
+    if len(times) != len(base):
+        return [(times, base)]
+    parts = min(STRETCHES, len(times))
+    ends = [len(times) * part // parts for part in range(parts + 1)]
+    return [(times[low:high], base[low:high]) for low, high in itertools.pairwise(ends)]
 
 
 def median(values: Sequence[float]) -> float:
