@@ -399,6 +399,22 @@ def test_a_run_on_redis_starts_its_servers_and_measures_every_promise(tmp_path: 
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".dibs-bench")], "it cleans up"
 
 
+def test_the_server_has_a_processor_of_its_own_for_a_while() -> None:
+    before = os.sched_getaffinity(0)
+    with subprocess.Popen(["sleep", "60"]) as server:
+        try:
+            with redis._apart(server.pid):
+                assert not os.sched_getaffinity(0) & os.sched_getaffinity(server.pid) or len(before) == 1
+            assert os.sched_getaffinity(0) == os.sched_getaffinity(server.pid) == before
+            with pytest.raises(ZeroDivisionError), redis._apart(server.pid):
+                _ = 1 / 0
+            assert os.sched_getaffinity(0) == before
+            with redis._apart(0):
+                assert os.sched_getaffinity(0) == before, "it runs in a container"
+        finally:
+            server.kill()
+
+
 def test_a_machine_without_a_server_says_so_in_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: Any) -> Any:
         message = "nothing could be started"

@@ -75,10 +75,14 @@ def measure(bench: Bench, environment: Environment | None, seconds: float) -> li
     """The rows of this group."""
     rows: list[Row] = []
     try:
-        with _server(bench, _loopback()) as url:
-            rows += _pairs(bench, environment, url, "")
-            with TemporaryDirectory(prefix="dibs-") as short, _server(bench, f"unix://{short}/s") as other:
-                rows += _pairs(bench, environment, other, UNIX)  # the path of a socket may not be long
+        url = _loopback()
+        with _server(bench, url) as process:
+            with _apart(process):
+                rows += _pairs(bench, environment, url, "")
+            with TemporaryDirectory(prefix="dibs-") as short:  # the path of a socket may not be long
+                other = f"unix://{short}/s"
+                with _server(bench, other) as another, _apart(another):
+                    rows += _pairs(bench, environment, other, UNIX)
             rows += _hooks(bench)
             rows += _contention(bench, environment, url, seconds)
             rows += _tasks(bench, environment, url)
@@ -89,20 +93,39 @@ def measure(bench: Bench, environment: Environment | None, seconds: float) -> li
 
 
 @contextmanager
-def _server(bench: Bench, url: str) -> Iterator[str]:
-    """A server of its own, as `dibs up` starts it; workspaces made meanwhile are on it."""
+def _server(bench: Bench, url: str) -> Iterator[int]:
+    """A server of its own, as `dibs up` starts it, by its process; workspaces made meanwhile are on it."""
     local = bench.sub(f"redis-{'unix' if url.startswith('unix') else 'loopback'}")
     before = os.environ.get("DIBS_STORE")
-    serving.start(local, url, "everysec")
+    process: int = serving.start(local, url, "everysec")["pid"]
     os.environ["DIBS_STORE"] = url
     try:
-        yield url
+        yield process
     finally:
         if before is None:
             del os.environ["DIBS_STORE"]
         else:
             os.environ["DIBS_STORE"] = before
         serving.stop(local)
+
+
+@contextmanager
+def _apart(server: int) -> Iterator[None]:
+    """The server on one processor, all others for this process and those that it starts: as on two machines.
+
+    Where one process asks and waits, the scheduler puts some beside the server and some not, for minutes. It is half
+    the time of a trip, and the ratio of two sides that were put differently says nothing about them.
+    """
+    ours = os.sched_getaffinity(0) if server and hasattr(os, "sched_setaffinity") else set()
+    if len(ours) > 1:
+        os.sched_setaffinity(server, {max(ours)})
+        os.sched_setaffinity(0, ours - {max(ours)})
+    try:
+        yield
+    finally:
+        if len(ours) > 1:
+            os.sched_setaffinity(0, ours)
+            os.sched_setaffinity(server, ours)
 
 
 def _loopback() -> str:
