@@ -18,6 +18,7 @@ import pytest
 from dibs.bench import contention, figures, plot, redis, table, work, work_processes
 from dibs.bench.environment import Environment
 from dibs.bench.figures import AT_LEAST, AT_MOST, Beside, Row, Target
+from dibs.bench.guard import Guard, Overlapped
 from dibs.bench.peers import queues, redis_locks, redis_queues
 from dibs.bench.place import Bench
 from dibs.bench.work_queues import Bare, Tasks, left_behind
@@ -84,6 +85,19 @@ def test_contending_processes_never_hold_one_path_together(tmp_path: Path) -> No
     assert outcome.errors == []
     assert sum(outcome.counts) > 0
     assert 0 < outcome.p50 <= outcome.p99 <= outcome.longest
+
+
+def test_two_in_one_place_and_a_token_that_fell_are_seen(tmp_path: Path) -> None:
+    one, two = (Guard(str(tmp_path / "guard"), 2) for _ in range(2))
+    with one.standing(0, "ann", 5), two.standing(1, "bob", 3):
+        pass
+    with pytest.raises(Overlapped, match="token 5 while nobody stood there with 5"), two.standing(0, "bob", 5):
+        pass
+    with pytest.raises(Overlapped, match="while ann stood there with 6"), one.standing(0, "ann", 6):
+        two.standing(0, "bob", 7).__enter__()
+    three = Guard(str(tmp_path / "other"), 1)
+    with pytest.raises(Overlapped, match="somebody came in beside ann"), three.standing(0, "ann", 1):
+        three._stand(0, "bob", 2)
 
 
 def test_without_a_registry_the_peers_are_not_there_and_the_run_goes_on(

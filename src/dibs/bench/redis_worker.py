@@ -2,7 +2,7 @@
 
 Like worker.py, which it uses: it opens its way in, says `ready`, waits for the moment to start, then claims one of so
 many paths after the other, each chosen by chance, holds it for so many ms and gives it back. Who holds a path stands in
-a file; a second one there, or a token that is not above the last, would be an error.
+memory that they share; a second one there, or a token that is not above the last, would be an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import time
 from typing import TYPE_CHECKING
 
 import dibs
-from dibs.bench.worker import GUARD, WAIT, Overlapped, take_part, work
+from dibs.bench.guard import Guard
+from dibs.bench.worker import WAIT, take_part, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def several_paths(folder: str, name: str, paths: int, held: float) -> Callable[[], float]:
     """Claim one of the paths that everybody wants, hold it, give it back."""
     workspace = dibs.open(folder, agent=name)
-    guards = [os.open(os.path.join(folder, f"guard{n}"), os.O_RDWR | os.O_CREAT, 0o600) for n in range(paths)]
+    guard = Guard(os.path.join(folder, "guard"), paths)
     chance = random.Random()  # noqa: S311 - other paths in each process and each round
     workspace.claim(f"warm-{name}").release()
 
@@ -32,18 +33,9 @@ def several_paths(folder: str, name: str, paths: int, held: float) -> Callable[[
         before = time.perf_counter()
         claim = workspace.claim(f"path{number}", wait=WAIT)
         took = time.perf_counter() - before
-        guard = guards[number]
-        inside, _, last = os.pread(guard, GUARD, 0).decode().strip().partition(" ")
-        if inside not in {"", "nobody"} or int(last or 0) >= claim.token:
-            message = f"{name} was granted token {claim.token} while {inside} stood there with {last}"
-            raise Overlapped(message)
-        os.pwrite(guard, f"{name} {claim.token}".ljust(GUARD).encode(), 0)
-        if held:
-            time.sleep(held)
-        if os.pread(guard, GUARD, 0).decode().strip() != f"{name} {claim.token}":
-            message = f"somebody came in beside {name} with token {claim.token}"
-            raise Overlapped(message)
-        os.pwrite(guard, f"nobody {claim.token}".ljust(GUARD).encode(), 0)
+        with guard.standing(number, name, claim.token):
+            if held:
+                time.sleep(held)
         claim.release()
         return took
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 import dibs
+from dibs.bench.guard import Guard, Overlapped
 from dibs.errors import DibsError
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Way = TypeVar("Way")  # what a process opened to work through
 
 WAIT = 120  # seconds: nobody gives up, so that the longest wait is seen
-GUARD = 32  # bytes of the file in which the holder of the one path stands
 
 SETUP = (
     "CREATE TABLE kv (k TEXT PRIMARY KEY, v TEXT NOT NULL) WITHOUT ROWID",
@@ -32,40 +32,21 @@ SETUP = (
 )
 
 
-class Overlapped(Exception):
-    """Two held the path at once, or a token went down. The one thing that must never be seen."""
-
-
 def one_path(folder: str, name: str) -> Callable[[], float]:
     """Claim the path that everybody wants, look that nobody else is there, give it back."""
     workspace = dibs.open(folder, agent=name)
-    guard = os.open(os.path.join(folder, "guard"), os.O_RDWR | os.O_CREAT, 0o600)
+    guard = Guard(os.path.join(folder, "guard"), 1)
 
     def act() -> float:
         before = time.perf_counter()
         claim = workspace.claim("hot.txt", wait=WAIT)
         took = time.perf_counter() - before
-        inside, _, last = os.pread(guard, GUARD, 0).decode().strip().partition(" ")
-        if inside not in {"", "nobody"} or int(last or 0) >= claim.token:
-            message = f"{name} was granted token {claim.token} while {inside} stood there with {last}"
-            raise Overlapped(message)
-        _stand(guard, name, claim.token)
-        if os.pread(guard, GUARD, 0) != _line(name, claim.token):
-            message = f"somebody came in beside {name} with token {claim.token}"
-            raise Overlapped(message)
-        _stand(guard, "nobody", claim.token)
+        with guard.standing(0, name, claim.token):
+            pass
         claim.release()
         return took
 
     return act
-
-
-def _line(name: str, token: int) -> bytes:
-    return f"{name} {token}".ljust(GUARD).encode()
-
-
-def _stand(guard: int, name: str, token: int) -> None:
-    os.pwrite(guard, _line(name, token), 0)
 
 
 def own_file(folder: str, name: str) -> Callable[[], float]:
