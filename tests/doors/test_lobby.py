@@ -380,14 +380,23 @@ def test_whoever_waits_for_long_is_seen_to_wait(
     assert "wait.queued" in kinds(bob)
 
 
-def test_a_refused_claim_leaves_the_lobby(ann: Process, bob: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lobbies, "PATIENCE", 30)
-    with pytest.raises(dibs.Held):
-        bob.claim("x.py", wait=0.1)
+def test_a_refused_claim_leaves_the_lobby(bob: Workspace, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell.json("claim", "x.py", "--as", "eve", exit=0)  # which is not in the lobby
     lobby = bob.session._lobby
     assert lobby is not None
+    entered: list[int] = []
+    enter = lobby.enter
+
+    def watched(fields: dict[str, Any]) -> None:
+        enter(fields)
+        entered.append(lobby._mine)
+
+    monkeypatch.setattr(lobby, "enter", watched)
+    with pytest.raises(dibs.Held):
+        bob.claim("x.py", wait=0.1)
+    assert entered[0], "nobody of this machine was before it"
     assert not lobby._mine
-    ann.leave()
+    shell.json("release", "x.py", "--as", "eve", exit=0)
     with bob.claim("x.py", wait=5):
         assert lobby._mine, "it had to wait just now"
     assert not lobby._mine
