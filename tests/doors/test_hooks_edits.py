@@ -358,3 +358,17 @@ def test_a_directory_that_is_not_there_is_a_doubt_and_a_file_in_the_repository_i
         assert "ada holds a.py" in answer.refusal
     outside = {**payload, "cwd": "/nowhere/at/all", "tool_input": {"file_path": "x.py", "content": "x"}}
     assert client.run(*words, cwd=tmp_path, given=json.dumps(outside).encode()).code == 2
+
+
+# --- the database behind it
+
+
+def test_a_hook_does_not_fold_the_wal_into_the_database_at_its_end(repo: Repository) -> None:
+    """It would wait for the disk three more times, before each tool call of each agent."""
+    ada = repo.agent("ada")
+    database = repo.folder / ".dibs" / "local" / "dibs.db"
+    before = database.read_bytes()
+    assert ada.may_edit("a.py").silent
+    assert repo.claims() == {"ada": ["a.py"]}
+    assert (repo.folder / ".dibs" / "local" / "dibs.db-wal").stat().st_size > 0
+    assert database.read_bytes() == before

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 # A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
 # reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
 SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
+_LEFT_OPEN: list[Any] = []  # connections of short-lived processes: one that nobody holds any more would close itself
 
 HEAD = "SELECT commits, seq, link, now, boot, base, id, moved FROM head"
 MOVE_HEAD = "UPDATE head SET commits = ?, seq = ?, link = ?, now = ?, boot = ?, base = ?"
@@ -85,11 +86,11 @@ class SqliteStore:
         self._gate, self._timeout = Gate(f"{path}.gate", timeout), timeout
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
-        self._pid = (
-            os.getpid()
-        )  # a connection of SQLite does not survive a fork, nor does the gate's place in the kernel
+        self._pid = os.getpid()  # a connection of SQLite survives no fork, nor does the gate's place in the kernel
         self._checked = False
         self._pages = SHORT_LIVED if short_lived else LONG_LIVED
+        if short_lived:
+            _LEFT_OPEN.append(self._connection)
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
         self._mutex = _thread.RLock()  # one connection, one transaction at a time, whatever the number of threads
