@@ -402,6 +402,15 @@ def test_a_refused_claim_leaves_the_lobby(bob: Workspace, shell: Shell, monkeypa
     assert not lobby._mine
 
 
+def test_a_wait_that_ends_in_the_lobby_is_refused_with_who_is_in_the_way(ann: Process, bob: Workspace) -> None:
+    began = clock.since_boot()
+    with pytest.raises(dibs.Held) as refused:
+        bob.claim("x.py", wait=0.2)
+    assert 200 <= clock.since_boot() - began < LONG
+    assert [blocker["agent"] for blocker in refused.value.blockers] == ["ann"]
+    ann.leave()
+
+
 def test_the_first_wait_is_in_the_store_and_makes_the_next_ones_go_through_the_lobby(
     ann: Process, shell: Shell
 ) -> None:
