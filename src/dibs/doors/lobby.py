@@ -1,8 +1,9 @@
 """The lobby: processes of one machine that keep wanting the same thing wait for one another, before they ask the store.
 
-To wait in the store's queue costs two commits more than to find the way free: the place in the queue, and picking up
-what was handed over. Where many want what each of them holds for a moment, that is most of the work. So a process that
-had to wait a moment ago waits here first, behind others that do the same, and stays until it gives its claim back.
+To wait in the store's queue costs two commits, the place in the queue and picking up what was handed over, and more
+to read in each; to find the way free costs one. Where many want what each of them holds for a moment, that is much of
+the work. So a process that had to wait a moment ago waits here first, behind others that do the same, and stays until
+it gives its claim back.
 
 They stand in line: each locks a byte of its own in a file, leaves word where that is, and waits for the byte of whoever
 came before. The kernel wakes the one that is next, and forgets whoever dies.
