@@ -270,3 +270,23 @@ def test_what_was_never_looked_at_is_not_certain(fresh: Callable[[], RedisStore]
     two.run(lambda tx: tx.put("t\tnew", 1))
     assert one.run(count) == 1
     assert one.run(count) == 1
+
+
+@pytest.mark.parametrize("meanwhile", ["run", "look"])
+def test_what_was_seen_before_somebody_elses_commit_is_not_certain_after_it(
+    meanwhile: str, fresh: Callable[[], RedisStore]
+) -> None:
+    one, two = fresh(), fresh()
+
+    def count(tx: Transaction) -> int:
+        found = len(tx.fetch(["k"], [prefix_range("t\t")]).rows)
+        tx.put("count", found)
+        return found
+
+    assert [one.run(count) for _ in range(2)] == [0, 0]
+    two.run(lambda tx: tx.put("t\tnew", 1))
+    if meanwhile == "run":  # of other rows: it learns that there was a commit, and not what was in it
+        one.run(raise_one)
+    else:
+        one.look(lambda tx: tx.fetch(["k"], [prefix_range("r\t")]))
+    assert one.run(count) == 1

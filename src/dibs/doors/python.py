@@ -150,9 +150,7 @@ class Claim:
 
     def release(self, *, commit: str = "", to: str = "") -> None:
         """Give it back, or hand it over. Raises Fenced if it was lost meanwhile."""
-        session, fields = self._workspace.session, {"resources": self._asked, "token": self.token}
-        fields.update({name: value for name, value in (("commit", commit), ("to", to)) if value})
-        session.run(session.operation("release"), self._workspace.caller(), fields)
+        self._workspace.release(*self._asked, token=self.token, commit=commit or None, to=to or None)
 
     def __enter__(self) -> Self:
         return self

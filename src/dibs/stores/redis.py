@@ -413,10 +413,8 @@ class RedisStore:
         if status == b"empty":
             redis_epoch.empty(self, leftovers=answer[1] != b"0")
             return False
-        if status == b"schema":
-            message = f"the workspace on {where} was written by another version of dibs. Nothing was changed."
-            raise Unavailable(message, store=where, schema=answer[1].decode())
-        return True
+        message = f"the workspace on {where} was written by another version of dibs. Nothing was changed."
+        raise Unavailable(message, store=where, schema=answer[1].decode())
 
 
 class _Trial:

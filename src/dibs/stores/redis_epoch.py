@@ -35,11 +35,11 @@ class Remembered:
     """The highest commit that was answered on this machine, in a file of `.dibs/local/`."""
 
     def __init__(self, path: str) -> None:
-        self.fd = -1
+        self._fd = -1
         self.number = 0
         if path:
             try:
-                self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError:
                 pass  # without a memory the server's own word has to do
             self.look()
@@ -47,7 +47,7 @@ class Remembered:
     def look(self) -> None:
         """See what other processes remembered meanwhile."""
         try:
-            kept = os.pread(self.fd, SLOTS * WIDTH, 0) if self.fd >= 0 else b""
+            kept = os.pread(self._fd, SLOTS * WIDTH, 0) if self._fd >= 0 else b""
         except OSError:
             return
         for place in range(0, len(kept), WIDTH):
@@ -63,17 +63,17 @@ class Remembered:
         """
         if number > self.number:
             self.number = number
-            if self.fd >= 0:
+            if self._fd >= 0:
                 try:
-                    os.pwrite(self.fd, b"%020d\n" % number, number % SLOTS * WIDTH)
+                    os.pwrite(self._fd, b"%020d\n" % number, number % SLOTS * WIDTH)
                 except OSError:
                     pass  # the commit is done, and a full disk here does not undo it
 
     def close(self) -> None:
         """Close the file."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 def begin(store: RedisStore, *, lost: bool = False) -> bool:

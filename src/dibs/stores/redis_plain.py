@@ -143,7 +143,7 @@ class PlainWire:
             raise Said(f"{STRANGE} ({error})") from None
         except OSError as error:
             self._drop()
-            raise Lost(str(error)) from None
+            raise Lost(_why(error)) from None
         for said in (server, replication):
             if isinstance(said, Exception):
                 raise Said(str(said))
@@ -154,10 +154,7 @@ class PlainWire:
             answer = self._reader.gets()
             if answer is not False:
                 return answer
-            try:
-                data = self._socket.recv(CHUNK)
-            except BlockingIOError:
-                raise OSError("timed out") from None
+            data = self._socket.recv(CHUNK)
             if not data:
                 message = "the server closed the connection"
                 raise OSError(message)
@@ -177,7 +174,7 @@ class PlainWire:
             raise Lost(str(error)) from None
         except OSError as error:
             self._drop()
-            raise Lost(str(error)) from None
+            raise Lost(_why(error)) from None
         except BaseException:  # interrupted between question and answer: the next answer would be the wrong one
             self._drop()
             raise
@@ -215,6 +212,11 @@ def _resolve(host: str, port: int) -> list[tuple[int, Any]]:
     # As bytes: for text, Python loads what it knows of names in other alphabets, which takes longer than a whole hook.
     name = host.encode() if host.isascii() else host
     return [(found[0], found[4]) for found in _socket.getaddrinfo(name, port, 0, _socket.SOCK_STREAM)]
+
+
+def _why(error: OSError) -> str:
+    """What is said of a question without an answer; a limit that the kernel keeps ends as if there was nothing yet."""
+    return "timed out" if isinstance(error, BlockingIOError) else str(error)
 
 
 def _plain(text: str) -> str:
