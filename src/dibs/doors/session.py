@@ -166,7 +166,7 @@ class Session:
     def finish(self, name: str, result: Any) -> Any:
         """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""
         if name == "claim":
-            if os.path.isdir(f"{self.place.local}/journal"):
+            if os.path.isdir(self.place.private):
                 from dibs.doors import finishing
 
                 finishing.note_claim(self, result)

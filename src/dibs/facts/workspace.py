@@ -72,6 +72,18 @@ def common_of(directory: str) -> str:
         return ""
 
 
+def tree_of(place: Place, real: str) -> str:
+    """The top of the working tree that a real path is in, if it is one of this repository; else ""."""
+    if real.startswith(f"{place.top}/") and not place.common:
+        return place.top
+    directory = os.path.dirname(real)
+    while directory != "/":
+        if directory in {place.top, place.root} or (place.common and _kind(f"{directory}/.git") == _FILE):
+            return directory if directory in {place.top, place.root} or common_of(directory) == place.common else ""
+        directory = os.path.dirname(directory)
+    return ""
+
+
 def private_of(top: str) -> str:
     """`Place.private` of the working tree whose top this is, whichever one is in use; "" if its `.git` is broken."""
     try:
