@@ -30,14 +30,14 @@ TIMEOUT = 5.0  # seconds to wait for the store
 HEARS = frozenset({"inbox", "boot", "activity", "audit"})  # before these, what an agent subscribes to is delivered
 TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
 
-# The clients' own session variables, read when nobody said who is calling.
-SESSION_VARIABLES = (
-    "CLAUDE_CODE_SESSION_ID",
-    "CODEX_SESSION_ID",
-    "CODEX_THREAD_ID",
-    "COPILOT_AGENT_SESSION_ID",
-    "GEMINI_SESSION_ID",
-)
+# The clients' own session variables, read when nobody said who is calling, and whose they are.
+SESSION_VARIABLES = {
+    "CLAUDE_CODE_SESSION_ID": "claude",
+    "CODEX_SESSION_ID": "codex",
+    "CODEX_THREAD_ID": "codex",
+    "COPILOT_AGENT_SESSION_ID": "copilot",
+    "GEMINI_SESSION_ID": "gemini",
+}
 
 
 class Session:
@@ -266,6 +266,8 @@ class Session:
         chain = self.chain()
         if client is None:
             client = processes.client_among(chain)
+        kinds = [name for process, name in chain if name in processes.CLIENTS and process == client]
+        kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
         return Call(
             self.config.policy,
             agent=named,
@@ -274,6 +276,7 @@ class Session:
             client=client,
             ancestors=[process for process, _ in chain],
             request=request,
+            kind=kinds[0] if kinds else "",
         )
 
     def operation(self, name: str) -> Operation:
