@@ -164,7 +164,7 @@ MUTANTS = (
            f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
     Mutant("operations/commands.py", "if unresolved and here:", "if False:",
            f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
-    Mutant("operations/commands.py", " if path not in {hit for hit, _ in found}]", "]",
+    Mutant("operations/worktrees.py", " if path not in held]", "]",
            f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
     Mutant("operations/audits.py", 'if told is not None and told["now"] == fact["now"]:', "if False:",
            f"{AUDITS}::test_the_same_change_is_told_once_and_another_one_anew"),

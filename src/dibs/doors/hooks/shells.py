@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from dibs.facts.workspace import Place
     from dibs.operations.call import Call
 
-PATIENCE = 3.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
+PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
+REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
 GLANCE = 0.15  # seconds between two looks
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
@@ -168,14 +169,9 @@ def _effects(reading: Any) -> list[Effect]:
     """What the git commands among them would do, each with the directory it is run in."""
     if not reading.git:
         return []
-    from dibs.facts import gitwords
+    from dibs.facts import gitaliases
 
-    found = []
-    for simple in reading.git:
-        effect = gitwords.effect(simple.words, simple.cwd)
-        if effect is not None and not effect.dry:
-            found.append(effect)
-    return found
+    return gitaliases.effects(reading)
 
 
 def _acts(effects: list[Effect]) -> list[str]:
@@ -197,8 +193,7 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
         try:
             claims: list[str] = session.run(COMMAND, call, fields)["claims"]
         except Held as error:
-            index = all(blocker["resource"].startswith("git:index") for blocker in error.fields["blockers"])
-            if not index or clock.since_boot() > until:
+            if not error.fields.get("transient") or clock.since_boot() > until:
                 raise
             call.facts.clear()
             clock.sleep(GLANCE)
@@ -240,7 +235,7 @@ def _against(session: Session, call: Call, target: str) -> str:
     """What speaks against a deploy right now; "" if nothing does."""
     from dibs.doors import deploying
 
-    error = deploying.check(session, call, target, session.place.top, timeout=PATIENCE)
+    error = deploying.check(session, call, target, session.place.top, timeout=REMOTE)
     return "" if error is None else error.message
 
 
