@@ -13,7 +13,7 @@ from dibs import jsontext
 from dibs.doors import config
 from dibs.doors.cli import parse
 from dibs.doors.install import clients, launcher, plan, remove
-from dibs.doors.stores import configured_url, open_store
+from dibs.doors.stores import configured_url, open_store, refuse_missing
 from dibs.errors import YES, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.declare import Field
@@ -113,12 +113,17 @@ def _first(place: workspace.Place, made: plan.Plan) -> None:
 
 
 def _config(place: workspace.Place) -> str:
-    """The text of a new config; that of the repository itself where there is one (a bare one's worktree)."""
-    try:
-        with open(f"{place.root}/.dibs/config.toml", encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return config.TEMPLATE.format(id=f"{clock.random_id()}{clock.random_id()}")
+    """The text of a new config; that of the repository itself where there is one (a bare one's worktree).
+
+    If it was swept away, what it last said: the workspace's id is to stay what it was.
+    """
+    for folder in (f"{place.root}/.dibs", place.shared):
+        try:
+            with open(f"{folder}/{config.NAME}", encoding="utf-8") as file:
+                return file.read()
+        except OSError:
+            continue
+    return config.TEMPLATE.format(id=f"{clock.random_id()}{clock.random_id()}")
 
 
 def _local(place: workspace.Place, *, dry: bool) -> list[str]:
@@ -130,16 +135,18 @@ def _local(place: workspace.Place, *, dry: bool) -> list[str]:
         if not dry:
             os.makedirs(home, exist_ok=True)
             os.mkdir(local, 0o700)
+    if not launcher.is_put(place):
+        changes.append(".dibs/local/run")
+        if not dry:
+            launcher.put(place)
     if not os.path.exists(f"{local}/store"):
         url = configured_url(config.parse(f"{home}/config.toml")["store"])
         changes.append(".dibs/local/dibs.db" if url == "sqlite:" else ".dibs/local/store")
         if not dry:
-            read = config.load(f"{home}/config.toml", local, place.top)
-            open_store(local, read.store, read.id, 5.0).close()
-    if not launcher.is_current(local):
-        changes.append(".dibs/local/run")
-        if not dry:
-            launcher.write_run(local)
+            read = config.load(f"{home}/config.toml", local, place.top, place.shared)
+            open_store(local, read.store, read.id, 5.0, shared=place.shared).close()
+    elif not dry:
+        refuse_missing(local)
     return changes
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.install import githooks, launcher, pointers, rules, settings
+from dibs.doors.install import githooks, pointers, rules, scripts, settings
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ class Plan:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.base = base(place)
-        self.record = Record(place.root, place.local)
+        self.record = Record(place.root, place.local, place.shared)
         self.own: list[Change] = []  # below .dibs/
         self.others: list[Change] = []  # files that others have a say in
         self.notes: list[str] = []
@@ -68,7 +68,8 @@ def install(place: Place, clients: list[str], config: str) -> Plan:
         path = os.path.join(home, name)
         if not os.path.lexists(path):  # from then on it is the team's
             plan.add(path, State(text.encode()))
-    plan.add(os.path.join(home, "hook"), State(launcher.TEXT.encode(), 0o755))
+    for name, text in (("hook", scripts.HOOK), ("dibs", scripts.COMMAND)):
+        plan.add(os.path.join(home, name), State(text.encode(), 0o755))
     for client in clients:
         _settings(plan, client)
     _pointers(plan, clients)
