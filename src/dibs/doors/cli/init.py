@@ -12,9 +12,9 @@ import sys
 from dibs import jsontext
 from dibs.doors import config
 from dibs.doors.cli import parse
-from dibs.doors.install import clients, launcher, plan, remove
+from dibs.doors.install import clients, launcher, permissions, plan, remove
 from dibs.doors.stores import configured_url, open_store, refuse_missing
-from dibs.errors import YES, Invalid, Unavailable
+from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.declare import Field
 
@@ -29,6 +29,7 @@ FIELDS = (
           "in use here)", metavar="C,…"),
     Field("dry_run", "flag", "change nothing; show what would be, as a diff", default=False),
     Field("uninstall", "flag", "take out what init put in, and .dibs/ with its record", default=False),
+    Field("temporary", "flag", "also where this dibs may soon be gone (uvx, pipx run)", default=False),
     Field("yes", "flag", "with --uninstall: also while others hold claims", default=False),
 )  # fmt: skip
 HELP = "Make a repository or folder a workspace, with hooks for its clients and for git."
@@ -62,7 +63,13 @@ def _place(folder: str | None) -> workspace.Place:
 def _install(place: workspace.Place, words: parse.Words) -> int:
     given = words.fields.get("clients")
     chosen = clients.detected(plan.base(place)) if given is None else clients.named(given)
+    passing = _passing(allowed=bool(words.fields.get("temporary")))
     made = plan.install(place, chosen, _config(place))
+    if passing:
+        made.notes.append(
+            f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "
+            "another dibs is on the PATH. Run `dibs init` again from one that stays"
+        )
     dry = bool(words.fields.get("dry_run"))
     changes = [made.name(change.path) for change in made.own]
     changes += _local(place, dry=True)
@@ -79,9 +86,23 @@ def _install(place: workspace.Place, words: parse.Words) -> int:
     if dry:
         sys.stdout.write(_diff(made))
     _say(place, changes, dry)
-    for note in [*made.notes, *_about_clients(chosen, named=given is not None)]:
+    allowed = [permissions.NOTES[client] for client in chosen] if changes else []
+    for note in [*made.notes, *_about_clients(chosen, named=given is not None), *allowed]:
         sys.stdout.write(f"note: {note}\n")
     return YES
+
+
+def _passing(*, allowed: bool) -> str:
+    """Why the hooks' interpreter may soon be gone, "" if it stays. One in a runner's cache is refused."""
+    passing = launcher.passing(sys.executable)
+    if passing == "cache" and not allowed:
+        message = (
+            f"{sys.executable} lies in a runner's cache (uvx, pipx run), which may be emptied at any time; every "
+            "guarded call would be refused then. Install dibs to stay (`uv tool install dibs`, `pipx install dibs`), "
+            "then run `dibs init`; or say `--temporary`. Nothing was changed."
+        )
+        raise Forbidden(message, path=sys.executable)
+    return passing
 
 
 def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:

@@ -131,3 +131,19 @@ def _read(path: str) -> str | None:
 def quoted(text: str) -> str:
     """A word for sh."""
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+# Folders in which runners keep what they may throw away at any time: `uvx`, `uv run --with`, `pipx run`.
+PASSING = ("archive-v", "environments-v", "builds-v")
+
+
+def passing(python: str) -> str:
+    """Why an interpreter may soon be gone: "cache", "temporary", or "" for one that stays."""
+    parts = python.split("/")
+    if any(part.startswith(PASSING) and part[-1:].isdigit() for part in parts) or ".cache" in parts:
+        return "cache"
+    import tempfile
+
+    folders = {os.path.realpath(folder) for folder in (tempfile.gettempdir(), "/tmp", "/var/tmp")}  # noqa: S108 - compared
+    real = os.path.join(os.path.realpath(os.path.dirname(python)), os.path.basename(python))
+    return "temporary" if any(real.startswith(f"{folder}/") for folder in folders) else ""
