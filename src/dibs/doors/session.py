@@ -59,10 +59,12 @@ class Session:
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
+            from dibs.doors import stores
             from dibs.doors.install import launcher
 
-            launcher.write_run(self.place.local)  # a fresh clone: from now on its hooks take the fast way
-        self.config = config.load(self.place.config, self.place.local, self.place.top)
+            launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
+            stores.kept_twice(self.place.local, self.place.shared)  # or all of it was swept away
+        self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout
         self._short_lived = short_lived
@@ -79,7 +81,7 @@ class Session:
 
             self._store = stores.open_store(
                 self.place.local, self.config.store, self.config.id, self.timeout,
-                short_lived=self._short_lived, missing=self._missing,
+                short_lived=self._short_lived, missing=self._missing, shared=self.place.shared,
             )  # fmt: skip
         return self._store
 
@@ -293,7 +295,10 @@ def _user() -> str:
 def _make_local(local: str) -> bool:
     """The folder for what belongs to this machine. `init` makes it; in a fresh clone the first call does: then True."""
     try:
-        os.mkdir(local, 0o700)
+        try:
+            os.mkdir(local, 0o700)
+        except FileNotFoundError:  # all of `.dibs/` was taken away
+            os.makedirs(local, 0o700, exist_ok=True)
     except FileExistsError:
         return False
     except OSError as error:

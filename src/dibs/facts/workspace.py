@@ -30,10 +30,11 @@ class Place:
         self.git_dir = git_dir  # the working tree's own: the common one, or worktrees/NAME in it
         home = os.path.join(root, ".dibs")
         self.local = os.path.join(home, "local")
-        # Below git's directory nothing is reached by `git clean -x`, `git stash -a` or a sparse checkout.
+        # Below git's directory nothing is reached by `git clean -x`, `git stash -a`, a sparse checkout, `rm -r .dibs`.
+        # So a workspace whose `.dibs/` is gone is still known as one (doors/stores.py keeps its pin there as well).
         self.shared = f"{common}/{OURS}" if common else self.local  # of all working trees of this repository
         self.private = f"{git_dir}/{OURS}" if git_dir else f"{self.local}/{LEDGER}"  # of this working tree alone
-        self.exists = _kind(home) == _DIRECTORY
+        self.exists = _kind(home) == _DIRECTORY or (common != "" and _kind(f"{self.shared}/store") == _FILE)
         own = os.path.join(top, ".dibs", "config.toml")  # each worktree has its own checkout of the committed file
         self.config = own if top != root and _kind(own) == _FILE else os.path.join(home, "config.toml")
 
