@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from tests.e2e.clients.fleet import Fleet
-from tests.e2e.clients.mixed_fleet import BUMPS, SEVEN, FIVE, LINES, Outcome, play
+from tests.e2e.clients.mixed_fleet import BUMPS, FIVE, LINES, SEVEN, Outcome, play
 
 HEAD = "| think | dibs | bumps lost | edits lost | given up | refused (stale) | unattributed | s |"
 

@@ -50,6 +50,7 @@ class MixedWorker:
     def __init__(self, name: str, client: Client, steps: list[Step], *, think: float, releases: bool) -> None:
         self.name, self.steps = name, steps
         self.refused = self.stale = 0
+        self.done: list[Step] = []  # written, as far as its tools said
         self.given_up: list[str] = []
         self.told: list[str] = []  # every refusal, as it was read
         self._client, self._think, self._releases = client, think, releases
@@ -89,6 +90,7 @@ class MixedWorker:
         elif self._doing == ACT:
             if self._succeeded(result):
                 self._doing = COMMIT
+                self.done.append(step)
             else:  # the file is not what was read: the client's own tool says so
                 self._try_again(result)
         elif self._doing == COMMIT:

@@ -64,9 +64,9 @@ def play(
     began = time.monotonic()
     fleet.wait(seconds=LONGEST)
     outcome = Outcome(seconds=time.monotonic() - began)
-    outcome.bumps_lost = BUMPS - int(counter.read_text())
+    outcome.bumps_lost = sum(step.how == BUMP for worker in workers for step in worker.done) - int(counter.read_text())
     for worker in workers:
-        for step in worker.steps:
+        for step in worker.done:
             if step.line and step.line not in step.file.read_text().splitlines():
                 outcome.lines_lost.append(step.line)
         outcome.given_up += worker.given_up
