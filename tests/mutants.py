@@ -28,6 +28,7 @@ STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
     f"tests/operations/test_{name}.py" for name in ("state", "votes", "messages", "subscriptions")
 )
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
+NAMES = "tests/operations/test_names.py"
 
 
 class Mutant(NamedTuple):
@@ -139,8 +140,7 @@ MUTANTS = (
            "    tx.put(f\"l\\t{claim['agent']}\\t{claim['claim']}\", lost, i2=due(lost[\"until\"]))\n", "",
            f"{AGENTS}::test_boot_says_what_is_held_and_what_was_lost_to_whom"),
     # The kill switch
-    Mutant("operations/call.py", '        if record is not None and record["killed"]:\n            return _refuse',
-           "        if False:\n            return _refuse",
+    Mutant("operations/call.py", '        if record is not None and record["killed"]:', "        if False:",
            f"{AGENTS}::test_kill_voids_everything_of_the_agent_and_its_subagents"),
     Mutant("operations/releases.py", '        if record is not None and record["killed"]:', "        if False:",
            f"{CLAIMS}::test_a_hand_over_to_nobody_or_to_a_killed_agent_changes_nothing"),
@@ -164,7 +164,7 @@ MUTANTS = (
            f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
     Mutant("operations/commands.py", "if unresolved and here:", "if False:",
            f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
-    Mutant("operations/commands.py", " if path not in {hit for hit, _ in found}]", "]",
+    Mutant("operations/worktrees.py", " if path not in held]", "]",
            f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
     Mutant("operations/audits.py", 'if told is not None and told["now"] == fact["now"]:', "if False:",
            f"{AUDITS}::test_the_same_change_is_told_once_and_another_one_anew"),
@@ -311,6 +311,14 @@ MUTANTS = (
     Mutant("operations/subscriptions.py", "held, through = True, before", "held = True", SUBSCRIPTIONS),
     Mutant("doors/quoting.py", "{clean(line)}", "{line}", "tests/doors/test_messages_cli.py"),
     Mutant("operations/call.py", "    if agent.casefold() == OWN:", "    if False:", AGENTS),
+    # Names
+    Mutant("operations/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
+           f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),
+    Mutant("operations/names.py", 'if free and (name == identifier or taken[f"a\\t{name}"] is None):', "if free:",
+           f"{NAMES}::test_a_name_is_never_somebody_elses_id"),
+    Mutant("operations/names.py", "and field not in THEIRS", "", f"{NAMES}::test_values_that_somebody_wrote_are_left_as_they_are"),
+    Mutant("operations/call.py", '    if got.values[f"a\\t{call.agent}"] is None and _goes_by_name(tx, call):', "    if False:",
+           f"{NAMES}::test_who_calls_under_a_name_is_the_agent_that_has_it"),
     Mutant("operations/strategies.py", 'return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))',
            "return list(candidates)", "tests/operations/test_strategies.py"),
     Mutant("operations/runends.py", " and not _waited_for(tx, task)", "",

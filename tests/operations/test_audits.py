@@ -65,7 +65,8 @@ def test_a_change_of_what_another_holds_is_a_violation_kept_logged_and_told_to_b
     answer = fleet.internal("b", AUDIT, found=[change(claim)], tool="Bash")
     (violation,) = answer["violations"]
     identifier = violation["violation"]
-    assert violation == {"violation": identifier, "path": "x.py", "holder": "a", "sure": True, "blob": "old"}
+    assert (violation.pop("holder"), violation.pop("holder_name")) == ("a", "a")
+    assert violation == {"violation": identifier, "path": "x.py", "sure": True, "blob": "old"}
     kept = fleet.record(f"v\t{identifier}")
     assert (kept["path"], kept["tree"], kept["holder"], kept["by"]) == ("x.py", TREE, "a", "b")
     assert (kept["blob"], kept["overwritten"], kept["at"]) == ("old", "new", fleet.now)

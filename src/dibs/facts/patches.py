@@ -41,6 +41,21 @@ def paths(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def added(text: str) -> dict[str, str]:
+    """The contents of the files that an apply_patch text adds, by path."""
+    found: dict[str, str] = {}
+    path = ""
+    for line in text.split("\n"):
+        bare = line.strip()
+        if line.startswith("+") and path:
+            found[path] += line[1:] + "\n"
+        elif any(bare.startswith(header) for header, _ in _ACTIONS):
+            path = bare.removeprefix("*** Add File:").strip() if bare.startswith("*** Add File:") else ""
+            if path:
+                found[path] = ""
+    return found
+
+
 def diff_paths(text: str) -> list[str]:
     """The paths of a unified diff as they stand there, without the `a/` and `b/` of git; each once, in order."""
     found: dict[str, None] = {}

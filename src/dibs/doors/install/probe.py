@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.doors.hooks import journal
 from dibs.errors import DibsError
 from dibs.facts import git, processes
 
@@ -51,10 +50,6 @@ class Claimed:
                 self._as(agent, "leave", {})
             except DibsError:
                 pass  # it never came, or the claim ends by itself in a few minutes
-        try:
-            os.unlink(f"{self._session.place.local}/journal/{journal.name_of(OTHER)}")
-        except OSError:
-            pass
 
     def _free_path(self) -> str:
         """One that git does not ignore: what it ignores needs no claim."""

@@ -33,12 +33,11 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     env = Env([cwd], {"HOME": home} if home else {})
     reader = Reader(reading, home, look)
     try:
-        if not command.strip(SAFE + " \t") and _plain(reader, command, env):
-            return reading
-        reader.level = -1
-        if unreadable(command):
-            raise TooMuch  # noqa: TRY301 - one place for what is not read
-        reader.script(command, env)
+        if command.strip(SAFE + " \t") or not _plain(reader, command, env):
+            reader.level = -1
+            if unreadable(command):
+                raise TooMuch  # noqa: TRY301 - one place for what is not read
+            reader.script(command, env)
     except (TooMuch, RecursionError):
         reading.broken = True
     if reading.broken:
@@ -46,6 +45,7 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
 
         if signs(command):
             reading.doubt(command if len(command) <= SHOWN else command[:SHOWN] + "…")
+    reading.settle()
     return reading
 
 

@@ -123,14 +123,14 @@ def patch(call: Call) -> None:
         call.write(None if output is None else os.path.join(folder, output))
         return
     if operands:
-        call.write(None if operands[0] is None else os.path.join(folder, operands[0]))
+        call.write(None if operands[0] is None else os.path.join(folder, operands[0]), merges=True)
         return
     source = last(given, "i", "input")
     text = _patch_text(call, os.path.join(folder, source) if source and folder else source)
     count = last(given, "p", "strip") or ""
     names = _named(patches.stripped(text, int(count)) if count.isdigit() and len(count) < 4 else [], text, given)  # noqa: PLR2004
     for name in names:
-        call.write(os.path.join(folder, name))
+        call.write(os.path.join(folder, name), merges=True)
     if not names:
         call.doubt()
 
@@ -146,10 +146,9 @@ def _named(names: list[str], text: str, given: Options) -> list[str]:
 
 def _patch_text(call: Call, source: str | None) -> str:
     if source == "" and call.stdin:
-        kind, what = call.stdin
-        if kind == "text":
-            return what or ""
-        source = what
+        if call.stdin.file is None:
+            return call.stdin.raw or call.stdin.text or ""
+        source = call.stdin.file
     if not source or (call.cwd is None and not source.startswith("/")):
         return ""
     try:
@@ -169,7 +168,10 @@ def apply_patch(call: Call) -> None:
         found = patches.paths(text or "")
     except ValueError:
         found = []
+    added = patches.added(text or "")
     for action, path in found:
-        call.write(path, "delete" if action == "delete" else "write")
+        target = call.write(path, "delete" if action == "delete" else "write", merges=action == "update")
+        if target and action == "add":
+            target.text = added.get(path)
     if not found:
         call.doubt()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts.shell import flows as shell_flows
+from dibs.facts.shell import harmless as shell_harmless
 from dibs.facts.shell.options import leading, options
 from dibs.facts.shell.reading import Env, Simple
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.facts.shell.options import Options, Words
-    from dibs.facts.shell.reading import Reader
+    from dibs.facts.shell.reading import Reader, Target
+    from dibs.facts.shell.streams import Stream
 
 WRAPPED = 16  # wrappers around one command
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
@@ -80,7 +83,7 @@ class Call:
         env: Env,
         text: str,
         assignments: dict[str, str | None],
-        stdin: tuple[str, str | None] | None = None,
+        stdin: Stream | None = None,
     ) -> None:
         self.reader = reader
         self.reading = reader.reading
@@ -95,21 +98,29 @@ class Call:
     def run(self) -> Env | None:
         """Find out what it does; what the shell would know if it failed, where that differs."""
         if not self._unwrap():
+            self.reading.prints(None)
             return None
         first = self.words[0] if self.words else None
         self.name = os.path.basename(first) if first else ""
         words = [self.name if first else None, *self.words[1:]] if self.words else []
         self.reading.note(Simple(words, self.cwd, self.text, self.assignments))
         if not self.name:
+            self.reading.opened = True
+            self.reading.prints(None)
             return None
         if "/" not in (first or "") and self._function():
             return None
-        builtin = _BUILTINS.get(self.name)
-        if builtin:
-            return builtin(self)
         if self.name in SHELLS:
             self._shell()
-        elif self.name == "find":
+            return None
+        builtin = _BUILTINS.get(self.name)
+        if builtin:
+            if self.name not in {"eval", "trap"}:
+                shell_flows.flow(self)
+            return builtin(self)
+        shell_harmless.judge(self)
+        shell_flows.flow(self)
+        if self.name == "find":
             from dibs.facts.shell import find as shell_find
 
             shell_find.find(self)
@@ -121,9 +132,9 @@ class Call:
 
     # What the writers use.
 
-    def write(self, path: str | None, how: str = "write") -> None:
+    def write(self, path: str | None, how: str = "write", *, merges: bool = False) -> Target | None:
         """This path is written."""
-        self.reading.write(self.cwd, path, how, self.text)
+        return self.reading.write(self.cwd, path, how, self.text, merges=merges)
 
     def doubt(self) -> None:
         """Something is written, and nobody can tell what."""
@@ -169,6 +180,8 @@ class Call:
             self.reading.note(Simple(self.words, self.cwd, self.text, self.assignments))
         elif name == "xargs":
             rest = _fed(rest or ["echo"], given)
+        if name in {"nohup", "setsid", "coproc"}:
+            self.reading.detached = True
         for option, value in given:
             if option in {"C", "chdir", "D"} and name in {"env", "sudo"}:
                 self.cwd = os.path.join(self.cwd or "", value) if value and (self.cwd or value[0] == "/") else None
@@ -195,8 +208,16 @@ class Call:
         rest = operands[i:]
         if inline and rest:
             self._text(rest[0], rest[1:])
-        elif self.stdin and self.stdin[0] == "text" and not rest:
-            self._text(self.stdin[1], [])
+        elif self.stdin and not [word for word in rest if word != "/dev/stdin"]:
+            text = self.stdin.text if self.stdin.raw is None else self.stdin.raw
+            if text is None:
+                self.reading.opened = True
+            else:
+                self.stdin = None
+                self._text(text, [])
+        else:
+            shell_harmless.judge(self)
+            self.reading.prints(None)
 
     def _text(self, text: str | None, parameters: Words) -> None:
         if text is None:
@@ -211,6 +232,7 @@ class Call:
 
     def opaque(self) -> None:
         """A text that is run and cannot be known; only if what is typed of it shows that it writes is it a doubt."""
+        self.reading.opened = True
         if signs(self.text):
             self.doubt()
 
@@ -350,10 +372,20 @@ def _mkdir(call: Call) -> Env | None:
     return None
 
 
+def _wait(call: Call) -> Env | None:
+    """What was put into the background has ended then."""
+    if call.name == "wait":
+        call.reading.left = False
+    else:
+        call.reading.detached = True
+    return None
+
+
 _BUILTINS: dict[str, Callable[[Call], Env | None]] = {
     "cd": _cd,
     "chdir": _cd,
     "declare": _names,
+    "disown": _wait,
     "eval": _eval,
     "export": _names,
     "getopts": _names,
@@ -371,4 +403,5 @@ _BUILTINS: dict[str, Callable[[Call], Env | None]] = {
     "trap": _trap,
     "typeset": _names,
     "unset": _names,
+    "wait": _wait,
 }

@@ -31,6 +31,8 @@ def _arrives(call: Call, source: str, to: str, how: str) -> None:
     if call.cwd is None and not to.startswith("/"):
         return
     place = call.full(to)
+    if how == "write":
+        call.reading.copied(call.full(source), place)
     if how == "symlink":
         call.reader.look.linked(place, os.path.join(os.path.dirname(place), source))
     elif how == "link":

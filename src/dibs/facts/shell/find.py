@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import globs as shell_globs
+from dibs.facts.shell.flows import SHOWS
 from dibs.facts.shell.reading import Reading
 
 TYPE_CHECKING = False
@@ -62,7 +63,9 @@ def _does_something(call: Call, expression: Words, index: int) -> bool:
     found = reader.reading
     for simple in found.commands:
         call.reading.note(simple)
-    return bool(found.writes or found.unresolved or found.git)
+    call.reading.opened = call.reading.opened or found.opened
+    shows = any(simple.words[:1] and simple.words[0] in SHOWS for simple in found.commands)
+    return bool(found.writes or found.unresolved or found.git or shows)
 
 
 def _command(expression: Words, index: int) -> Words:

@@ -5,8 +5,6 @@ The commands in a substitution are walked through on the way: they run, whatever
 
 from __future__ import annotations
 
-import os
-
 from dibs.facts.shell import globs as shell_globs
 from dibs.facts.shell import words as shell_words
 
@@ -15,9 +13,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from dibs.facts.shell.reading import Env, Value
+    from dibs.facts.shell.streams import Stream
     from dibs.facts.shell.text import Text
 
-COUNTED = 1_000  # numbers that `seq` may give
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 
@@ -34,8 +32,12 @@ def value(script: Text, node: Node, env: Env, cwd: str | None) -> Value:
         for child in node.children:
             script.arithmetic(child, env)
         return None
-    found = _substitution(script, node, env, cwd)
-    return "/dev/fd/63" if node.type == "process_substitution" else found
+    stream = _substitution(script, node, env, cwd)
+    if node.type == "process_substitution":
+        script.reading.piped = stream
+        return "/dev/fd/63"
+    text = stream.text
+    return None if text is None else text.rstrip("\n")
 
 
 def lookup(name: str, env: Env, cwd: str | None) -> Value:
@@ -50,22 +52,26 @@ def lookup(name: str, env: Env, cwd: str | None) -> Value:
     return (found[0] if found else "") if isinstance(found, list) else found
 
 
-def _substitution(script: Text, node: Node, env: Env, cwd: str | None) -> str | None:
+def _substitution(script: Text, node: Node, env: Env, cwd: str | None) -> Stream:
+    """What the commands in a substitution print."""
     inside = env.copy()
     inside.cwds = [cwd]
+    reading, sink = script.reading, script.reading.sink
     text = script.text(node)
+    out = reading.sink = reading.stream()
+    writes_in = text.startswith(">")  # `>(…)`: what is in there prints to where the command around it does
+    if writes_in:
+        reading.sink = sink
+    reading.capturing += 1
     if text.startswith("`") and "\\" in text:
         for escaped in "\\`$":
             text = text.replace("\\" + escaped, escaped)
         script.script(text[1:-1], inside)
-        return None
-    before = len(script.reading.commands)
-    script.sequence(node.children, inside)
-    named = [child for child in node.children if child.is_named]
-    commands = script.reading.commands
-    if len(named) != 1 or named[0].type != "command" or len(commands) == before:
-        return None
-    return _output(commands[-1].words, cwd)
+    else:
+        script.sequence(node.children, inside)
+    reading.capturing -= 1
+    reading.sink = sink
+    return out
 
 
 def substituted(text: str, seen: list[tuple[int, int]]) -> list[str]:
@@ -108,57 +114,6 @@ def _closing(text: str, i: int) -> int:
                 return i
         i += 1
     return len(text)
-
-
-def _output(words: list[str | None], cwd: str | None) -> str | None:
-    """What some commands print, that only work on their words."""
-    known = [word for word in words if word is not None]
-    name, rest = (known[0], known[1:]) if known else ("", [])
-    plain = name in {"git", "mktemp"} or not any(word.startswith("-") for word in rest)
-    if len(known) != len(words) or not plain:
-        return None
-    if name == "mktemp":
-        return _fresh(rest)
-    if name == "pwd":
-        return cwd
-    if name == "echo":
-        return None if "\\" in "".join(rest) else " ".join(rest).rstrip("\n")
-    if name == "dirname" and len(rest) == 1:
-        return os.path.dirname(rest[0].rstrip("/")) or ("/" if rest[0].startswith("/") else ".")
-    if name == "basename" and len(rest) in {1, 2}:
-        base = os.path.basename(rest[0].rstrip("/"))
-        return base.removesuffix(rest[1]) or base if len(rest) > 1 else base
-    if name == "seq":
-        return _counted(rest)
-    return _top(cwd) if known == ["git", "rev-parse", "--show-toplevel"] else None
-
-
-def _fresh(words: list[str]) -> str | None:
-    """What `mktemp` prints: a name that nobody has yet, and so nobody holds. Any will do that lies where it will."""
-    folder = os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where mktemp looks, nothing is made here
-    return f"{folder}/tmp.XXXXXXXXXX" if set(words) <= {"-d", "-q"} else None  # noqa: S108 - the same
-
-
-def _counted(words: list[str]) -> str | None:
-    if not 1 <= len(words) <= 3 or not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):  # noqa: PLR2004
-        return None
-    numbers = [int(word) for word in words]
-    first, last = (1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[-1])
-    counted = range(first, last + 1, numbers[1] or 1 if len(numbers) > 2 else 1)  # noqa: PLR2004 - from, step, to
-    return "\n".join(str(number) for number in counted) if len(counted) <= COUNTED else None
-
-
-def _top(cwd: str | None) -> str | None:
-    """The top of the working tree."""
-    if cwd is None:
-        return None
-    here = os.path.realpath(cwd)
-    while not os.path.exists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
-            return None
-        here = above
-    return here
 
 
 # ------------------------------------------------------------------------------------------------------------------

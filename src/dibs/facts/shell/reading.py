@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts.shell.streams import Stream
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.facts.shell.globs import Look
+    from dibs.facts.shell.streams import Shown
 
     Value = str | list[str | None] | None  # a variable: its text, an array's elements, or not knowable
 
@@ -34,14 +37,20 @@ class TooMuch(Exception):
 
 
 class Target:
-    """One file or directory that a command would create, change or delete."""
+    """One file or directory that a command would create, change or delete.
 
-    __slots__ = ("how", "path", "words")
+    A path that is written in several ways has a target for each; it keeps what it held before only if all merge.
+    """
+
+    __slots__ = ("acts", "how", "merges", "path", "text", "words")
 
     def __init__(self, path: str, how: str, words: str) -> None:
         self.path = path  # absolute, joined with the directory; links, `.` and `..` stay as they are
         self.how = how  # write, append, delete, move, link, symlink, touch
         self.words = words  # the command as typed
+        self.merges = False  # the command reads the file itself while it writes it: what it held before is in it
+        self.text: str | None = None  # the exact content that it will have, where the words say so
+        self.acts: list[tuple[int, bool]] = []  # each time it is written: at which moment, and does that merge
 
     def __repr__(self) -> str:
         return f"Target({self.path!r}, {self.how!r}, {self.words!r})"
@@ -65,7 +74,10 @@ class Simple:
 class Reading:
     """What is known about a command after reading it."""
 
-    __slots__ = ("_look", "_seen", "_steps", "broken", "commands", "git", "unresolved", "writes")
+    __slots__ = (
+        "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "broken", "capturing", "commands",
+        "detached", "from_where", "git", "left", "moment", "opened", "piped", "sink", "unresolved", "unsure", "writes",
+    )  # fmt: skip
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -74,8 +86,43 @@ class Reading:
         self.commands: list[Simple] = []
         self.unresolved: list[str] = []
         self.broken = False
+        self.opened = False  # a program runs of which nobody knows what it writes
+        self.left = False  # something was put into the background and not waited for
+        self.detached = False  # something was made to outlive the shell
+        # While the command is walked through:
+        self.sink = self._agent = Stream()  # where the output of the commands goes
+        self.piped: Stream | None = None  # what came out of the last `<(…)`
+        self.moment = 0  # statements so far: what is read later than a file is written is not in it
+        self.capturing = 0  # in how many `$(…)`
+        self.unsure = 0  # in how many branches that may not be taken
+        self.from_where: dict[str, str] = {}  # copies that the command makes → of what
         self._seen: set[tuple[str, str]] = set()
+        self._known: dict[tuple[str, str], Target] = {}
+        self._times: dict[str, int] = {}  # how often a path is written
+        self._read: dict[str, int] = {}  # files whose content is read → since which moment
         self._steps = 0
+
+    @property
+    def shown(self) -> list[str]:
+        """Absolute paths whose content the agent gets to see."""
+        return list(dict.fromkeys([path for path, how in self._agent.files if not how]))
+
+    @property
+    def git_shown(self) -> list[tuple[str, str]]:
+        """Absolute paths of which git shows something, and what: "diff" or "show" (a version of the file)."""
+        return list(dict.fromkeys([shown for shown in self._agent.files if shown[1]]))
+
+    @property
+    def kind(self) -> str:
+        """Open: nobody knows all that it writes; closed: `writes` are all; harmless: it writes nothing."""
+        if self.opened or self.broken or self.unresolved:
+            return "open"
+        return "closed" if self.writes else "harmless"
+
+    @property
+    def background(self) -> bool:
+        """Do the words leave something running?"""
+        return self.left or self.detached
 
     def step(self, steps: int = 1) -> None:
         """Some work was done; too much of it ends the reading."""
@@ -83,25 +130,78 @@ class Reading:
         if self._steps > STEPS:
             raise TooMuch
 
-    def write(self, cwd: str | None, path: str | None, how: str, words: str, hops: int = 0) -> None:
+    def write(
+        self, cwd: str | None, path: str | None, how: str, words: str, *, merges: bool = False, hops: int = 0
+    ) -> Target | None:
         """A path that is written, as it is named from a directory; what cannot be told is unresolved."""
         if path is None or (cwd is None and not path.startswith("/")):
             self.doubt(words)
-            return
+            return None
         if not path or path == "-":
-            return  # the empty name opens nothing; a lone dash is a stream wherever it may stand
+            return None  # the empty name opens nothing; a lone dash is a stream wherever it may stand
         full = path if path.startswith("/") else os.path.join(cwd or "", path)
         device = full.startswith("/dev/") and not full.startswith("/dev/shm/")  # noqa: S108 - files in memory are files
         if device or full.startswith("/proc/self/fd/") or full == "/dev":
-            return
-        if (full, how) not in self._seen:
-            self._seen.add((full, how))
+            return None
+        target = self._known.get((full, how))
+        if target is None:
+            target = self._known[full, how] = Target(full, how, words)
             self.step()
             self._look.made(full)
-            self.writes.append(Target(full, how, words))
+            self.writes.append(target)
+        target.acts.append((self.moment, merges or how in {"append", "move", "touch"}))
+        self._times[full] = self._times.get(full, 0) + 1
         other = self._look.through(full, itself=how not in {"delete", "move", "link", "symlink"})
         if other is not None and hops < HOPS:
-            self.write(None, other, how, words, hops + 1)
+            self.write(None, other, how, words, merges=merges, hops=hops + 1)
+        return target
+
+    def stream(self) -> Stream:
+        """A new stream, here."""
+        made = Stream()
+        made.level = self.unsure
+        return made
+
+    def prints(self, piece: str | None, files: Iterable[Shown] = ()) -> None:
+        """A command puts this into its output: a text, and the content of files."""
+        certain = self.unsure <= self.sink.level
+        self.sink.pieces.append(piece if certain else None)
+        if certain:
+            self.sink.files += files
+
+    def read(self, path: str) -> None:
+        """The content of this absolute path is read by something that may put it elsewhere."""
+        path = os.path.normpath(path)
+        while path not in self._read:
+            self._read[path] = self.moment
+            path = self.from_where.get(path, path)
+
+    def copied(self, source: str, to: str) -> None:
+        """A file gets the content of another one; who reads the copy reads that one."""
+        source, to = os.path.normpath(source), os.path.normpath(to)
+        if source != to:
+            self.from_where[to] = source
+
+    def settle(self) -> None:
+        """All is read: which writes merge, and which texts are certain."""
+        for target in self.writes:
+            if self._times[target.path] > 1 or target.how != "write":
+                target.text = None
+            path = os.path.normpath(target.path)
+            since = self._read.get(path, self.moment + 1)
+            if self._origin(path):
+                since = 0
+            derived = target.text is None and target.how == "write"
+            target.merges = all(merges or (derived and since <= moment) for moment, merges in target.acts)
+
+    def _origin(self, path: str) -> bool:
+        """Does a file come back to where its content was copied from?"""
+        place = self.from_where.get(path, path)
+        for _ in range(HOPS):
+            if place == path:
+                break
+            place = self.from_where.get(place, "")
+        return place == path and path in self.from_where
 
     def doubt(self, words: str) -> None:
         """Something is written, and nobody can tell what."""
@@ -150,18 +250,19 @@ class Reader:
 class Env:
     """The shell at one point: where it may be, and which variables have a known value."""
 
-    __slots__ = ("cwds", "made", "old", "variables")
+    __slots__ = ("cwds", "given", "made", "old", "variables")
 
     def __init__(self, cwds: Iterable[str | None], variables: dict[str, Value]) -> None:
         self.cwds: list[str | None] = list(cwds)
         self.variables = variables
         self.old: str | None = None  # where `cd -` leads
         self.made: set[str] = set()  # directories that the command itself makes
+        self.given: Stream | None = None  # what stands on the input, if anything is known of it
 
     def copy(self) -> Env:
         """The same, to be changed apart."""
         other = Env(self.cwds, dict(self.variables))
-        other.old, other.made = self.old, set(self.made)
+        other.old, other.made, other.given = self.old, set(self.made), self.given
         return other
 
     def become(self, other: Env) -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell.chains import REDIRECTS
+from dibs.facts.shell.streams import Stream
 from dibs.facts.shell.words import SAFE
 
 TYPE_CHECKING = False
@@ -14,22 +15,24 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell.reading import Env, Value
     from dibs.facts.shell.text import Span
-    from dibs.facts.shell.walk import Script
+    from dibs.facts.shell.walk import Script, Walk
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
 _BEFORE = frozenset(("variable_assignment", "file_redirect", "herestring_redirect"))
 _HOW = {">>": "append", "&>>": "append"}
+_WHOLE = frozenset((">", ">|"))  # with `&>`, what goes wrong is in the file as well
 
 
 class Tail:
     """The redirections of one command: their targets are told to the reading, the rest is kept for the command."""
 
-    __slots__ = ("_cwd", "_env", "_script", "extras", "stdin")
+    __slots__ = ("_cwd", "_env", "_script", "extras", "out", "stdin")
 
     def __init__(self, script: Script, nodes: list[Node], env: Env, cwd: str | None) -> None:
         self._script, self._env, self._cwd = script, env, cwd
         self.extras: list[Node] = []  # words of the command that stand behind a redirection
-        self.stdin: tuple[str, str | None] | None = None  # ("text", what) or ("file", where), if it can be known
+        self.stdin: Stream | None = None
+        self.out: Stream | None = None  # where the output goes, if it is led elsewhere
         for node in nodes:
             self._one(node)
 
@@ -40,7 +43,8 @@ class Tail:
             self._script.substitutions(node, self._env)
             words = [child for child in node.children if child.is_named]
             found = self._script.fields(words, self._env, self._cwd)
-            self.stdin = ("text", found[0] if len(found) == 1 else None)
+            text = found[0] if len(found) == 1 and found[0] is not None else None
+            self.stdin = Stream(None if text is None else text + "\n", raw=text)
         else:
             self._here(node)
 
@@ -58,24 +62,66 @@ class Tail:
         found = script.fields(spans[0][2], self._env, self._cwd)
         text = script.source[script.start(node) : spans[0][1]]
         if operator == "<" and not both:
-            self.stdin = ("file", found[0] if len(found) == 1 else None)
+            self._input(found[0] if len(found) == 1 else None)
         if operator in _READS and not both:
             return
+        descriptor = next((script.text(child) for child in node.children if child.type == "file_descriptor"), "1")
         for path in found or [None]:
             if operator == ">&" and path is not None and not path.rstrip("-").strip("0123456789"):
+                if script.reading.capturing and descriptor == "1":
+                    self.out = script.reading.stream()
                 continue  # another descriptor, or the end of one
-            script.reading.write(self._cwd, path, _HOW.get(operator, "write"), text)
+            target = script.reading.write(self._cwd, path, _HOW.get(operator, "write"), text)
+            if descriptor == "1":
+                self.out = script.reading.stream()
+                if target and not both and operator in _WHOLE:
+                    self.out.targets.append(target)
+
+    def _input(self, path: str | None) -> None:
+        """The input is a file, or what came out of `<(…)`."""
+        reading = self._script.reading
+        if path == "/dev/fd/63" and reading.piped:
+            self.stdin = reading.piped
+            return
+        self.stdin = Stream(None, file=path)
+        if path is not None and (self._cwd is not None or path.startswith("/")):
+            full = path if path.startswith("/") else f"{self._cwd}/{path}"
+            reading.read(full)
+            self.stdin.files.append((full, ""))
+
+    def around(self, walk: Walk, node: Node, env: Env) -> Env | None:
+        """Walk through what these redirections stand behind."""
+        reading, given, sink = self._script.reading, env.given, self._script.reading.sink
+        env.given, reading.sink = self.stdin or given, self.out or sink
+        failed = walk(node, env)
+        env.given, reading.sink = given, sink
+        if self.out:
+            self.out.settle()
+        return failed
+
+    def pour(self) -> None:
+        """`$(< file)` gives what is in the file."""
+        if self.stdin and self.stdin.file and not self.out and self._script.reading.capturing:
+            self._script.reading.prints(None, self.stdin.files)
+
+    def alone(self) -> None:
+        """They stand behind nothing: what they open is made empty."""
+        if self.out:
+            self.out.settle()
 
     def _here(self, node: Node) -> None:
-        self.stdin = ("text", body(self._script, node))
+        text = body(self._script, node)
         wrong = node.has_error
         delimiter = "".join(self._script.text(child) for child in node.children if child.type == "heredoc_start")
         if not delimiter.isascii():
             self._script.reading.broken = True  # the grammar does not see its letters, and may take another line for it
+        quoted = any(mark in delimiter for mark in "'\"\\")
+        certain = not wrong and (quoted or not any(mark in text for mark in "$`\\"))
+        self.stdin = Stream(text if certain else None, raw=text)
         for index, child in enumerate(node.children):
             if child.type == "heredoc_body":
                 self._script.substitutions(child, self._env)
-                if not any(mark in delimiter for mark in "'\"\\"):
+                if not quoted:
                     self._script.hidden(child, self._env)
             elif wrong:
                 continue  # the line is read again as a line of its own
@@ -144,12 +190,19 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
     if not fields:
         for name, value in assigned:
             script.set(env, name, value)
+        behind.pour()
+        behind.alone()
         go_on(script, tail, env)
         return None
     script.reading.step()
     prefix = {name: _text(value) for name, value in assigned}
-    call = shell_commands.Call(script, fields, env, text.strip(), prefix, behind.stdin)
+    call = shell_commands.Call(script, fields, env, text.strip(), prefix, behind.stdin or env.given)
+    sink = script.reading.sink
+    if behind.out:
+        script.reading.sink = behind.out
     failed = call.run()
+    script.reading.sink = sink
+    behind.alone()
     go_on(script, own + tail, env)
     return failed
 

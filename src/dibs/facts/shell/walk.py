@@ -67,7 +67,7 @@ class Script(Text):
                 inside = env.copy()
                 for parameter in [name for name in inside.variables if name in {"@", "#"} or name.isdigit()]:
                     del inside.variables[parameter]
-                self.run(body, inside, tail)
+                self._maybe(body, inside, tail)
         if root.has_error:
             self._admit(root)
         if self._lost(root):
@@ -120,12 +120,17 @@ class Script(Text):
                 raise TooMuch
             if node.type in shell_chains.JOINED:
                 return self._chain(node, env, tail or [])
+            if node.type in shell_chains.REDIRECTS:
+                shell_redirects.Tail(self, [node], env, env.cwds[0]).pour()
+                return None
             if node.type == "command":
                 return self._everywhere(node, env, tail or [])
-            self._redirect(tail or [], env)
             name = _STATEMENTS.get(node.type, "substitutions")
             walk: Walk = getattr(self, name)
-            failed = walk(node, env)
+            with_tail = self._redirect(tail, env) if tail else None
+            if with_tail is None:
+                return walk(node, env)
+            failed = with_tail.around(walk, node, env)
             shell_redirects.go_on(self, tail or [], env)
         finally:
             self._depth -= 1
@@ -154,12 +159,28 @@ class Script(Text):
                 continue
             if alternative:
                 env.join(alternative)
+            self.reading.moment += not self.reading.capturing
             if index + 1 < len(nodes) and nodes[index + 1].type == "&":
                 alternative = None
                 self.run(node, env.copy())
+                self.reading.left = True
             else:
                 alternative = self.run(node, env)
         return alternative
+
+    def _maybe(self, node: Node, env: Env, tail: list[Node] | None = None) -> Env | None:
+        """Walk through a statement that may never run."""
+        self.reading.unsure += 1
+        failed = self.run(node, env, tail)
+        self.reading.unsure -= 1
+        return failed
+
+    def _perhaps(self, nodes: list[Node], env: Env) -> Env | None:
+        """Walk through statements that may never run."""
+        self.reading.unsure += 1
+        failed = self.sequence(nodes, env)
+        self.reading.unsure -= 1
+        return failed
 
     def _group(self, node: Node, env: Env) -> Env | None:
         if node.children and node.children[0].type == "((":
@@ -182,11 +203,14 @@ class Script(Text):
                 failed = self._pipeline(parts, env)
                 continue
             otherwise = failed or env.copy()
+            self.reading.moment += not self.reading.capturing
             if operator == "&&":
                 otherwise.join(self._pipeline(parts, env) or env)
                 failed = None if otherwise.same(env) else otherwise
             else:
+                self.reading.unsure += 1
                 last = self._pipeline(parts, otherwise)
+                self.reading.unsure -= 1
                 failed = None
                 if not self._leaves(parts):
                     env.join(otherwise)
@@ -196,8 +220,14 @@ class Script(Text):
 
     def _pipeline(self, parts: list[shell_chains.Part], env: Env) -> Env | None:
         if len(parts) > 1:
+            sink, given = self.reading.sink, env.given
             for part in parts:
-                self._part(part, env.copy())
+                inside = env.copy()
+                inside.given = given
+                given = self.reading.stream()
+                self.reading.sink = sink if part is parts[-1] else given
+                self._part(part, inside)
+            self.reading.sink = sink
             return None
         failed = self._part(parts[0], env)
         if not parts[0].negated or failed is None:
@@ -209,7 +239,9 @@ class Script(Text):
     def _part(self, part: shell_chains.Part, env: Env) -> Env | None:
         if part.node is not None:
             return self.run(part.node, env, part.tail)
-        self._redirect(part.tail, env)
+        with_tail = self._redirect(part.tail, env)
+        if with_tail:
+            with_tail.alone()
         shell_redirects.go_on(self, part.tail, env)
         return None
 
@@ -220,10 +252,12 @@ class Script(Text):
             return False
         return self.text(node).split(None, 1)[:1] in (["exit"], ["return"])
 
-    def _redirect(self, tail: list[Node], env: Env) -> None:
+    def _redirect(self, tail: list[Node], env: Env) -> shell_redirects.Tail | None:
         """Redirections of what is not a simple command; they happen before it starts."""
+        last = None
         for cwd in env.cwds:
-            shell_redirects.Tail(self, tail, env, cwd)
+            last = shell_redirects.Tail(self, tail, env, cwd)
+        return last
 
     def _if(self, node: Node, env: Env) -> Env | None:
         ends: list[Env] = []
@@ -233,7 +267,7 @@ class Script(Text):
             if child.type == "elif_clause":
                 self._branch(child, rest, ends)
             elif child.type == "else_clause":
-                alternative = self.sequence(child.children, rest)
+                alternative = self._perhaps(child.children, rest)
                 if alternative:
                     rest.join(alternative)
         env.become(_joined([*ends, rest]))
@@ -247,7 +281,7 @@ class Script(Text):
         alternative = self.sequence(node.children[:then], taken)
         rest.become(alternative or taken)
         ends_at = next((i for i, kind in enumerate(kinds) if kind in {"elif_clause", "else_clause"}), len(kinds))
-        alternative = self.sequence(node.children[then:ends_at], taken)
+        alternative = self._perhaps(node.children[then:ends_at], taken)
         if alternative:
             taken.join(alternative)
         ends.append(taken)
@@ -260,7 +294,7 @@ class Script(Text):
         """The same statements any number of times."""
         for _ in range(ROUNDS):
             before = env.copy()
-            alternative = self.sequence(nodes, env)
+            alternative = self._perhaps(nodes, env)
             if alternative:
                 env.join(alternative)
             env.join(before)
@@ -310,7 +344,7 @@ class Script(Text):
                 inside = env.copy()  # with `;&` one item goes on in the next, from where it is then
                 for end in ends[1:]:
                     inside.cwds += [cwd for cwd in end.cwds if cwd not in inside.cwds]
-                alternative = self.sequence(child.children, inside)
+                alternative = self._perhaps(child.children, inside)
                 if alternative:
                     inside.join(alternative)
                 ends.append(inside)

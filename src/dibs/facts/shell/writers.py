@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from dibs.facts.shell.options import Words
 
 
-def _operands(how: str, short: str = "", long: tuple[str, ...] = (), *, skip: int = 0) -> Callable[[Call], None]:
+def _operands(
+    how: str, short: str = "", long: tuple[str, ...] = (), *, skip: int = 0, merges: bool = False
+) -> Callable[[Call], None]:
     """A command that writes all its operands (but the first few)."""
 
     def write(call: Call) -> None:
         _, operands = call.options(short, long)
         for path in operands[skip:]:
-            call.write(path, how)
+            call.write(path, how, merges=merges)
 
     return write
 
@@ -35,7 +37,9 @@ def _operands(how: str, short: str = "", long: tuple[str, ...] = (), *, skip: in
 def _tee(call: Call) -> None:
     given, operands = call.options()
     for path in operands:
-        call.write(path, "append" if has(given, "a", "append") else "write")
+        target = call.write(path, "append" if has(given, "a", "append") else "write")
+        if target and call.stdin:
+            target.text = call.stdin.text
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -94,7 +98,7 @@ def _is_suffix(word: str, rest: Words) -> bool:
 
 def _inplace(call: Call, operands: Words, suffix: str | None) -> None:
     for path in operands:
-        call.write(path)
+        call.write(path, merges=True)
         if suffix and path is not None:
             name = os.path.basename(path)
             backup = suffix.replace("*", name) if "*" in suffix else name + suffix
@@ -142,14 +146,14 @@ def _yq(call: Call) -> None:
     given, operands = call.options("pos", ("input-format", "output-format", "split-exp", "from-file"))
     if has(given, "i", "inplace", "in-place"):
         for path in operands[1:]:
-            call.write(path)
+            call.write(path, merges=True)
 
 
 def _vi(call: Call) -> None:
     _, operands = call.options("cSTuUwW", ("cmd",))
     for path in operands:
         if path is None or not path.startswith("+"):
-            call.write(path)
+            call.write(path, merges=True)
 
 
 def _rename(call: Call) -> None:
@@ -176,9 +180,10 @@ def _dd(call: Call) -> None:
 
 def _sort(call: Call) -> None:
     long = ("output", "key", "field-separator", "buffer-size", "temporary-directory", "parallel", "files0-from")
-    given, _ = call.options("oktST", long)
+    given, operands = call.options("oktST", long)
     if has(given, "o", "output"):
-        call.write(last(given, "o", "output"))
+        to = last(given, "o", "output")
+        call.write(to, merges=to in operands)
 
 
 _CURL_SHORT = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
@@ -261,10 +266,10 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "csplit": shell_archives.split,
     "curl": _curl,
     "dd": _dd,
-    "dos2unix": _operands("write"),
-    "ed": _operands("write", "p", ("prompt",)),
+    "dos2unix": _operands("write", merges=True),
+    "ed": _operands("write", "p", ("prompt",), merges=True),
     "ex": _vi,
-    "fallocate": _operands("write", "loi", ("length", "offset")),
+    "fallocate": _operands("write", "loi", ("length", "offset"), merges=True),
     "gawk": _awk,
     "gcp": shell_copies.cp,
     "gmv": shell_copies.mv,
@@ -300,7 +305,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "trash": _operands("delete"),
     "trash-put": _operands("delete"),
     "truncate": _operands("write", "srS", ("size", "reference")),
-    "unix2dos": _operands("write"),
+    "unix2dos": _operands("write", merges=True),
     "unlink": _operands("delete"),
     "unxz": shell_archives.packed((".xz", ".lzma"), unpack=True),
     "unzip": shell_archives.unzip,

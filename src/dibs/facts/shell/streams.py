@@ -1,0 +1,41 @@
+"""What flows out of commands: to the agent, through a pipe, into a word, into a file.
+
+A stream knows the text that comes along where the words say it, and the files whose content is in it. Which command
+puts what into it is in `flows`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.facts.shell.reading import Target
+
+    Shown = tuple[str, str]  # an absolute path, and how its content got here: "" as it is, "diff" or "show" by git
+
+LONGEST = 100_000  # characters of a text that is followed; what is longer is data, and its file is looked at afterwards
+
+
+class Stream:
+    """The output of some commands, or the input of one."""
+
+    __slots__ = ("file", "files", "level", "pieces", "raw", "targets")
+
+    def __init__(self, *pieces: str | None, file: str | None = None, raw: str | None = None) -> None:
+        self.pieces: list[str | None] = list(pieces)  # None: cannot be known
+        self.files: list[Shown] = []  # whose content comes along
+        self.file = file  # the file that it is read from, as it was named
+        self.raw = raw  # a here-document as typed, expansions and all
+        self.level = 0  # in how many branches that may not be taken it begins
+        self.targets: list[Target] = []  # the files that it ends in
+
+    @property
+    def text(self) -> str | None:
+        """All that comes along, if it is known."""
+        if None in self.pieces or sum([len(piece or "") for piece in self.pieces]) > LONGEST:
+            return None
+        return "".join([piece or "" for piece in self.pieces])
+
+    def settle(self) -> None:
+        """Nothing more comes: the files that this ends in have this content."""
+        for target in self.targets:
+            target.text = self.text
