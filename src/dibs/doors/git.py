@@ -135,9 +135,7 @@ def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list
     tree.write()
     auditing.tell(session, call, [tree])
     heads = tree.state.heads
-    return [
-        [resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners
-    ]
+    return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
 
 
 def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:

@@ -139,7 +139,7 @@ class Index:
     def blob(self, path: str) -> str:
         """The id of a path's content, MISSING if it has none: not known, merged, or in a sha256 repository."""
         name = os.fsencode(path)
-        wanted = len(name) if len(name) < 0xFFF else 0xFFF  # noqa: PLR2004 - 12 bits of the flags
+        wanted = min(len(name), 0xFFF)  # 12 bits of the flags
         place = self._data.find(name + b"\0") if self._data else -1
         while place >= 0:
             for extended in (0, 2):  # version 3 may have two more bytes of flags
@@ -194,12 +194,12 @@ def keep_file(folder: str, blob: str, path: str) -> None:
     try:
         os.makedirs(os.path.dirname(to), 0o700, exist_ok=True)
         with open(path, "rb") as source, open(making, "wb") as copy:
-            if not _cloned(source.fileno(), copy.fileno()):
-                if os.fstat(source.fileno()).st_size > KEPT_MOST:
-                    raise OSError
+            done = _cloned(source.fileno(), copy.fileno())
+            if not done and os.fstat(source.fileno()).st_size <= KEPT_MOST:
                 while part := source.read(FAST_FROM):
                     copy.write(part)
-        os.rename(making, to)
+                done = True
+        (os.rename(making, to) if done else os.unlink(making))
     except OSError:
         try:
             os.unlink(making)

@@ -91,3 +91,8 @@ def like(pattern: str, name: str) -> bool:
         else:
             return False
     return pattern[place:].strip("*") == ""
+
+
+def ignored_among(top: str, common: str, relatives: list[str]) -> set[str]:
+    """Those of these paths that git ignores."""
+    return {relative for relative in relatives if is_ignored(top, common, relative)}

@@ -117,7 +117,9 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
     if how == "taken":
         return {victim: f"{name_of(tx, actor)} went on with {path}, which you left unfinished.{back}" for victim in
                 victims}  # fmt: skip
-    settle = f" It cannot be committed before that is settled: restore it, edit it, or `dibs ack {record['violation']}`."
+    settle = (
+        f" It cannot be committed before that is settled: restore it, edit it, or `dibs ack {record['violation']}`."
+    )
     if how == "violated":
         found = {actor: f"your command changed {path}, which {holder} holds. What was there is kept: undo it with "
                  f"`dibs restore {record['violation']}`, and leave that file alone."}  # fmt: skip
@@ -136,7 +138,7 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
         f"`dibs restore {record['violation']}`."
         for one in record["suspects"]
     }
-    return found | {victim: f"{path}, which you hold, was changed; {who}.{back}{settle}" for victim in victims}
+    return found | dict.fromkeys(victims, f"{path}, which you hold, was changed; {who}.{back}{settle}")
 
 
 # --- what is unsettled
@@ -170,7 +172,9 @@ def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, lis
     """Those of these paths that are unsettled, each with the ids of the changes."""
     keys = {_key(tree, name): name for name in names}
     found = tx.fetch(list(keys)).values
-    return {keys[key]: record["ids"] for key, record in found.items() if record is not None and record["until"] > tx.now}
+    return {
+        keys[key]: record["ids"] for key, record in found.items() if record is not None and record["until"] > tx.now
+    }
 
 
 def settle(tx: Transaction, tree: str, names: Iterable[str]) -> None:

@@ -44,7 +44,9 @@ def _command(
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
+    owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
 ) -> Any:
+    """May it run? `owned` has the unfinished work that the ledger knows: working tree, path, whose it is."""
     agent = got.values[f"a\t{call.agent}"]
     for act in acts:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
@@ -55,8 +57,9 @@ def _command(
         return _refuse(tx, call, command, refusal)
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
+        unfinished = worktrees.unfinished(tx, call, owned, others) if sweeps else []
         for sweep in sweeps:
-            counting = [one for one in others if one["tree"] in {"", sweep.get("tree", tree)}]
+            counting = [one for one in [*others, *unfinished] if one["tree"] in {"", sweep.get("tree", tree)}]
             refusal = worktrees.refusal(tx, call, sweep, counting)
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)

@@ -156,7 +156,7 @@ class State:
                 if change is not None:
                     counted.append(change)
             else:
-                _READ[kind](self, row)
+                self.READ[kind](self, row)
         return counted
 
     def _opened(self, row: Line) -> None:
@@ -274,6 +274,11 @@ class State:
             head.change = Change(("T", identifier, stamp, UNKNOWN, row[2], row[3], actor, grade, "", "", row[8]))
         head.named = int(row[7] or 0)
 
+    READ = {  # noqa: RUF012 - made once, never changed
+        "O": _opened, "N": _named, "C": _closed, "E": _stepped, "X": _left, "B": _began, "S": _same, "K": _committed,
+        "D": _told, "P": _passed, "W": _watched, "F": _looked, "H": _kept, "U": _owed,
+    }  # fmt: skip
+
     # --- what follows from it
 
     def watched(self, now: int) -> list[str]:
@@ -371,10 +376,3 @@ def moment(text: str) -> tuple[int, int]:
     """A time and how far the wall clock is ahead; zeros in a line that was torn."""
     when, _, offset = text.partition(":")
     return (int(when) if when.isdigit() else 0), (int(offset) if offset.lstrip("-").isdigit() else 0)
-
-
-_READ = {
-    "O": State._opened, "N": State._named, "C": State._closed, "E": State._stepped, "X": State._left,
-    "B": State._began, "S": State._same, "K": State._committed, "D": State._told, "P": State._passed,
-    "W": State._watched, "F": State._looked, "H": State._kept, "U": State._owed,
-}  # fmt: skip

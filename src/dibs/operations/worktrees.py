@@ -21,8 +21,8 @@ from __future__ import annotations
 from dibs.errors import Forbidden, Held
 from dibs.operations import holds, resources
 from dibs.operations.call import related
-from dibs.operations.edits import BY
-from dibs.operations.policy import MINUTE
+from dibs.operations.edits import is_there
+from dibs.operations.names import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ SHOWN = 10  # files named in a refusal, or in a safe command
 LEFT_OUT = 30  # files that a safe command says to leave out; with more, it is no longer read
 STASHES = "gs"  # the record of who made which stash
 KEPT = 200  # stashes that are remembered
-HOUR = 60 * MINUTE
+WORK = "work"  # what stands in `by` for unfinished work that no claim covers
+KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
@@ -70,18 +71,31 @@ def is_file(resource: Sequence[str]) -> bool:
 
 
 def who(tx: Transaction, record: Record) -> str:
-    """Who holds it, and how much longer."""
-    ends = "; ends with its commit" if record["by"] == BY else ""
-    return f"{record['agent']}, {left(record['until'] - tx.now)} left{ends}"
+    """Who holds it, and how much longer; or whose unfinished work it is."""
+    name = name_of(tx, record["agent"])
+    if record["by"] == WORK:
+        return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
+    return f"{name}, {holds.left(tx, record)}"
 
 
-def left(duration: int) -> str:
-    """A time to come, as people say it."""
-    if duration < MINUTE:
-        return f"{max(1, duration // 1000)} s"
-    if duration < 2 * HOUR:
-        return f"{duration // MINUTE} min"
-    return f"{duration // HOUR} h"
+def unfinished(
+    tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str]]], held: list[Record]
+) -> list[Record]:
+    """Unfinished work of others that no claim covers, in the shape of claims: a sweep may not take it unseen."""
+    found: list[Record] = []
+    there: dict[str, bool] = {}
+    covered = {resource[1] for record in held for resource in record["resources"] if resource[0] == "file"}
+    for tree, path, owners in owned:
+        if path[1] in covered or any(related(owner, call.agent) for owner in owners):
+            continue
+        if owners[0] not in there:
+            there[owners[0]] = is_there(tx, call, owners[0])
+        found.append({
+            "claim": "", "agent": owners[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
+            resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[owners[0]],
+            "pending": False, "expect": None,
+        })  # fmt: skip
+    return found
 
 
 # --- files
@@ -89,6 +103,8 @@ def left(duration: int) -> str:
 
 def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
+    if fact["does"] in KEEPS:  # what an ended agent left is not lost by it
+        others = [record for record in others if record["by"] != WORK or record["there"]]
     if fact.get("own"):  # a working tree as a whole: who is at work in another one does not mind
         others = [record for record in others if record["tree"] == fact["tree"]]
     found: list[tuple[str, Record]] = []

@@ -197,9 +197,7 @@ def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
 def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
     """The same of a folder: whose unfinished work is in it."""
     start = f"{one.path}/" if one.path else ""
-    owners = [
-        owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found
-    ]
+    owners = [owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found]
     if not owners:
         return None
     return {"merges": False, "known": NOTHING, "author": owners[0], "owners": owners, "since": False}

@@ -103,7 +103,7 @@ def after(event: clients.Event, place: Place) -> str:
         over = ledgers.now()
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
-        tree.look([*call.named, *(tree.state.watched(tree.now) if event.kind not in {clients.EDIT} else ())])
+        tree.look([*call.named, *(tree.state.watched(tree.now) if event.kind != clients.EDIT else ())])
         left = "1" if call.left or (event.client == "codex" and over[0] - call.opened > YIELD) else ""
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
 REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
+LOOKED = 2_000  # changed files of a working tree that are looked at before git sweeps over them
 GLANCE = 0.15  # seconds between two looks
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
@@ -122,9 +123,11 @@ def _decide(
     unresolved = list(reading.unresolved)
     sweeps: list[dict[str, Any]] = []
     index: list[list[str]] = []
+    owned: list[list[Any]] = []
     if effects:
         from dibs.doors.hooks import sweeping
 
+        owned = _owned(session, call, known)
         found = sweeping.look(session, effects)
         sweeps, index = found.sweeps, found.index
         writes += [Write(path, WHOLE) for path in found.named]
@@ -132,7 +135,7 @@ def _decide(
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
-        "index": index, "client": event.client,
+        "index": index, "client": event.client, "owned": owned,
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:
@@ -145,6 +148,30 @@ def _decide(
                 _give_back(session, call, taken)
             raise
     return taken
+
+
+def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
+    """Others' unfinished work in these working trees, after a look at all that git calls changed."""
+    from dibs.doors import git
+    from dibs.facts.git import dirty
+
+    found = []
+    for tree in known.values():
+        if not session.place.common:
+            continue
+        changed = [change.path for change in dirty(tree.top)]
+        tree.look([path for path in changed[:LOOKED] if not path.endswith("/")])
+        tree.add(("F", tree.stamp()))
+        tree.write()
+        clean = set(tree.state.owned()) - set(changed)  # what is owned and is what HEAD has was committed unseen
+        tree.add(*[("K", tree.state.heads[path].content, path) for path in clean])
+        tree.write()
+        auditing.tell(session, call, [tree])
+        found += [
+            [tree.top, git.resource_of(session, path, tree.top), owners]
+            for path, owners in tree.state.owned(call.agent).items()
+        ]
+    return found
 
 
 def _write(target: Any) -> Write:

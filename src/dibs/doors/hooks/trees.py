@@ -122,9 +122,7 @@ class Tree:
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         self._change(seen, before, verdict.actor, verdict.grade, verdict.suspects, flags)
 
-    def _change(
-        self, seen: Seen, before: str, actor: str, grade: str, suspects: Sequence[str], flags: str
-    ) -> None:
+    def _change(self, seen: Seen, before: str, actor: str, grade: str, suspects: Sequence[str], flags: str) -> None:
         identifier = os.urandom(6).hex()
         line = (
             "T", identifier, f"{self.now}:{self.offset}", before, seen.content, seen.signature, actor, grade,
