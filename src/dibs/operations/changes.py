@@ -12,7 +12,7 @@ time is a second change.
 from __future__ import annotations
 
 from dibs.errors import NotFound
-from dibs.operations import holds, messages, resources
+from dibs.operations import holds, resources
 from dibs.operations.call import check_text, due, related
 from dibs.operations.ledger import LIKELY, MISSING, OUTSIDE, SURE
 from dibs.operations.names import name_of
@@ -97,6 +97,8 @@ def _record(
         "grade": change["grade"], "suspects": record["suspects"], "tool": check_text(tool, "tool"),
     }  # fmt: skip
     tx.append(f"edit.{how}", actor if how in {"violated", "taken"} else victims[0], name, data)
+    from dibs.operations import messages
+
     told = None
     for agent, text in _texts(tx, record, victims, actor, change["grade"]).items():
         if agent == here:

@@ -206,7 +206,7 @@ class Tree:
             return
         knows = attribution.knowledge(
             change.flags[1:2] if change.is_named else "", sure=change.grade == SURE,
-            before_known=change.before == MISSING or last == change.before,
+            before_known=change.before in {MISSING, last},
             after_seen=known.ever(change.path, change.after),
         )  # fmt: skip
         maker = self.state.heads[change.path].authors.get(change.before, change.actor)
