@@ -145,7 +145,7 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
 
 
 def _key(tree: str, name: str) -> str:
-    return f"u\t{tree}\t{name}"
+    return f"vu\t{tree}\t{name}"  # not `u`: that is a run, and a sweep would take this for one
 
 
 def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
