@@ -52,8 +52,8 @@ def guards(**settings: Any) -> dict[str, Any]:
 
 
 def item(
-    name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "", inside: Any = (),
-    facts: dict[str, Any] | None = None,
+    name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "",
+    inside: Any = (), facts: dict[str, Any] | None = None,
 ) -> Any:  # fmt: skip
     """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
     if changed is not None:
