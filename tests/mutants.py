@@ -28,6 +28,7 @@ STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
     f"tests/operations/test_{name}.py" for name in ("state", "votes", "messages", "subscriptions")
 )
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
+CYCLES = "tests/operations/test_cycles.py"
 NAMES = "tests/operations/test_names.py"
 
 
@@ -108,9 +109,26 @@ MUTANTS = (
     Mutant("stores/memory.py", "                    tx.undo()\n                    raise\n",
            "                    raise\n", f"{STORES}/test_conformance.py"),
     # Promise 5: nothing waits for ever
-    Mutant("operations/waiting.py", "    cycle = find_cycle(tx, wish, in_the_way)\n    if cycle:\n        if known",
-           "    cycle: list[dict[str, Any]] = []\n    if cycle:\n        if known",
+    Mutant("operations/waiting.py", "    cycle = cycles.find(tx, wish, in_the_way)\n",
+           "    cycle: list[dict[str, Any]] = []\n",
            f"{WAITING}::test_two_who_wait_for_each_other_are_found_when_the_cycle_closes"),
+    Mutant("operations/cycles.py", 'holds.CLAIM in record and record["agent"] == start)', 'record["agent"] == start)',
+           f"{CYCLES}::test_two_places_of_one_agent_are_no_cycle_although_somebody_stands_between_them"),
+    Mutant("operations/cycles.py", '(not upgrade and record["ticket"] < place["ticket"])',
+           '(record["ticket"] < place["ticket"])',
+           f"{CYCLES}::test_an_upgrade_that_passes_the_queue_is_no_step_to_those_who_wait_in_it"),
+    Mutant("operations/cycles.py", '(not upgrade and record["ticket"] < place["ticket"])', "False",
+           f"{CYCLES}::test_a_cycle_through_somebody_elses_place_in_a_queue_is_found"),
+    Mutant("operations/claims.py", "    if found.me is None:\n        _ask_again", "    if False:\n        _ask_again",
+           f"{WAITING}::test_who_asks_again_keeps_its_place_and_is_no_cycle"),
+    Mutant("operations/claims.py", "    if found.me is not None and found.owner:", "    if found.me is not None:",
+           f"{WAITING}::test_a_process_that_waits_along_does_not_give_up_the_place_that_another_one_took_over"),
+    Mutant("operations/claims.py", "        _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish)\n", "",
+           f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
+    Mutant("operations/ending.py", "and not holds_all(live, waiter):", "and True:",
+           f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
+    Mutant("operations/ending.py", '        if record["agent"] == interest["agent"]:', "        if False:",
+           f"{WAITING}::test_who_got_it_hears_nothing_of_its_being_free"),
     Mutant("operations/releases.py", "        _refuse_closing(tx, given)\n", "",
            f"{WAITING}::test_a_hand_over_that_would_close_a_cycle_is_refused"),
     Mutant("operations/ending.py",
@@ -316,8 +334,9 @@ MUTANTS = (
            f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),
     Mutant("operations/names.py", 'if free and (name == identifier or taken[f"a\\t{name}"] is None):', "if free:",
            f"{NAMES}::test_a_name_is_never_somebody_elses_id"),
-    Mutant("operations/names.py", "and field not in THEIRS", "", f"{NAMES}::test_values_that_somebody_wrote_are_left_as_they_are"),
-    Mutant("operations/call.py", '    if got.values[f"a\\t{call.agent}"] is None and _goes_by_name(tx, call):', "    if False:",
+    Mutant("operations/names.py", "and field not in THEIRS", "",
+           f"{NAMES}::test_values_that_somebody_wrote_are_left_as_they_are"),
+    Mutant("operations/call.py", "is None and _goes_by_name(tx, call):", "is None and False:",
            f"{NAMES}::test_who_calls_under_a_name_is_the_agent_that_has_it"),
     Mutant("operations/strategies.py", 'return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))',
            "return list(candidates)", "tests/operations/test_strategies.py"),
