@@ -179,10 +179,19 @@ def test_a_likely_actor_is_named_as_that_and_not_as_certain(fleet: Fleet) -> Non
 
 def test_a_change_from_outside_is_told_to_the_owner_and_to_nobody_else(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
-    (found,) = fleet.overwrite("b", change(OUTSIDE, grade=OUTSIDE, suspects=[""]) | {"suspects": []})
+    (found,) = fleet.overwrite("b", change(OUTSIDE, grade=OUTSIDE, heard=["a", "b"]))
     assert (found["how"], found["text"]) == ("unattributed", None)
     ((_, text),) = fleet.told("a")
     assert "no agent did it: a person, or a program that runs in the background" in text
+
+
+def test_a_change_from_outside_is_the_own_work_of_a_holder_that_runs_no_hooks(fleet: Fleet) -> None:
+    """A person with an editor, a script: nobody tells of its calls."""
+    fleet.claim("me@here", "x.py")
+    assert fleet.overwrite("b", change(OUTSIDE, grade=OUTSIDE, heard=["b"])) == []
+    assert fleet.told("me@here") == []
+    commit(fleet, "me@here")
+    assert len(fleet.overwrite("b", change("b", heard=["b"]))) == 1
 
 
 def test_of_many_suspects_five_are_told(fleet: Fleet) -> None:
