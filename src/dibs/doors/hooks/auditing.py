@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts import contents, ledgers
+from dibs.operations.ledger import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
             "id": change.id, "resource": git.resource_of(session, change.path, tree.top), "tree": tree.top,
             "was": change.before, "now": change.after, "actor": change.actor, "grade": change.grade,
             "suspects": change.suspects, "owners": change.was_owned, "named": change.is_named,
+            "heard": list(tree.state.began) if change.grade == OUTSIDE else [],
         }
         for change in tree.untold()
     ]  # fmt: skip
