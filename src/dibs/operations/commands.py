@@ -4,7 +4,8 @@ Doors read the command's words and git's state and bring plain facts; the files 
 the edit guard (edits.py) like any other edit. Here it is about what a command does beyond that:
 - sweeps: `git add -A`, `commit -a`, `stash`, `checkout .`, `reset --hard`, `merge` … take in or overwrite whatever they
   find. If that is somebody else's, the command is refused with the list and what to run instead.
-- targets that cannot be read from the words (`> $F`): refused while others hold claims in this working tree.
+- targets that cannot be read from the words (`> $F`): refused while others hold claims in this working tree, or, where
+  the words say in which folder it lies (`> build/$n`), while others hold something there.
 - git's index is one for a working tree: a command that touches it holds `git:index` as long as it runs.
 - deploys go through `dibs deploy`, which alone can hold the target, look whether the copy is stale, and verify.
 """
@@ -34,7 +35,7 @@ def _command(
     got: Fetched,
     tree: str,
     sweeps: Sequence[dict[str, Any]] = (),
-    unresolved: Sequence[str] = (),
+    unresolved: Sequence[str | dict[str, Any]] = (),
     index: Sequence[Sequence[str]] = (),
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
@@ -54,9 +55,9 @@ def _command(
             refusal = _swept(tx, sweep, [one for one in others if one["tree"] in {"", sweep.get("tree", tree)}])
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
-        here = [one for one in others if one["tree"] in {"", tree} and any(map(_is_file, one["resources"]))]
-        if unresolved and here:
-            return _refuse(tx, call, unresolved[0], _unreadable(tx, unresolved, here))
+        refusal = _unreadable(tx, unresolved, others, tree)
+        if refusal is not None:
+            return _refuse(tx, call, refusal.fields["words"][0], refusal)
     return _hold_index(tx, call, index) if index else {"claims": []}
 
 
@@ -140,15 +141,36 @@ def _quoted(path: str) -> str:
     return path if plain else "'" + path.replace("'", "'\\''") + "'"
 
 
-def _unreadable(tx: Transaction, unresolved: Sequence[str], others: list[Record]) -> Held:
-    names = [resources.show(resource) for record in others for resource in record["resources"] if _is_file(resource)]
-    targets = ", ".join(list(unresolved)[:3])
+def _unreadable(
+    tx: Transaction, unresolved: Sequence[str | dict[str, Any]], others: list[Record], tree: str
+) -> Held | None:
+    """The refusal of a command whose target may be somebody else's file; None if it certainly is not."""
+    found: list[tuple[str, Record, list[list[str]]]] = []
+    for doubt in unresolved:
+        # A text alone may be anything in the working tree where the command is run.
+        anywhere: dict[str, Any] = {"words": doubt, "tree": tree, "below": None}
+        known = anywhere if isinstance(doubt, str) else doubt
+        for record in others:
+            if record["tree"] in {"", known["tree"]}:
+                hits = [resource for resource in record["resources"] if _may_be(known["below"], resource)]
+                found += [(known["words"], record, hits)] if hits else []
+    if not found:
+        return None
+    words = list(dict.fromkeys([words for words, _, _ in found]))
+    names = list(dict.fromkeys([resources.show(hit) for _, _, hits in found for hit in hits]))
+    blockers = {record["claim"]: holds.blocker(tx, record, hits) for _, record, hits in found}
     return Held(
-        f"which file this command would write cannot be read from its words ({targets}), and others hold files here: "
-        f"{', '.join(names[:5])}. Write the file's name out.",
-        blockers=[holds.blocker(tx, record, record["resources"]) for record in others[:SHOWN]],
-        more=max(0, len(others) - SHOWN),
+        f"which file this command would write cannot be read from its words ({', '.join(words[:3])}), and others hold "
+        f"files here: {', '.join(names[:5])}. Write the file's name out.",
+        blockers=list(blockers.values())[:SHOWN],
+        more=max(0, len(blockers) - SHOWN),
+        words=words,
     )
+
+
+def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> bool:
+    """Can a target that lies below these be this resource? None: below nothing in particular."""
+    return _is_file(resource) and (below is None or any(resources.overlap(one, resource) for one in below))
 
 
 def _until(tx: Transaction, record: Record) -> str:

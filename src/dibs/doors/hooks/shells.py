@@ -31,7 +31,7 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
     reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
-    session = open_session(place) if reading.commands or reading.unresolved else None
+    session = open_session(place) if reading.commands or reading.writes or reading.unresolved else None
     taken: list[str] = []
     if session is not None:
         effects = _effects(reading)
@@ -47,7 +47,7 @@ def _decide(session: Session, event: Event, reading: Any, effects: list[Effect],
     """Both decisions: the command's own, and that about the files it names. The claims that end with the call."""
     call = identify(session, event)
     paths = [target.path for target in reading.writes]
-    unresolved = list(reading.unresolved)
+    unresolved = _doubts(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[list[str]] = []
     if effects:
@@ -73,6 +73,15 @@ def _decide(session: Session, event: Event, reading: Any, effects: list[Effect],
                 _give_back(session, call, taken)
             raise
     return taken
+
+
+def _doubts(session: Session, reading: Any) -> list[Any]:
+    """What the words leave open, in the working trees of this workspace."""
+    if not reading.unresolved:
+        return []
+    from dibs.doors.hooks import doubts
+
+    return [*doubts.placed(session, reading.unresolved)]
 
 
 def _effects(reading: Any) -> list[Effect]:
