@@ -120,7 +120,7 @@ def _decide(
     from dibs.doors.hooks.editing import Write, allow
 
     writes = [_write(target) for target in _not_claimed(reading)]
-    unresolved = list(reading.unresolved)
+    unresolved = _doubts(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[list[str]] = []
     owned: list[list[Any]] = []
@@ -190,6 +190,15 @@ def _not_claimed(reading: Any) -> list[Any]:
         return list(reading.writes)
     claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
     return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
+
+
+def _doubts(session: Session, reading: Any) -> list[Any]:
+    """What the words leave open, in the working trees of this workspace."""
+    if not reading.unresolved:
+        return []
+    from dibs.doors.hooks import doubts
+
+    return [*doubts.placed(session, reading.unresolved)]
 
 
 def _effects(reading: Any) -> list[Effect]:
