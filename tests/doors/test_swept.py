@@ -135,6 +135,26 @@ def test_a_second_sweep_after_a_recovery_is_noticed_too(swept: Swept) -> None:
     assert swept.shell.json("doctor", "--recover", "--yes", exit=0)["commit"] > token
 
 
+def test_which_store_was_coordinated_through_is_remembered_too(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    shell, named = shell_in(folder), f"sqlite:{tmp_path}/elsewhere.db"
+    shell.json("init", "--clients", "none", exit=0, DIBS_STORE=named)
+    shell.json("claim", "a", "--as", "ann", exit=0, DIBS_STORE=named)
+    shutil.rmtree(folder / ".dibs" / "local")
+    error = shell.json("claim", "a", "--as", "bob", exit=2)["error"]
+    assert error["pinned"] == named, "agents on two stores would not see each other"
+    assert shell.json("status", exit=0, DIBS_STORE=named)["claims"][0]["agent"] == "ann"
+
+
+def test_without_its_pin_a_database_that_answered_is_still_missed(swept: Swept) -> None:
+    (swept.folder / ".git" / "dibs" / "store").unlink()
+    swept.sweep("clean", "-fdxq")
+    assert swept.shell.json("claim", "src/x.py", "--as", "bob", exit=2)["error"]["missing"] is True
+    assert swept.shell.json("doctor", "--recover", "--yes", exit=0)["commit"] > swept.token
+
+
 def test_an_older_copy_of_all_that_lies_in_the_workspaces_folder_is_noticed(swept: Swept, tmp_path: Path) -> None:
     shutil.copytree(swept.folder / ".dibs", tmp_path / "copy")
     swept.shell.json("claim", "lib/y.py", "--as", "ann", exit=0)
