@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from dibs.doors.install import launcher
+from dibs.stores import redis_epoch
 from tests.doors.conftest import Shell
 from tests.doors.installing import git, shell_in, write
 
@@ -275,3 +276,17 @@ def test_a_workspace_that_was_swept_away_can_be_taken_out_byte_for_byte(tmp_path
     shell.json("init", "--uninstall", "--yes", exit=0)
     assert {name: (folder / name).read_text() for name in pages} == pages
     assert sorted(path.name for path in folder.iterdir()) == [".claude", ".git", "AGENTS.md", "CLAUDE.md"]
+
+
+def test_the_highest_commit_of_a_server_is_remembered_where_nothing_sweeps_it_away(tmp_path: Path) -> None:
+    local, kept = tmp_path / "local", tmp_path / "kept"
+    first = redis_epoch.Remembered(str(local), str(kept))
+    for number in (5, 900, 17):
+        first.rise(number)
+    first.close()
+    local.unlink()
+    again = redis_epoch.Remembered(str(local), str(kept))
+    assert again.number == 900
+    again.close()
+    assert redis_epoch.Remembered(str(tmp_path / "no" / "folder"), str(kept)).number == 900
+    assert redis_epoch.Remembered("").number == 0
