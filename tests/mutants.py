@@ -27,6 +27,7 @@ TASKS, TAKING, OUTCOMES = (f"tests/operations/test_{name}.py" for name in ("task
 STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
     f"tests/operations/test_{name}.py" for name in ("state", "votes", "messages", "subscriptions")
 )
+SWEPT, LAUNCHER = "tests/doors/test_swept.py", "tests/doors/test_launcher.py"
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
 CYCLES = "tests/operations/test_cycles.py"
 NAMES = "tests/operations/test_names.py"
@@ -344,6 +345,39 @@ MUTANTS = (
            "return list(candidates)", "tests/operations/test_strategies.py"),
     Mutant("operations/runends.py", " and not _waited_for(tx, task)", "",
            "tests/operations/test_runs.py::test_a_failed_task_that_another_outside_waits_for_outlives_its_run"),
+    # The record cannot be swept away
+    Mutant("doors/stores.py", "    if not shared or shared == local:\n", "    if True:\n",
+           f"{SWEPT}::test_which_store_was_coordinated_through_is_remembered_too"),
+    Mutant("doors/stores.py", "            _refuse_forgotten(path, kept)\n", "",
+           f"{SWEPT}::test_without_its_pin_a_database_that_answered_is_still_missed"),
+    Mutant("doors/stores.py", "        if found.text() != pin.text():\n            keep_pin(shared, pin)\n", "",
+           f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),
+    Mutant("stores/gate.py", "                self._keep()\n", "",
+           f"{SWEPT}::test_an_older_copy_of_all_that_lies_in_the_workspaces_folder_is_noticed"),
+    Mutant("stores/gate.py", " if 0 <= commit < LARGEST else", " if True else",
+           f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),
+    Mutant("facts/workspace.py", ' or (common != "" and _kind(f"{self.shared}/store") == _FILE)', "",
+           f"{SWEPT}::test_a_record_that_was_swept_away_is_missed_and_never_begun_anew_by_itself[rm]"),
+    Mutant("doors/config.py", "            return load(kept, local, top, shared)\n", "            pass\n",
+           f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
+    Mutant("doors/install/launcher.py", '    write(f"{place.local}/.gitignore", IGNORE)', '    ""',
+           f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
+    # The launcher, where git has taken it away
+    Mutant("doors/install/scripts.py", '"$common/../.dibs/local/run" "$common/dibs/run"',
+           '"$common/../.dibs/local/run"',
+           f"{LAUNCHER}::test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_directory"),
+    Mutant("doors/install/scripts.py", r"-]*|*\\ *\\ *\\ *) ;;", "-]*) ;;",
+           f"{LAUNCHER}::test_without_any_launcher_everything_else_is_refused"),
+    Mutant("doors/install/githooks.py",
+           '$(git rev-parse --git-common-dir)/dibs/hook\nif [ -f "$dibs_hook" ]; then\n    "$',
+           '\nif [ -f "$dibs_hook" ]; then\n    "$',
+           f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
+    Mutant("doors/cli/doctor.py", "return [client for client, oks in found.items() if all(oks)]", "return list(found)",
+           "tests/doors/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
+    Mutant("doors/install/probe.py", 'return "" if code == 0 else', 'return "" if True else',
+           "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
+    Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
+           "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
 )  # fmt: skip
 
 
