@@ -175,8 +175,10 @@ class Scratch:
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(text)
         self.person = QuickAgent(self, "", self.process("bash"))
-        done = self.person.process.do("dibs", ["init", "--clients", "none"], self.folder, self.env)
-        assert done.code == 0, done
+        # by the command itself: it notes its own interpreter for the hooks of git
+        subprocess.run(
+            [DIBS, "init", "--clients", "none"], cwd=self.folder, env=self.env, capture_output=True, check=True
+        )
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "first")
 

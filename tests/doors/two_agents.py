@@ -54,6 +54,7 @@ class Open:
 
     command: Command
     call: str
+    there: dict[str, Content]  # what lay there when it was let through
     ran: bool = False
 
 
@@ -105,7 +106,7 @@ class World:
         self.head: dict[str, Content] = dict(self.disk)
         self.blobs: dict[str, bytes] = {}
         self.history: dict[str, list[tuple[Content, str, int]]] = {p: [(c, "", 0)] for p, c in self.disk.items()}
-        self.parts: dict[tuple[str, Content], frozenset[str]] = {}  # whose work is in a content
+        self.parts = {one: frozenset[str]() for one in self.disk.items()}  # whose work is in a content
         self.seen: dict[tuple[str, str], set[Content]] = {}
         self.watched: set[str] = set()
         self.looked = dict(self.disk)  # what dibs saw when it last looked
@@ -141,7 +142,7 @@ class World:
             if how == WHOLE:
                 self._check_stale(player.session, path, command.title)
             self.watched.add(path)
-        player.open = Open(command, call)
+        player.open = Open(command, call, self.disk)
 
     def run(self, player: Player) -> None:
         """The tool does what it does."""
@@ -161,7 +162,7 @@ class World:
             (self.scratch.folder / path).write_text(command.given["content"])
         self._take_in(player, command)
         if command.commits:
-            self._committed(player)
+            self._committed(player, player.open.there)
 
     def after(self, player: Player) -> None:
         """The second hook."""
@@ -212,25 +213,32 @@ class World:
         """Whatever differs from before, this agent's command did."""
         now = self._look()
         for path, content in now.items():
-            old = self.disk[path]
+            old, writer, how = self.disk[path], player.session, command.named.get(path)
+            if how == WHOLE:
+                self._sees(writer, path, content)
             if content == old:
                 continue
-            writer = player.session
             self.history[path].append((content, writer, self.step))
             if content is not None:
                 self.blobs[blob_of(content)] = content
-            how = command.named.get(path)
             before = self.parts.get((path, old), frozenset())
             known = old in self.seen.get((writer, path), set())
             if (path, content) not in self.parts:
                 self.parts[path, content] = before | {writer} if how == MERGES else frozenset({writer})
-            if how == WHOLE or (how == MERGES and known):
+            if how == MERGES and known:
                 self._sees(writer, path, content)
             owner = self.owner[path]
             if owner and owner != writer and self._is_at(owner, path):
                 self.excused.add((path, owner))
             self.by_name[path] = how is not None
+            if how is None and not owner:  # what is written past another's claim is not the writer's
+                self.owner[path] = self._holder(path, writer)
         self.disk = now
+
+    def _holder(self, path: str, writer: str) -> str:
+        """Who else holds the path; "" for nobody."""
+        claims = self.scratch.person.dibs("status")["claims"]
+        return next((one["agent"] for one in claims if path in one["resources"] and one["agent"] != writer), "")
 
     def _is_at(self, session: str, path: str) -> bool:
         """Has this agent a command open, or broken off, that names the path? Then a change of it looks like its own."""
@@ -255,7 +263,8 @@ class World:
             self.excused.discard((path, owner))
             if owner and owner != writer and not excused and was is not None and was != self.head[path]:
                 writers = [one for content, one, _ in self.history[path] if content == was]
-                if writers[-1] == owner:  # what a violator left there is nobody's loss
+                # what a violator left there is nobody's loss, and what is still to be read there is not lost
+                if writers[-1] == owner and not _is_in(was, now):
                     heard = len(self.sessions[owner].heard)
                     self.losses.append(Loss(path, was, owner, writer, heard, self.step))
             if now == self.head[path]:
@@ -280,8 +289,8 @@ class World:
                 f"step {self.step}: {session}'s {title} passed over {content!r} of {sorted(others)}, never seen by it"
             )
 
-    def _committed(self, player: Player) -> None:
-        """What is in HEAD now; did it take in what another had not committed?"""
+    def _committed(self, player: Player, there: dict[str, Content]) -> None:
+        """What is in HEAD now; did it take in what another had not committed, and what could be known beforehand?"""
         before, self.head = self.head, {}
         shown = self.scratch.git("ls-tree", "-r", "HEAD").splitlines()
         listed = {line.split("\t")[1]: line.split()[2] for line in shown}
@@ -299,7 +308,8 @@ class World:
                 self.watched.discard(path)
                 self.looked[path], self.owner[path] = self.disk[path], ""
             writers = [writer for content, writer, _ in self.history[path] if content == self.head[path]]
-            if writers and player.session not in writers and writers[-1] in self.alive:
+            theirs = bool(writers) and player.session not in writers and writers[-1] in self.alive
+            if theirs and there[path] == self.head[path]:
                 self.wrongs.append(f"step {self.step}: {player.session} committed {path} of {writers[-1]}")
 
     # --- the end
@@ -354,6 +364,11 @@ class World:
             if event["agent"] not in writers:
                 found.append(f"{event['kind']} of {event['subject']} by {event['agent']}; it was {sorted(writers)}")
         return found
+
+
+def _is_in(content: bytes, now: Content) -> bool:
+    """Is each line still there, if perhaps with more around it?"""
+    return now is not None and all(line in now for line in content.splitlines())
 
 
 def _reason(answer: Answer) -> str:
