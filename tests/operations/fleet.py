@@ -42,7 +42,8 @@ def change(
     """A change as a hook finds it in the ledger; each has an id of its own."""
     return {
         "id": id or f"{next(_changes):012x}", "resource": resource(name), "tree": tree, "was": was, "now": now,
-        "actor": actor, "grade": grade, "suspects": list(suspects) or ([actor] if grade == SURE else []), "owners": list(owners),
+        "actor": actor, "grade": grade, "suspects": list(suspects) or ([actor] if grade == SURE else []),
+        "owners": list(owners),
         "named": named, "heard": list(heard),
     }  # fmt: skip
 
