@@ -121,7 +121,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
     if len(left) == len(found):
-        names = " ".join([_quoted(path) for path in left[:SHOWN]])
+        names = " ".join([quoted(path) for path in left[:SHOWN]])
         instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
     would = fact["does"] if fact.get("may") else f"would {fact['does']}"
     unknown = ", as far as can be read from its words" if fact.get("may") else ""
