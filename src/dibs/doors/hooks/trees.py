@@ -117,7 +117,7 @@ class Tree:
     def _note(self, seen: Seen) -> None:
         """One path that is new, or not certainly as it was."""
         head = self.state.heads.get(seen.path)
-        if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen):
+        if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
             return
         self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
@@ -133,10 +133,14 @@ class Tree:
             return
         self._judge(seen, head, before, is_git=seen.content == in_git)
 
-    def _is_half_done(self, seen: Seen) -> bool:
-        """Was the file emptied just now by a call that runs, and will be looked at when that has filled it?"""
+    def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
+        """Was the file emptied just now by a call that runs, and will be looked at when that has filled it?
+
+        While a file is emptied, its time of change may still be the earlier one.
+        """
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
-        return self.now - changed < MOMENT and self.state.is_being_written(seen.path, self.now)
+        fresh = self.now - changed < MOMENT or (head is not None and changed < head.looked)
+        return fresh and self.state.is_being_written(seen.path, self.now)
 
     def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
