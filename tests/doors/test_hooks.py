@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+from dibs.doors import rules
 from dibs.doors.install import launcher
 from tests.doors.hooking import ENTRY, LIMIT, Repository
 
@@ -30,7 +31,7 @@ def test_an_agent_that_starts_is_told_who_it_is_that_it_holds_nothing_and_the_ru
     briefing = repo.agent("ada").boot()
     assert "You are ada." in briefing
     assert "You hold nothing." in briefing
-    assert (repo.folder / ".dibs" / "rules.md").read_text().strip() in briefing
+    assert rules.told((repo.folder / ".dibs" / "rules.md").read_text()).strip() in briefing
     assert "LOST" not in briefing
     assert "CHANGED" not in briefing
     [event] = [event for event in repo.events("agent.booted") if event["agent"] == "ada"]

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from dibs.doors.install import launcher
+from dibs.stores import redis_epoch
 from tests.doors.conftest import Shell
 from tests.doors.installing import git, shell_in, write
 
@@ -133,6 +134,26 @@ def test_a_second_sweep_after_a_recovery_is_noticed_too(swept: Swept) -> None:
     swept.sweep("clean", "-fdxq")
     swept.shell.json("claim", "src/x.py", "--as", "ann", exit=2)
     assert swept.shell.json("doctor", "--recover", "--yes", exit=0)["commit"] > token
+
+
+def test_which_store_was_coordinated_through_is_remembered_too(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    shell, named = shell_in(folder), f"sqlite:{tmp_path}/elsewhere.db"
+    shell.json("init", "--clients", "none", exit=0, DIBS_STORE=named)
+    shell.json("claim", "a", "--as", "ann", exit=0, DIBS_STORE=named)
+    shutil.rmtree(folder / ".dibs" / "local")
+    error = shell.json("claim", "a", "--as", "bob", exit=2)["error"]
+    assert error["pinned"] == named, "agents on two stores would not see each other"
+    assert shell.json("status", exit=0, DIBS_STORE=named)["claims"][0]["agent"] == "ann"
+
+
+def test_without_its_pin_a_database_that_answered_is_still_missed(swept: Swept) -> None:
+    (swept.folder / ".git" / "dibs" / "store").unlink()
+    swept.sweep("clean", "-fdxq")
+    assert swept.shell.json("claim", "src/x.py", "--as", "bob", exit=2)["error"]["missing"] is True
+    assert swept.shell.json("doctor", "--recover", "--yes", exit=0)["commit"] > swept.token
 
 
 def test_an_older_copy_of_all_that_lies_in_the_workspaces_folder_is_noticed(swept: Swept, tmp_path: Path) -> None:
@@ -255,3 +276,17 @@ def test_a_workspace_that_was_swept_away_can_be_taken_out_byte_for_byte(tmp_path
     shell.json("init", "--uninstall", "--yes", exit=0)
     assert {name: (folder / name).read_text() for name in pages} == pages
     assert sorted(path.name for path in folder.iterdir()) == [".claude", ".git", "AGENTS.md", "CLAUDE.md"]
+
+
+def test_the_highest_commit_of_a_server_is_remembered_where_nothing_sweeps_it_away(tmp_path: Path) -> None:
+    local, kept = tmp_path / "local", tmp_path / "kept"
+    first = redis_epoch.Remembered(str(local), str(kept))
+    for number in (5, 900, 17):
+        first.rise(number)
+    first.close()
+    local.unlink()
+    again = redis_epoch.Remembered(str(local), str(kept))
+    assert again.number == 900
+    again.close()
+    assert redis_epoch.Remembered(str(tmp_path / "no" / "folder"), str(kept)).number == 900
+    assert redis_epoch.Remembered("").number == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dibs.facts import shell
+from dibs.facts.shell import globs as shell_globs
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +262,7 @@ def test_what_does_not_parse_and_shows_no_sign_of_writing_is_no_doubt(here: str)
 def test_a_known_target_is_found_beside_one_that_is_not(here: str) -> None:
     reading = shell.read("echo > $F; rm a", here)
     assert written(reading, here) == ["delete a"]
-    assert reading.unresolved == ["> $F"]
+    assert [doubt.words for doubt in reading.unresolved] == ["> $F"]
 
 
 def test_every_command_is_listed_with_where_it_runs_and_how_it_was_typed(here: str) -> None:
@@ -296,14 +297,23 @@ def test_git_is_found_wherever_it_runs(here: str) -> None:
     ]
 
 
-def test_too_many_entries_are_not_looked_at_one_by_one(tmp_path: Path) -> None:
-    for n in range(40):
+def test_too_many_entries_are_not_looked_at_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell_globs, "ENTRIES", 60)
+    for n in range(4):
         (tmp_path / f"d{n}").mkdir()
-        for m in range(260):
+        for m in range(20):
             (tmp_path / f"d{n}/{m}").touch()
-    assert shell.read("rm */*", str(tmp_path)).unresolved == ["rm */*"]
+    assert [doubt.words for doubt in shell.read("rm */*", str(tmp_path)).unresolved] == ["rm */*"]
     found = shell.read("find . -name '*9' -delete", str(tmp_path))
-    assert f"{tmp_path}/." in [target.path for target in found.writes]  # then it is all of it
+    assert {target.path.rpartition("/")[2] for target in found.writes} == {"9", "19"}
+    assert [doubt.below for doubt in found.unresolved] == [[f"{tmp_path}/d2/", f"{tmp_path}/d3/"]], "what was not seen"
+
+
+def test_looking_for_files_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell_globs, "PATIENCE", -1)
+    (tmp_path / "a").touch()
+    for command in ("find . -delete", "rm *"):
+        assert [doubt.below for doubt in shell.read(command, str(tmp_path)).unresolved] == [[f"{tmp_path}/"]]
 
 
 def test_a_file_of_mktemp_is_nobodys_and_what_is_made_of_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,6 +169,35 @@ def test_an_unreadable_target_is_refused_while_others_hold_files_here(fleet: Fle
     run(fleet, "b", unresolved=["$F"])
 
 
+@pytest.mark.parametrize(
+    ("below", "held"),
+    [
+        ([["tree", "src"]], True), ([["tree", ""]], True), ([["tree", "lib"], ["tree", "src/x.py"]], True),
+        ([["glob", "src/x*"]], True), ([["tree", "lib"]], False), ([["tree", "sr"]], False),
+        ([["glob", "src/gen_*"], ["glob", "src/gen_*/**"]], False),
+    ],
+)  # fmt: skip
+def test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold_something_there(
+    fleet: Fleet, below: list[list[str]], held: bool
+) -> None:
+    fleet.edit("a", "src/x.py")
+    doubt = {"words": "> $F", "tree": TREE, "below": below}
+    if held:
+        with pytest.raises(Held, match=r"\(> \$F\), and others hold files here: src/x\.py"):
+            run(fleet, "b", unresolved=[doubt])
+    else:
+        run(fleet, "b", unresolved=[doubt])
+
+
+def test_a_target_that_cannot_be_read_is_judged_by_the_claims_of_the_tree_where_the_command_is_run(
+    fleet: Fleet,
+) -> None:
+    fleet.edit("a", "x.py", tree=OTHER_TREE)
+    run(fleet, "b", unresolved=[{"words": "$F", "tree": TREE, "below": None}])
+    with pytest.raises(Held):
+        run(fleet, "b", unresolved=[{"words": "$F", "tree": OTHER_TREE, "below": None}])
+
+
 # --- git's index
 
 

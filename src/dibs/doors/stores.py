@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 REDIS = ("redis", "rediss", "unix", "redis+sentinel")
 MOVED, FALLBACK = "moved-from", "fallback-from"
+REDIS_COMMIT = "redis-commit"  # the highest commit of a server that was answered on this machine
 PIN, ANSWERED = "store", "answered"  # the pin's file; the file below git's directory that has the last answered commit
 WAIT, REFUSE, LEAVE = "wait", "refuse", "leave"  # while a local server that is missing is started; or let it be
 
@@ -77,7 +78,7 @@ def open_store(
         if bare(url) != bare(pin.url):
             url = pin.url
     if is_redis(url):
-        return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing)
+        return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing, shared=shared)
     if not url.startswith("sqlite:"):
         raise unknown(url)
     return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived, kept=kept_line(local, shared))
@@ -186,8 +187,10 @@ def _refuse_forgotten(path: str, kept: str) -> None:
         raise sqlite_file.cannot_open(path)
 
 
-def _redis(local: str, url: str, workspace: str, timeout: float, *, pinned: bool, missing: str) -> Store:
-    store = redis_store(local, url, workspace, timeout)
+def _redis(
+    local: str, url: str, workspace: str, timeout: float, *, pinned: bool, missing: str, shared: str
+) -> Store:  # fmt: skip
+    store = redis_store(local, url, workspace, timeout, shared)
     if url.startswith(("redis:", "unix:")):
         if os.path.exists(fallback_mark(workspace)):
             from dibs.doors import starting
@@ -223,7 +226,7 @@ def fallback_mark(workspace: str) -> str:
     return f"{state}/dibs/fallback-{workspace}"
 
 
-def redis_store(local: str, url: str, workspace: str, timeout: float) -> RedisStore:
+def redis_store(local: str, url: str, workspace: str, timeout: float, shared: str = "") -> RedisStore:
     """The workspace on a server; nothing is asked of it yet."""
     if not workspace:
         message = (
@@ -238,7 +241,8 @@ def redis_store(local: str, url: str, workspace: str, timeout: float) -> RedisSt
     except ImportError as error:
         message = f"store {url.partition(':')[0]}: needs `pip install 'dibs[redis]'` ({error})"
         raise Unavailable(message, store=url) from None
-    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/redis-commit")
+    kept = f"{shared}/{REDIS_COMMIT}" if shared and shared != local else ""
+    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT}", kept=kept)
     if "expire=" in url:
         from dibs.doors import durations
         from dibs.stores.redis_wire import option_of

@@ -21,6 +21,7 @@ FAST_FROM = 1024 * 1024  # from here on hashlib's digest is worth its import
 BLOCKS, BLOCK = 64, 4096  # of a sample
 KEPT_MOST = 64 * 1024 * 1024  # bytes of a file that is copied
 TICK = 20_000_000  # ns: a file written within this before a look may change again without a new ctime
+SMALL = 256 * 1024  # bytes of an index that is read; of a larger one only what is looked for
 INDEX_MOST = 512 * 1024 * 1024
 _FILE, _DIRECTORY, _KIND = 0o100000, 0o040000, 0o170000  # st_mode, without importing stat
 
@@ -125,9 +126,12 @@ class Index:
         except OSError:
             return
         try:
-            import mmap
+            size = os.fstat(fd).st_size
+            if size <= SMALL:
+                self._data = os.read(fd, SMALL)
+            elif size <= INDEX_MOST:
+                import mmap
 
-            if 0 < os.fstat(fd).st_size <= INDEX_MOST:
                 self._data = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
         except (OSError, ValueError):
             pass

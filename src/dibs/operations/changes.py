@@ -2,6 +2,7 @@
 
 - Its owner or holder did it: nothing is said. If that is only likely, it is told in one line, and the content is kept.
 - Somebody else did it by a call that the edit guard let pass: the work was taken over; the earlier owner is told.
+- No agent did it, and its holder runs no hooks here (a person, a script): its own work, as far as anybody can tell.
 - Somebody else did it otherwise: a violation. Nobody certain: unattributed. Both sides are told, the content before is
   kept for `dibs restore`, and the path is unsettled: no commit takes it until somebody decides what is to stand there.
 
@@ -12,7 +13,7 @@ time is a second change.
 from __future__ import annotations
 
 from dibs.errors import NotFound
-from dibs.operations import holds, messages, resources
+from dibs.operations import holds, resources
 from dibs.operations.call import check_text, due, related
 from dibs.operations.ledger import LIKELY, MISSING, OUTSIDE, SURE
 from dibs.operations.names import name_of
@@ -51,6 +52,8 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
     victims = [holder["agent"]] if holder is not None else change["owners"]
     if actor and (holder is None or related(holder["agent"], actor)):
         victims = [owner for owner in change["owners"] if not related(owner, actor)] or victims
+    if change["grade"] == OUTSIDE:  # whose calls nobody tells of (a person, a script) may have done it itself
+        victims = [victim for victim in victims if any(related(victim, agent) for agent in change["heard"])]
     if not victims:
         return None
     if actor and any(related(victim, actor) for victim in victims):
@@ -97,6 +100,8 @@ def _record(
         "grade": change["grade"], "suspects": record["suspects"], "tool": check_text(tool, "tool"),
     }  # fmt: skip
     tx.append(f"edit.{how}", actor if how in {"violated", "taken"} else victims[0], name, data)
+    from dibs.operations import messages
+
     told = None
     for agent, text in _texts(tx, record, victims, actor, change["grade"]).items():
         if agent == here:
@@ -145,7 +150,7 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
 
 
 def _key(tree: str, name: str) -> str:
-    return f"u\t{tree}\t{name}"
+    return f"vu\t{tree}\t{name}"  # not `u`: that is a run, and a sweep would take this for one
 
 
 def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:

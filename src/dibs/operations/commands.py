@@ -4,7 +4,8 @@ Doors read the command's words and git's state and bring plain facts; the files 
 the edit guard (edits.py) like any other edit. Here it is about what a command does beyond that:
 - sweeps: what git would do to files it does not name, to the branch and to the stashes of a working tree that is
   shared; worktrees.py decides it.
-- targets that cannot be read from the words (`> $F`): refused while others hold claims in this working tree.
+- targets that cannot be read from the words (`> $F`): refused while others hold claims in this working tree, or, where
+  the words say in which folder it lies (`> build/$n`), while others hold something there.
 - git's index and HEAD are one for a working tree, the stashes one for a repository: a command that touches them holds
   `git:index`, `git:head`, `git:stash` as long as it runs. One that was broken off, so that nobody told of its end, is
   taken over by the next git command of the same agent, and holds them for two minutes at most.
@@ -39,7 +40,7 @@ def _command(
     got: Fetched,
     tree: str,
     sweeps: Sequence[dict[str, Any]] = (),
-    unresolved: Sequence[str] = (),
+    unresolved: Sequence[str | dict[str, Any]] = (),
     index: Sequence[Sequence[str]] = (),
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
@@ -63,9 +64,9 @@ def _command(
             refusal = worktrees.refusal(tx, call, sweep, counting)
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
-        here = [one for one in others if one["tree"] in {"", tree} and any(map(worktrees.is_file, one["resources"]))]
-        if unresolved and here:
-            return _refuse(tx, call, unresolved[0], _unreadable(tx, unresolved, here))
+        refusal = _unreadable(tx, unresolved, others, tree)
+        if refusal is not None:
+            return _refuse(tx, call, refusal.fields["words"][0], refusal)
     return _hold(tx, call, index) if index else {"claims": []}
 
 
@@ -115,17 +116,36 @@ def _undeployed(command: str, target: str, against: str) -> Forbidden:
     )
 
 
-def _unreadable(tx: Transaction, unresolved: Sequence[str], others: list[Record]) -> Held:
-    names = [
-        resources.show(resource) for record in others for resource in record["resources"] if worktrees.is_file(resource)
-    ]
-    targets = ", ".join(list(unresolved)[:3])
+def _unreadable(
+    tx: Transaction, unresolved: Sequence[str | dict[str, Any]], others: list[Record], tree: str
+) -> Held | None:
+    """The refusal of a command whose target may be somebody else's file; None if it certainly is not."""
+    found: list[tuple[str, Record, list[list[str]]]] = []
+    for doubt in unresolved:
+        # A text alone may be anything in the working tree where the command is run.
+        anywhere: dict[str, Any] = {"words": doubt, "tree": tree, "below": None}
+        known = anywhere if isinstance(doubt, str) else doubt
+        for record in others:
+            if record["tree"] in {"", known["tree"]}:
+                hits = [resource for resource in record["resources"] if _may_be(known["below"], resource)]
+                found += [(known["words"], record, hits)] if hits else []
+    if not found:
+        return None
+    words = list(dict.fromkeys([words for words, _, _ in found]))
+    names = list(dict.fromkeys([resources.show(hit) for _, _, hits in found for hit in hits]))
+    blockers = {record["claim"]: holds.blocker(tx, record, hits) for _, record, hits in found}
     return Held(
-        f"which file this command would write cannot be read from its words ({targets}), and others hold files here: "
-        f"{', '.join(names[:5])}. Write the file's name out.",
-        blockers=[holds.blocker(tx, record, record["resources"]) for record in others[:SHOWN]],
-        more=max(0, len(others) - SHOWN),
+        f"which file this command would write cannot be read from its words ({', '.join(words[:3])}), and others hold "
+        f"files here: {', '.join(names[:5])}. Write the file's name out.",
+        blockers=list(blockers.values())[:SHOWN],
+        more=max(0, len(blockers) - SHOWN),
+        words=words,
     )
+
+
+def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> bool:
+    """Can a target that lies below these be this resource? None: below nothing in particular."""
+    return worktrees.is_file(resource) and (below is None or any(resources.overlap(one, resource) for one in below))
 
 
 def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsError:

@@ -16,11 +16,10 @@ claim is there or it is not; if its process is dead, it ends when anybody looks.
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held
-from dibs.operations import changes, claims, ending, holds, resources, roles
+from dibs.operations import claims, ending, holds, resources, roles
 from dibs.operations.call import related, within
 from dibs.operations.declare import Operation
 from dibs.operations.ledger import GIT, OUTSIDE, UNKNOWN
-from dibs.operations.names import name_of
 from dibs.operations.policy import covers, matches
 from dibs.operations.resources import ranges_for
 
@@ -116,7 +115,11 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, items: Sequence[Item]
         unseen = _unseen(tx, call, item) if item[3] is not None else None
         if unseen is not None:
             return _refuse(tx, call, item, tree, unseen)
-    changes.settle(tx, tree, [item[0][1] for item in wanted if item[3] is not None and item[3]["known"] == SAME])
+    disputed = [item[0][1] for item in wanted if item[3] is not None and item[3]["disputed"]]
+    if disputed:
+        from dibs.operations import changes
+
+        changes.settle(tx, tree, disputed)
     return [held]
 
 
@@ -267,6 +270,8 @@ def _unseen(tx: Transaction, call: Call, item: Item) -> DibsError | None:
 
 
 def _who(tx: Transaction, agent: str) -> str:
+    from dibs.operations.names import name_of
+
     return "somebody" if agent in NO_AGENT else name_of(tx, agent)
 
 

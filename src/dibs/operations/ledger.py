@@ -19,7 +19,7 @@ A line is a kind and its fields:
     D id                                        the change was told
     P agent path                                the path is that agent's unfinished work from now on
     W time path                                 claimed by hand: looked at like what a call names
-    F time                                      a look at the whole tree
+    F time cost                                 a look at the whole tree, and the nanoseconds that it took
     H time content signature owners authors change named path        a path as it was when the ledger was cut down
     U id time from to signature actor grade suspects flags path owners    a change from before that, still to be told
 
@@ -48,8 +48,10 @@ HOUR = 3600 * SECOND
 WATCHED_FOR = 8 * HOUR  # a path that was named and not committed since is looked at for a working day
 KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was cut down
 WATCHED = 300  # paths that one look takes
+DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
+SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
 AUTHORS = 8  # contents of a path whose authors are known
-FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 2,
+FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
           "H": 9, "U": 12}  # fmt: skip
 
 
@@ -131,7 +133,7 @@ class Change:
 class State:
     """What the lines of a ledger say together."""
 
-    __slots__ = ("began", "calls", "ended", "formats", "full", "heads", "told", "untold")
+    __slots__ = ("began", "calls", "cost", "ended", "formats", "full", "heads", "told", "untold")
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -142,6 +144,7 @@ class State:
         self.told: set[str] = set()
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
+        self.cost = DEAR  # ns that such a look took
         self.add(lines)
 
     def add(self, lines: Iterable[Line]) -> list[Change]:
@@ -261,6 +264,7 @@ class State:
 
     def _looked(self, row: Line) -> None:
         self.full = max(self.full, moment(row[1])[0])
+        self.cost = int(row[2]) if row[2].isdigit() else DEAR
 
     def _kept(self, row: Line) -> None:
         looked, offset = moment(row[1])
@@ -302,6 +306,12 @@ class State:
             if head.owners and not (agent and any(related(owner, agent) for owner in head.owners))
         }
 
+    def owes(self, call: Call, now: int) -> bool:
+        """Is a look at the whole tree due after this call? It may have written what it did not name, and it took long
+        enough for a look to be cheap beside it.
+        """
+        return call.is_open and (now - call.opened) > SHARE * self.cost
+
     def is_busy(self, agent: str) -> bool:
         """Has any other agent a call open now, or said to be open?"""
         return any(
@@ -310,7 +320,7 @@ class State:
 
     def lines(self, now: int) -> list[Line]:
         """The same, in fewer lines: what happened long ago and concerns nobody is left out."""
-        found: list[Line] = [("F", f"{self.full}:0")] if self.full else []
+        found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
         for agent, when in self.began.items():
             if agent in self.ended and self.ended[agent] < now - KEPT_FOR:
                 continue

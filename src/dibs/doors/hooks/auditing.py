@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import briefing
-from dibs.facts import contents, ledgers, reflog
+from dibs.facts import contents, ledgers
+from dibs.operations.ledger import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequence[str] = (), diary: int = -1) -> str:
     """Tell what there is to tell; returns what the model should know."""
-    missed = reflog.commits_since(place.top, diary) if diary >= 0 and place.common else []
+    missed = []
+    if diary >= 0 and place.common:
+        from dibs.facts import reflog
+
+        missed = reflog.commits_since(place.top, diary)
     due = [tree for tree in known if tree.untold()]
     from dibs.doors import mail
 
@@ -45,10 +49,10 @@ def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequen
 
 def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:
     """Before a call and at other moments: those concerned are told by message, the agent at its next news."""
-    from dibs.operations.audits import CHANGED
-
     for tree in known:
         if tree.untold():
+            from dibs.operations.audits import CHANGED
+
             answer = session.run(CHANGED, call, {"found": facts_of(session, tree)})
             _done(session.place, tree, answer["violations"])
 
@@ -64,6 +68,7 @@ def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
 
 def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequence[str] = (), tool: str = "") -> str:
     """Run the operation about the changes that are not told yet, and keep what they took away."""
+    from dibs.doors.hooks import briefing
     from dibs.operations.audits import AUDIT
 
     found: list[dict[str, Any]] = []
@@ -85,6 +90,7 @@ def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
             "id": change.id, "resource": git.resource_of(session, change.path, tree.top), "tree": tree.top,
             "was": change.before, "now": change.after, "actor": change.actor, "grade": change.grade,
             "suspects": change.suspects, "owners": change.was_owned, "named": change.is_named,
+            "heard": list(tree.state.began) if change.grade == OUTSIDE else [],
         }
         for change in tree.untold()
     ]  # fmt: skip

@@ -32,8 +32,11 @@ TOGETHER = {
         "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
         "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
     ),
-    "dibs.doors.hooks.trees": ("dibs.operations.ledger", "dibs.operations.attribution"),
-    "dibs.operations.edits": (
+    "dibs.doors.hooks.auditing": (
+        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
+    ),
+    "dibs.doors.hooks.editing": (
+        "dibs.operations.edits",
         "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
         "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),

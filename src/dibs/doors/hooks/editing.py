@@ -189,8 +189,10 @@ def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
     if change is not None and author != agent and change.after != MISSING:
         began = tree.state.began.get(agent, tree.now)
         since = int(change.signature.split(":")[2]) > began
+    disputed = how == SAME and change is not None and change.actor != agent
     return {
         "merges": one.write.how == MERGES, "known": how, "author": author, "owners": head.owners, "since": since,
+        "disputed": disputed,
     }  # fmt: skip
 
 
@@ -200,7 +202,9 @@ def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
     owners = [owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found]
     if not owners:
         return None
-    return {"merges": False, "known": NOTHING, "author": owners[0], "owners": owners, "since": False}
+    return {
+        "merges": False, "known": NOTHING, "author": owners[0], "owners": owners, "since": False, "disputed": False,
+    }  # fmt: skip
 
 
 def _folded(items: list[list[Any]]) -> list[list[Any]]:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
 REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
-LOOKED = 2_000  # changed files of a working tree that are looked at before git sweeps over them
 GLANCE = 0.15  # seconds between two looks
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
@@ -120,7 +119,7 @@ def _decide(
     from dibs.doors.hooks.editing import Write, allow
 
     writes = [_write(target) for target in _not_claimed(reading)]
-    unresolved = list(reading.unresolved)
+    unresolved = _doubts(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[list[str]] = []
     owned: list[list[Any]] = []
@@ -153,19 +152,12 @@ def _decide(
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
     """Others' unfinished work in these working trees, after a look at all that git calls changed."""
     from dibs.doors import git
-    from dibs.facts.git import dirty
 
     found = []
     for tree in known.values():
         if not session.place.common:
             continue
-        changed = [change.path for change in dirty(tree.top)]
-        tree.look([path for path in changed[:LOOKED] if not path.endswith("/")])
-        tree.add(("F", tree.stamp()))
-        tree.write()
-        clean = set(tree.state.owned()) - set(changed)  # what is owned and is what HEAD has was committed unseen
-        tree.add(*[("K", tree.state.heads[path].content, path) for path in clean])
-        tree.write()
+        tree.look_at_all()
         auditing.tell(session, call, [tree])
         found += [
             [tree.top, git.resource_of(session, path, tree.top), owners]
@@ -190,6 +182,15 @@ def _not_claimed(reading: Any) -> list[Any]:
         return list(reading.writes)
     claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
     return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
+
+
+def _doubts(session: Session, reading: Any) -> list[Any]:
+    """What the words leave open, in the working trees of this workspace."""
+    if not reading.unresolved:
+        return []
+    from dibs.doors.hooks import doubts
+
+    return [*doubts.placed(session, reading.unresolved)]
 
 
 def _effects(reading: Any) -> list[Effect]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from dibs.operations.ledger import Change, Head, Line
 
 
+ALL = 2_000  # changed files of a working tree that a look at the whole of it takes
+
+
 class Seen:
     """One path at one look."""
 
@@ -86,6 +89,19 @@ class Tree:
             self._refresh()
             for one in seen:
                 self._note(one)
+
+    def look_at_all(self, most: int = ALL) -> None:
+        """Look at whatever git calls changed. What is somebody's work and is not among it was committed unseen."""
+        from dibs.facts.git import dirty
+
+        before = ledgers.now()[0]
+        changed = [change.path for change in dirty(self.top) if not change.path.endswith("/")]
+        self.look([*self.state.watched(self.now), *changed[:most]])
+        self.write()
+        clean = set(self.state.owned()) - set(changed)
+        self.add(*[("K", self.state.heads[path].content, path) for path in clean])
+        self.add(("F", self.stamp(), str(ledgers.now()[0] - before)))
+        self.write()
 
     def _refresh(self) -> None:
         """Read what others added since: the calls that made what was just seen."""
@@ -206,7 +222,7 @@ class Tree:
             return
         knows = attribution.knowledge(
             change.flags[1:2] if change.is_named else "", sure=change.grade == SURE,
-            before_known=change.before == MISSING or last == change.before,
+            before_known=change.before in {MISSING, last},
             after_seen=known.ever(change.path, change.after),
         )  # fmt: skip
         maker = self.state.heads[change.path].authors.get(change.before, change.actor)

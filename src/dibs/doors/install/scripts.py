@@ -169,9 +169,10 @@ READS = {
     "gemini": ("read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search"),
     "copilot": ("view", "glob", "grep"),
 }
+# Three words at most, none of which the shell would read: no option that discards changes fits beside a branch.
 GO_BACK = (
     'c=${said#*\\"command\\":}; c=${c# }; c=${c#\\"}; c=${c%%\\"*}; '
-    "case $c in *[!A-Za-z0-9_./\\ -]*|*\\ -?*|*\\ *\\ *\\ *) ;; "
+    "case $c in *[!A-Za-z0-9_./\\ -]*|*\\ *\\ *\\ *) ;; "
     '"git switch "*|"git status"|"git branch"|"git log"|ls|"ls "*|"cat "*|pwd) exit 0;; '
     '"git checkout "*) git show-ref -q --verify "refs/heads/${c#git checkout }" && exit 0;; esac; '
     'echo "dibs: this working tree has no .dibs/hook (a branch from before dibs, or a sparse checkout), so it cannot '

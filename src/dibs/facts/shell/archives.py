@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.facts.shell.commands import Call
-    from dibs.facts.shell.options import Options
+    from dibs.facts.shell.options import Given
 
 PATCH_MAX = 1 << 20  # bytes of a patch file that are looked at for its names
 
@@ -31,8 +31,8 @@ def packed(suffixes: tuple[str, ...], *, unpack: bool = False, keeps: bool = Fal
                 call.write(path)
             return
         for path in operands:
-            if path is None:
-                call.doubt()
+            if not isinstance(path, str):
+                call.doubt(path)
                 continue
             if not keeps and not has(given, "k", "keep"):
                 call.write(path, "delete")
@@ -52,19 +52,17 @@ def _unpacked(path: str, suffixes: tuple[str, ...]) -> str:
 
 
 def tar(call: Call) -> None:
-    """Creating writes the archive; what extracting writes is not in the words."""
-    words = call.words[1:]
-    if words and words[0] and not words[0].startswith("-"):
-        call.words[1] = "-" + words[0]  # the old style: `tar xzf a.tgz`, the values follow in order
-        if "f" in words[0]:
-            letters = words[0].replace("f", "") + "f"
-            call.words[1] = "-" + letters
+    """Creating writes the archive; of what extracting writes, only the folder is in the words."""
+    first = call.words[1] if len(call.words) > 1 else "-"
+    if isinstance(first, str) and first and not first.startswith("-"):
+        # The old style: `tar xzf a.tgz`, the values follow in order.
+        call.words[1] = "-" + (first.replace("f", "") + "f" if "f" in first else first)
     given, _ = call.options(
         "fCTXIbgHKNVL", ("file", "directory", "files-from", "exclude", "exclude-from", "use-compress-program")
     )
     if has(given, "x", "extract", "get"):
         if not has(given, "O", "to-stdout"):
-            call.doubt()
+            call.doubt_in(last(given, "C", "directory") or ".")
     elif has(given, "c", "create", "r", "append", "u", "update", "A", "concatenate", "delete"):
         archive = last(given, "f", "file")
         if archive != "":
@@ -77,22 +75,50 @@ def zipped(call: Call) -> None:
     """The archive; with -m its files go."""
     given, operands = call.options("bnotixP")
     for path in operands[:1]:
-        call.write(path if path is None or "." in os.path.basename(path) else path + ".zip")
+        call.write(path if not isinstance(path, str) or "." in os.path.basename(path) else path + ".zip")
     if has(given, "m", "move"):
         for path in operands[1:]:
             call.write(path, "delete")
 
 
 def unzip(call: Call) -> None:
-    """What it writes is not in the words."""
+    """Of what it writes, only the folder is in the words."""
     given, _ = call.options("dPx")
     if not has(given, "l", "p", "t", "Z", "v", "c", "z"):
+        call.doubt_in(last(given, "d") or ".")
+
+
+def seven(call: Call) -> None:
+    """`7z x -oDIR`, `7z a ARCHIVE`: the archive, or what is in it."""
+    words = [word for word in call.words[1:] if isinstance(word, str) and not word.startswith("-")]
+    if words[:1] in (["x"], ["e"]):
+        folders = [word[2:] for word in call.words[1:] if isinstance(word, str) and word.startswith("-o")]
+        call.doubt_in(folders[0] if folders else ".")
+    elif words[:1] in (["a"], ["u"], ["d"], ["rn"]) and len(words) > 1:
+        call.write(words[1] if "." in os.path.basename(words[1]) else words[1] + ".7z", merges=words[0] != "a")
+    elif words[:1] not in (["l"], ["t"], ["h"], ["i"], ["b"]):
         call.doubt()
+
+
+def cpio(call: Call) -> None:
+    """Copied in, or passed on to another folder."""
+    given, operands = call.options("CDEFHIMORW", ("directory", "file", "pattern-file", "format"))
+    if has(given, "i", "extract", "p", "pass-through"):
+        call.doubt_in(
+            operands[0] if operands and has(given, "p", "pass-through") else last(given, "D", "directory") or "."
+        )
+    elif has(given, "O", "F", "file"):
+        call.write(last(given, "O", "F", "file"))
 
 
 def split(call: Call) -> None:
     """The names of the pieces are counted up from a prefix."""
-    call.doubt()
+    if call.name == "csplit":
+        given, _ = call.options("bfnk", ("prefix", "suffix-format", "digits"))
+        call.doubt(last(given, "f", "prefix") or "xx")
+        return
+    given, operands = call.options("abCdlnt", ("suffix-length", "bytes", "lines", "number", "line-bytes"))
+    call.doubt(operands[1] if len(operands) > 1 else "x")
 
 
 def patch(call: Call) -> None:
@@ -115,27 +141,27 @@ def patch(call: Call) -> None:
     if has(given, "dry-run"):
         return
     folder = last(given, "d", "directory")
-    if folder is None or (folder and call.cwd is None and not folder.startswith("/")):
-        call.doubt()
+    if not isinstance(folder, str) or (folder and call.cwd is None and not folder.startswith("/")):
+        call.doubt(folder)
         return
-    if has(given, "o", "output"):
-        output = last(given, "o", "output")
-        call.write(None if output is None else os.path.join(folder, output))
-        return
-    if operands:
-        call.write(None if operands[0] is None else os.path.join(folder, operands[0]), merges=True)
+    if has(given, "o", "output") or operands:
+        to = last(given, "o", "output") or operands[0]
+        call.write(os.path.join(folder, to) if isinstance(to, str) else to, merges=not has(given, "o", "output"))
         return
     source = last(given, "i", "input")
-    text = _patch_text(call, os.path.join(folder, source) if source and folder else source)
-    count = last(given, "p", "strip") or ""
+    if isinstance(source, str):
+        source = os.path.join(folder, source) if source and folder else source
+    text = _patch_text(call, source if isinstance(source, str) else None)
+    count = last(given, "p", "strip")
+    count = count if isinstance(count, str) else ""
     names = _named(patches.stripped(text, int(count)) if count.isdigit() and len(count) < 4 else [], text, given)  # noqa: PLR2004
     for name in names:
         call.write(os.path.join(folder, name), merges=True)
     if not names:
-        call.doubt()
+        call.doubt_in(folder or ".")
 
 
-def _named(names: list[str], text: str, given: Options) -> list[str]:
+def _named(names: list[str], text: str, given: Given) -> list[str]:
     """Without -p, patch takes the base names; those of the whole paths are added, so that nothing is missed."""
     from dibs.facts import patches
 
@@ -163,12 +189,13 @@ def apply_patch(call: Call) -> None:
     """Codex's own tool, as a command: the patch is its input or its only word."""
     from dibs.facts import patches
 
-    text = call.words[1] if len(call.words) > 1 else _patch_text(call, "")
+    word = call.words[1] if len(call.words) > 1 else _patch_text(call, "")
+    text = word if isinstance(word, str) else ""
     try:
-        found = patches.paths(text or "")
+        found = patches.paths(text)
     except ValueError:
         found = []
-    added = patches.added(text or "")
+    added = patches.added(text)
     for action, path in found:
         target = call.write(path, "delete" if action == "delete" else "write", merges=action == "update")
         if target and action == "add":

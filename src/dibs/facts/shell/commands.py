@@ -10,18 +10,21 @@ import os
 
 from dibs.facts.shell import flows as shell_flows
 from dibs.facts.shell import harmless as shell_harmless
-from dibs.facts.shell.options import leading, options
+from dibs.facts.shell.options import last, leading, options
 from dibs.facts.shell.reading import Env, Simple
+from dibs.facts.shell.unknown import ANY, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell.options import Options, Words
+    from dibs.facts.shell.options import Fields, Given
     from dibs.facts.shell.reading import Reader, Target
     from dibs.facts.shell.streams import Stream
+    from dibs.facts.shell.unknown import Field
 
 WRAPPED = 16  # wrappers around one command
+FED = "DIBS_FED"  # a variable that stands for what xargs puts into a script
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
 # The names in the table of `shell_writers`, which is loaded only for them.
@@ -79,10 +82,10 @@ class Call:
     def __init__(
         self,
         reader: Reader,
-        words: Words,
+        words: Fields,
         env: Env,
         text: str,
-        assignments: dict[str, str | None],
+        assignments: dict[str, Field],
         stdin: Stream | None = None,
     ) -> None:
         self.reader = reader
@@ -98,17 +101,17 @@ class Call:
     def run(self) -> Env | None:
         """Find out what it does; what the shell would know if it failed, where that differs."""
         if not self._unwrap():
-            self.reading.prints(None)
+            self.reading.prints(ANY)
             return None
-        first = self.words[0] if self.words else None
-        self.name = os.path.basename(first) if first else ""
-        words = [self.name if first else None, *self.words[1:]] if self.words else []
-        self.reading.note(Simple(words, self.cwd, self.text, self.assignments))
+        first = self.words[0]
+        known = isinstance(first, str)
+        self.name = os.path.basename(first) if isinstance(first, str) else ""
+        self._note([self.name or first, *self.words[1:]])
         if not self.name:
-            self.reading.opened = True
-            self.reading.prints(None)
+            self.reading.opened = self.reading.opened or not known
+            self.reading.prints(ANY)
             return None
-        if "/" not in (first or "") and self._function():
+        if known and "/" not in str(first) and self._function():
             return None
         if self.name in SHELLS:
             self._shell()
@@ -132,13 +135,17 @@ class Call:
 
     # What the writers use.
 
-    def write(self, path: str | None, how: str = "write", *, merges: bool = False) -> Target | None:
+    def write(self, path: Field, how: str = "write", *, merges: bool = False) -> Target | None:
         """This path is written."""
         return self.reading.write(self.cwd, path, how, self.text, merges=merges)
 
-    def doubt(self) -> None:
-        """Something is written, and nobody can tell what."""
-        self.reading.doubt(self.text)
+    def doubt(self, *fields: Field) -> None:
+        """Something is written, and nobody can tell what; at most, how its path begins."""
+        self.reading.doubt(self.text, either(fields) if fields else ANY, self.cwd)
+
+    def doubt_in(self, folder: Field) -> None:
+        """Something in this folder is written, and nobody can tell what."""
+        self.doubt(folder.rstrip("/") + "/" if isinstance(folder, str) else folder)
 
     def full(self, path: str) -> str:
         """A path joined with the directory, as far as that is known."""
@@ -148,7 +155,7 @@ class Call:
         """Is this a directory when the command runs?"""
         return path.endswith("/") or self.env.is_directory(self.full(path))
 
-    def options(self, short: str = "", long: tuple[str, ...] = ()) -> tuple[Options, Words]:
+    def options(self, short: str = "", long: tuple[str, ...] = ()) -> tuple[Given, Fields]:
         """Options and operands; `short` and `long` are the options that take a value."""
         return options(self.words[1:], short, long)
 
@@ -160,9 +167,10 @@ class Call:
             while self.words and self.words[0] in {"{", "!"}:  # `coproc { rm x; }`, which the grammar does not know
                 self.words.pop(0)
             while self.words and _assignment(self.words[0]):
-                name, _, value = (self.words.pop(0) or "").partition("=")
+                name, _, value = str(self.words.pop(0)).partition("=")
                 self.assignments[name] = value
-            name = os.path.basename(self.words[0] or "") if self.words else ""
+            first = self.words[0] if self.words else ""
+            name = os.path.basename(first) if isinstance(first, str) else ""
             if name not in WRAPPERS:
                 return bool(self.words)
             if not self._peel(name):
@@ -173,22 +181,24 @@ class Call:
         short, long, operands = WRAPPERS[name]
         end, given = leading(self.words, short, long)
         if name == "command" and any(option in {"v", "V"} for option, _ in given):
-            self.reading.note(Simple(self.words, self.cwd, self.text, self.assignments))
+            self._note(self.words)
             return False
         rest = self.words[end + operands :]
         if not rest and name != "xargs":
-            self.reading.note(Simple(self.words, self.cwd, self.text, self.assignments))
+            self._note(self.words)
         elif name == "xargs":
-            rest = _fed(rest or ["echo"], given)
+            rest = self._fed(rest or ["echo"], given)
+            self.stdin = None
         if name in {"nohup", "setsid", "coproc"}:
             self.reading.detached = True
         for option, value in given:
             if option in {"C", "chdir", "D"} and name in {"env", "sudo"}:
-                self.cwd = os.path.join(self.cwd or "", value) if value and (self.cwd or value[0] == "/") else None
+                known = isinstance(value, str) and value and (self.cwd or value[0] == "/")
+                self.cwd = os.path.join(self.cwd or "", value) if known and isinstance(value, str) else None
             elif option in {"S", "split-string"} and name == "env":
-                rest = [*(value.split() if value else [None]), *rest]
+                rest = [*(value.split() if isinstance(value, str) else [ANY]), *rest]
             elif option in {"o", "output"} and name == "time":
-                self.write(value)
+                self.write(value or ANY)
         self.words = rest
         return True
 
@@ -197,7 +207,7 @@ class Call:
         inline, operands, i = False, self.words[1:], 0
         while i < len(operands):
             word = operands[i]
-            if word is None:
+            if not isinstance(word, str):
                 break
             if word == "--" or word[:1] not in {"-", "+"} or word == "-":
                 i += word in {"--", "-"}
@@ -217,18 +227,37 @@ class Call:
                 self._text(text, [])
         else:
             shell_harmless.judge(self)
-            self.reading.prints(None)
+            self.reading.prints(ANY)
 
-    def _text(self, text: str | None, parameters: Words) -> None:
-        if text is None:
+    def _text(self, text: Field, parameters: Fields) -> None:
+        if not isinstance(text, str):
             self.opaque()
             return
-        known = {name: value for name, value in self.assignments.items() if value is not None}
-        variables = {"HOME": self.reader.home, **known} if self.reader.home else dict(known)
-        inside = Env([self.cwd], {**variables})
-        inside.made = set(self.env.made)
+        inside = Env([self.cwd], {"HOME": self.reader.home} if self.reader.home else {})
+        inside.variables.update(self.assignments)
+        inside.made, inside.given = set(self.env.made), self.stdin
         position(inside, parameters[1:])
         self.reader.script(text, inside)
+
+    def _note(self, words: Fields) -> None:
+        known = {name: value if isinstance(value, str) else None for name, value in self.assignments.items()}
+        typed = [word if isinstance(word, str) else None for word in words]
+        self.reading.note(Simple(typed, self.cwd, self.text, known))
+
+    def _fed(self, words: Fields, given: Given) -> Fields:
+        """The command of xargs: with words from its input at the end, or in the place that was named."""
+        place = next((value for option, value in given if option == "I"), None)
+        place = "{}" if any(option in {"i", "replace"} for option, _ in given) else place
+        text = None if any(option in {"a", "arg-file"} for option, _ in given) or not self.stdin else self.stdin.text
+        word = self.stdin.lines if self.stdin else ANY
+        if not isinstance(place, str):
+            split = "\0" if any(option in {"0", "null"} for option, _ in given) else None
+            return [*words, *([word] if text is None else [one for one in text.split(split) if one.strip()])]
+        one: Field = text.rstrip("\n") if text is not None and text.count("\n") <= 1 else word
+        if words and words[0] in SHELLS and isinstance(one, Unknown):  # its text is read with a variable in the place
+            self.assignments[FED] = one
+            one = "${" + FED + "}"
+        return [_replaced(word, place, one) for word in words]
 
     def opaque(self) -> None:
         """A text that is run and cannot be known; only if what is typed of it shows that it writes is it a doubt."""
@@ -249,13 +278,13 @@ class Call:
         return True
 
 
-def position(env: Env, words: Words) -> None:
+def position(env: Env, words: Fields) -> None:
     """Set the parameters `$1`, `$2`, … and `$@`."""
     for name in [name for name in env.variables if _positional(name)]:
         del env.variables[name]
     env.variables["@"] = list(words)
     for number, word in enumerate(words, 1):
-        if word is not None:
+        if word != ANY:
             env.variables[str(number)] = word
 
 
@@ -263,18 +292,19 @@ def _positional(name: str) -> bool:
     return name == "@" or name.isdigit()
 
 
-def _assignment(word: str | None) -> bool:
-    name, equals, _ = (word or "").partition("=")
+def _assignment(word: Field) -> bool:
+    name, equals, _ = word.partition("=") if isinstance(word, str) else ("", "", "")
     return bool(equals) and name.isidentifier() and name.isascii()
 
 
-def _fed(words: Words, given: Options) -> Words:
-    """The command of xargs: with words from its input at the end, or in the place that was named."""
-    place = next((value for option, value in given if option == "I"), None)
-    place = "{}" if any(option in {"i", "replace"} for option, _ in given) else place
-    if place is None:
-        return [*words, None]
-    return [None if word is not None and place in word else word for word in words]
+def _replaced(word: Field, place: str, by: Field) -> Field:
+    if not isinstance(word, str) or place not in word:
+        return word
+    return (
+        word.replace(place, by)
+        if isinstance(by, str)
+        else between(word.partition(place)[0], by, word.partition(place)[2])
+    )
 
 
 def signs(text: str) -> bool:
@@ -283,7 +313,8 @@ def signs(text: str) -> bool:
         return True
     for mark in "\"'`$(){};&|":
         text = text.replace(mark, " ")
-    return any(os.path.basename(word) in WRITERS for word in text.split())
+    words = {os.path.basename(word) for word in text.split()}
+    return bool(words & WRITERS - {"curl", "wget"})  # what they bring is run, not kept
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -296,20 +327,21 @@ def _cd(call: Call) -> Env | None:
     stack = env.variables.get("DIRSTACK")
     if call.name == "popd":
         known = isinstance(stack, list) and bool(stack)
-        to = stack[-1] if isinstance(stack, list) and known else None
+        to: Field | None = stack[-1] if isinstance(stack, list) and known else None
         env.variables["DIRSTACK"] = stack[:-1] if isinstance(stack, list) else []
     elif call.name == "pushd":
         if not operands:
             env.cwds = [None]
             return None
-        env.variables["DIRSTACK"] = [*(stack if isinstance(stack, list) else []), cwd]
+        env.variables["DIRSTACK"] = [*(stack if isinstance(stack, list) else []), cwd or ANY]
         to = operands[0]
     else:
         to = operands[0] if operands else call.reader.home or None
     before = env.copy()
     if to == "-":
         to = env.old
-    new = None if to is None else to if to.startswith("/") else None if cwd is None else os.path.join(cwd, to)
+    known = isinstance(to, str) and (cwd is not None or to.startswith("/"))
+    new = os.path.join(cwd or "/", to) if known and isinstance(to, str) else None
     if new is not None:
         physical = any(option == "P" for option, _ in given)
         new = os.path.realpath(new) if physical else os.path.normpath(new)
@@ -319,7 +351,7 @@ def _cd(call: Call) -> Env | None:
 
 
 def _eval(call: Call) -> Env | None:
-    known = [word for word in call.words[1:] if word is not None]
+    known = [word for word in call.words[1:] if isinstance(word, str)]
     if len(known) + 1 == len(call.words):
         call.reader.script(" ".join(known), call.env)
     else:
@@ -329,23 +361,39 @@ def _eval(call: Call) -> Env | None:
 
 def _trap(call: Call) -> Env | None:
     _, operands = call.options()
-    if operands and operands[0]:
-        call.reader.script(operands[0], call.env.copy())
+    if operands and operands[0] and isinstance(operands[0], str):
+        call.reading.traps.append(operands[0])
     return None
 
 
 def _names(call: Call) -> Env | None:
     """Commands that give variables new values: read, mapfile, getopts, printf -v, let, unset, export and their like."""
     for word in call.words[1:]:
-        name = (word or "").partition("=")[0].partition("[")[0]
+        name = word.partition("=")[0].partition("[")[0] if isinstance(word, str) else ""
         call.env.variables.pop(name.rstrip("+-*/%"), None)
+    return None
+
+
+def _read(call: Call) -> Env | None:
+    """`read`, `mapfile`: the first name, or the array, gets what begins as the lines of the input do."""
+    short = "adinNptu" if call.name == "read" else "dnOsuCc"
+    given, names = call.options(short)
+    array = last(given, "a") if call.name == "read" else names[0] if names else "MAPFILE"
+    line = call.stdin.lines if call.stdin else ANY
+    for index, name in enumerate(names or ["REPLY"]):
+        if isinstance(name, str):
+            call.env.variables.pop(name, None)
+            if not index and line.below is not None:
+                call.env.variables[name] = line
+    if isinstance(array, str) and array:
+        call.env.variables[array] = [line]
     return None
 
 
 def _set(call: Call) -> Env | None:
     if "--" in call.words:
         position(call.env, call.words[call.words.index("--") + 1 :])
-    elif any(word is None or word[:1] not in {"-", "+"} for word in call.words[1:]):
+    elif any(not isinstance(word, str) or word[:1] not in {"-", "+"} for word in call.words[1:]):
         for name in [name for name in call.env.variables if _positional(name)]:
             del call.env.variables[name]
     return None
@@ -364,7 +412,7 @@ def _shift(call: Call) -> Env | None:
 def _mkdir(call: Call) -> Env | None:
     """A new directory is no file that anybody could lose; it matters for what is put into it."""
     for word in call.options("m", ("mode",))[1]:
-        if word is not None and (call.cwd is not None or word.startswith("/")):
+        if isinstance(word, str) and (call.cwd is not None or word.startswith("/")):
             path = os.path.normpath(call.full(word))
             while path not in call.env.made and not os.path.isdir(path) and os.path.dirname(path) != path:
                 call.env.made.add(path)
@@ -391,13 +439,13 @@ _BUILTINS: dict[str, Callable[[Call], Env | None]] = {
     "getopts": _names,
     "let": _names,
     "local": _names,
-    "mapfile": _names,
+    "mapfile": _read,
     "mkdir": _mkdir,
     "popd": _cd,
     "printf": _names,
     "pushd": _cd,
-    "read": _names,
-    "readarray": _names,
+    "read": _read,
+    "readarray": _read,
     "set": _set,
     "shift": _shift,
     "trap": _trap,

@@ -10,13 +10,14 @@ from dibs.facts.shell.options import has, last
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.shell.commands import Call
-    from dibs.facts.shell.options import Options, Words
+    from dibs.facts.shell.options import Fields, Given
+    from dibs.facts.shell.unknown import Field
 
 
-def _into(call: Call, folder: str | None, source: str | None, how: str = "write") -> None:
+def _into(call: Call, folder: Field, source: Field, how: str = "write") -> None:
     """A source is put into a directory under its own name."""
-    if folder is None or source is None:
-        call.doubt()
+    if not isinstance(folder, str) or not isinstance(source, str):
+        call.doubt_in(folder)
         return
     name = os.path.basename(source.rstrip("/"))
     if name in {"", ".", ".."}:
@@ -53,29 +54,29 @@ def _contents(call: Call, folder: str, source: str, how: str) -> None:
         call.write(folder, how)
 
 
-def _copy(call: Call, sources: Words, to: str | None, given: Options, how: str = "write") -> None:
+def _copy(call: Call, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
     """Sources go to a place, or into it if it is a directory."""
     plain = has(given, "T", "no-target-directory")
-    if to is None:
-        call.doubt()
+    if not isinstance(to, str):
+        call.doubt(to)
         return
     inside = not plain and (len(sources) > 1 or call.is_directory(to))
     for source in sources:
         if inside:
             _into(call, to, source, how)
         else:
-            _arrives(call, source or ".", to.rstrip("/") or to, how)
+            _arrives(call, source if isinstance(source, str) else ".", to.rstrip("/") or to, how)
 
 
 _COPY_SHORT, _COPY_LONG = "tSgmo", ("target-directory", "suffix", "group", "mode", "owner")
 
 
-def _places(call: Call, short: str, long: tuple[str, ...]) -> tuple[Options, Words, str | None]:
+def _places(call: Call, short: str, long: tuple[str, ...]) -> tuple[Given, Fields, Field]:
     """Options, sources and where they go; "" for where if that is not said."""
     given, operands = call.options(short, long)
     if has(given, "t", "target-directory"):
         into = last(given, "t", "target-directory")
-        return given, operands, into if into is None else into.rstrip("/") + "/"
+        return given, operands, into.rstrip("/") + "/" if isinstance(into, str) else into
     if len(operands) < 2:  # noqa: PLR2004 - a source and a place
         return given, operands, ""
     return given, operands[:-1], operands[-1]
@@ -86,9 +87,12 @@ def cp(call: Call) -> None:
     given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
     if to == "":
         return
-    if has(given, "parents") and to is not None:
+    if has(given, "parents") and isinstance(to, str):
         for source in sources:
-            call.write(None if source is None else os.path.join(to, source.lstrip("/")))
+            if isinstance(source, str):
+                call.write(os.path.join(to, source.lstrip("/")))
+            else:
+                call.doubt_in(to)
         return
     link = "symlink" if has(given, "s", "symbolic-link") else "link" if has(given, "l", "link") else "write"
     _copy(call, sources, to, given, link)
@@ -119,7 +123,7 @@ def ln(call: Call) -> None:
         for source in sources:
             _into(call, ".", source, how)
         return
-    if has(given, "n", "h", "no-dereference") and to is not None and os.path.islink(call.full(to)):
+    if has(given, "n", "h", "no-dereference") and isinstance(to, str) and os.path.islink(call.full(to)):
         given = [*given, ("T", None)]
     _copy(call, sources, to, given, how)
 
@@ -135,8 +139,8 @@ def rsync(call: Call) -> None:
     if len(operands) < 2 or has(given, "n", "dry-run", "list-only"):  # noqa: PLR2004 - a source and a place
         return
     to = operands[-1]
-    if to is None:
-        call.doubt()
+    if not isinstance(to, str):
+        call.doubt(to)
     elif _remote(to):
         _gone(call, operands[:-1], given)
     elif has(given, "delete", "delete-before", "delete-after", "delete-during", "delete-excluded", "del", "files-from"):
@@ -147,10 +151,10 @@ def rsync(call: Call) -> None:
         _gone(call, operands[:-1], given)
 
 
-def _gone(call: Call, sources: Words, given: Options) -> None:
+def _gone(call: Call, sources: Fields, given: Given) -> None:
     if has(given, "remove-source-files"):
         for source in sources:
-            if source is None or not _remote(source):
+            if not isinstance(source, str) or not _remote(source):
                 call.write(source, "delete")
 
 
@@ -159,10 +163,12 @@ def _remote(place: str) -> bool:
     return ":" in place.split("/", 1)[0]
 
 
-def _synced(call: Call, source: str | None, to: str, *, several: bool) -> None:
-    if source is None or _remote(source):
-        if source is None or (not source.endswith("/") and call.is_directory(to)):
-            _into(call, to, source and source.partition(":")[2])
+def _synced(call: Call, source: Field, to: str, *, several: bool) -> None:
+    if not isinstance(source, str):
+        call.doubt_in(to)
+    elif _remote(source):
+        if not source.endswith("/") and call.is_directory(to):
+            _into(call, to, source.partition(":")[2])
         else:
             call.write(to)
     elif source.endswith("/"):
@@ -176,6 +182,7 @@ def _synced(call: Call, source: str | None, to: str, *, several: bool) -> None:
 def scp(call: Call) -> None:
     """What comes to a local place."""
     given, operands = call.options("cDFiJloPSX")
-    if len(operands) > 1 and (operands[-1] is None or not _remote(operands[-1])):
-        sources = [None if word is None else word.rpartition(":")[2] for word in operands[:-1]]
-        _copy(call, sources, operands[-1], given)
+    to = operands[-1] if len(operands) > 1 else "host:"
+    if not isinstance(to, str) or not _remote(to):
+        sources = [word.rpartition(":")[2] if isinstance(word, str) else word for word in operands[:-1]]
+        _copy(call, sources, to, given)

@@ -11,13 +11,13 @@ import os
 from dibs.facts.shell import globs as shell_globs
 from dibs.facts.shell.flows import SHOWS
 from dibs.facts.shell.reading import Reading
+from dibs.facts.shell.unknown import ANY, WAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dibs.facts.shell.commands import Call
-    from dibs.facts.shell.options import Words
+    from dibs.facts.shell.options import Fields
+    from dibs.facts.shell.unknown import Field
 
 # Tests and actions by the number of words they take.
 _ONE = frozenset((
@@ -34,12 +34,12 @@ def find(call: Call) -> None:
     """What one `find` would write."""
     words = call.words[1:]
     start = 0
-    while start < len(words) and (words[start] in {"-H", "-L", "-P"} or (words[start] or "").startswith(("-O", "-D"))):
+    while start < len(words) and str(words[start]) in {"-H", "-L", "-P"}:
         start += 1
     begin = start
-    while start < len(words) and not (words[start] or "x").startswith(("-", "(", "!", ",")):
+    while start < len(words) and not _begins(words[start]):
         start += 1
-    roots: Words = words[begin:start] or ["."]
+    roots: Fields = words[begin:start] or ["."]
     expression = words[start:]
     actions = [index for index, word in enumerate(expression) if word == "-delete" or word in _EXEC]
     for index, word in enumerate(expression[:-1]):
@@ -50,7 +50,12 @@ def find(call: Call) -> None:
             _reach(call, root, expression)
 
 
-def _does_something(call: Call, expression: Words, index: int) -> bool:
+def _begins(word: Field) -> bool:
+    """Does the expression begin here?"""
+    return isinstance(word, str) and word.startswith(("-", "(", "!", ","))
+
+
+def _does_something(call: Call, expression: Fields, index: int) -> bool:
     """Would this action write? A command of -exec is tried with an unknown file, apart from the reading."""
     if expression[index] == "-delete":
         return True
@@ -58,7 +63,7 @@ def _does_something(call: Call, expression: Words, index: int) -> bool:
     from dibs.facts.shell.reading import Reader
 
     reader = Reader(Reading(shell_globs.Look()), call.reader.home, call.reader.look, call.reader.level)
-    words = [None if word is not None and "{}" in word else word for word in _command(expression, index)]
+    words = [ANY if isinstance(word, str) and "{}" in word else word for word in _command(expression, index)]
     Inner(reader, words, call.env.copy(), call.text, {}).run()
     found = reader.reading
     for simple in found.commands:
@@ -68,7 +73,7 @@ def _does_something(call: Call, expression: Words, index: int) -> bool:
     return bool(found.writes or found.unresolved or found.git or shows)
 
 
-def _command(expression: Words, index: int) -> Words:
+def _command(expression: Fields, index: int) -> Fields:
     """The words of an -exec, up to `;` or `+`."""
     end = index + 1
     while (
@@ -80,29 +85,100 @@ def _command(expression: Words, index: int) -> Words:
     return expression[index + 1 : end]
 
 
-def _reach(call: Call, root: str | None, expression: Words) -> None:
+def _reach(call: Call, root: Field, expression: Fields) -> None:
     """Work the expression out for all that is below a starting point."""
-    if root is None or (call.cwd is None and not root.startswith("/")):
-        call.doubt()
+    if not isinstance(root, str) or (call.cwd is None and not root.startswith("/")):
+        call.doubt(root)
         return
     tree = _Expression(call, expression)
+    wanted = _Names(expression)
+    look = call.reader.look
+    waiting, later = [(root, 0)], [(root, 0)][:0]
+    tree.work_out(root, 0)
     try:
-        for path, depth in _walk(call, root, tree):
-            tree.work_out(path, depth)
-    except shell_globs.Unknowable:  # too many to look at: then all of it
-        call.write(root, "delete" if "-delete" in expression else "write")
+        while waiting or later:
+            path, depth = (waiting or later)[-1]
+            folder = call.full(path)
+            if path in tree.pruned or depth >= tree.deepest or not look.is_folder(folder):
+                (waiting or later).pop()
+                continue
+            names = look.entries(folder)
+            (waiting or later).pop()
+            slash = "" if path.endswith("/") else "/"
+            for name in reversed(names):
+                below = f"{path}{slash}{name}"
+                if wanted.may_be(name):
+                    tree.work_out(below, depth + 1)
+                if look.is_folder(f"{folder}/{name}" if not folder.endswith("/") else folder + name):
+                    if name in _HEAVY:
+                        later += [(below, depth + 1)] if name != ".git" else []
+                    elif below not in tree.pruned:
+                        waiting.append((below, depth + 1))
+    except shell_globs.Unknowable:  # too many to look at: then whatever is in the folders that are left
+        call.doubt(*_few([path for path, _ in (*later, *waiting)]))
 
 
-def _walk(call: Call, root: str, tree: _Expression) -> Iterator[tuple[str, int]]:
-    waiting = [(root, 0)]
-    while waiting:
-        path, depth = waiting.pop()
-        yield path, depth
-        folder = call.full(path)
-        if path in tree.pruned or not call.reader.look.is_folder(folder):
-            continue
-        slash = "" if path.endswith("/") else "/"
-        waiting += [(f"{path}{slash}{name}", depth + 1) for name in reversed(call.reader.look.entries(folder))]
+def _few(folders: list[str]) -> list[str]:
+    """So many folders as can be said, or those that they are in."""
+    deepest = max([path.count("/") for path in folders])
+    while len(folders) > WAYS and deepest:
+        folders = sorted({path.rpartition("/")[0] if path.count("/") >= deepest else path for path in folders})
+        deepest -= 1
+    return [f"{path}/" for path in folders]
+
+
+# Folders with many entries that are hardly ever meant; they come last. Git's own are git's.
+_HEAVY = frozenset((
+    ".git", ".mypy_cache", ".next", ".nox", ".pnpm-store", ".tox", ".turbo", ".venv", ".yarn", "bower_components",
+    "build", "dist", "env", "node_modules", "out", "site-packages", "target", "vendor", "venv",
+))  # fmt: skip
+
+
+class _Names:
+    """The names that an expression asks for, where it plainly does: what has another name is not worked out."""
+
+    __slots__ = ("_ends", "_names", "_patterns")
+
+    def __init__(self, words: Fields) -> None:
+        self._names: set[str] = set()
+        self._ends: tuple[str, ...] = ()
+        self._patterns: list[list[shell_globs.Atom]] = []
+        inner = [word for word in words if isinstance(word, str)]
+        if any(word in {"!", "-not", ",", "-prune"} for word in inner):
+            return
+        # One chain of tests, or names in brackets with -o between them: one of the names is needed either way.
+        if any(word in {"-o", "-or"} for word in inner) and not _bracketed(inner):
+            return
+        for index, word in enumerate(words[:-1]):
+            pattern = words[index + 1]
+            if word != "-name" or not isinstance(pattern, str):
+                continue
+            if not any(mark in pattern for mark in "*?[\\"):
+                self._names.add(pattern)
+            elif pattern.startswith("*") and not any(mark in pattern[1:] for mark in "*?[\\"):
+                self._ends = (*self._ends, pattern[1:])
+            else:
+                self._patterns.append(_atoms(pattern))
+
+    def may_be(self, name: str) -> bool:
+        """Could the expression mean an entry of this name?"""
+        if not (self._names or self._ends or self._patterns):
+            return True
+        return (
+            name in self._names
+            or (bool(self._ends) and name.endswith(self._ends))
+            or any(shell_globs.matches(pattern, name) for pattern in self._patterns)
+        )
+
+
+def _bracketed(words: list[str]) -> bool:
+    """Is there one pair of brackets, with nothing but names and -o in it, and no -o elsewhere?"""
+    if words.count("(") != 1 or words.count(")") != 1:
+        return False
+    start, end = words.index("("), words.index(")")
+    inside, outside = words[start + 1 : end], words[:start] + words[end + 1 :]
+    names = inside[0::3] == ["-name"] * len(inside[0::3]) and set(inside[2::3]) <= {"-o", "-or"}
+    return names and "-o" not in outside and "-or" not in outside and "-name" not in outside
 
 
 class _Expression:
@@ -110,7 +186,7 @@ class _Expression:
 
     __slots__ = ("_at", "_call", "_depth", "_path", "_words", "deepest", "pruned", "shallowest")
 
-    def __init__(self, call: Call, words: Words) -> None:
+    def __init__(self, call: Call, words: Fields) -> None:
         self._call = call
         self._words = words
         self._at, self._path, self._depth = 0, "", 0
@@ -120,7 +196,7 @@ class _Expression:
 
     def _number(self, name: str, default: int) -> int:
         for word, value in zip(self._words, self._words[1:], strict=False):
-            if word == name and value is not None and value.isascii() and value.isdigit() and len(value) < 10:  # noqa: PLR2004
+            if word == name and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:  # noqa: PLR2004
                 return int(value)
         return default
 
@@ -152,7 +228,7 @@ class _Expression:
             found = False if found is False or one is False else None if found is None or one is None else True
         return found
 
-    def _peek(self) -> str | None:
+    def _peek(self) -> Field:
         return self._words[self._at] if self._at < len(self._words) else ")"
 
     def _one(self, *, live: bool | None) -> bool | None:
@@ -179,7 +255,7 @@ class _Expression:
         self._at += word in _ONE
         if word == "-fprintf":
             self._at += 2
-        return self._test(word or "", value)
+        return self._test(word if isinstance(word, str) else "", value if isinstance(value, str) else None)
 
     def _execute(self, *, live: bool | None) -> bool | None:
         """Whether the command succeeds decides what comes next; nobody knows that."""
@@ -188,7 +264,7 @@ class _Expression:
         command = _command(self._words, self._at - 1)
         self._at += len(command) + 1
         if live is not False:
-            words = [None if word is None else word.replace("{}", self._path) for word in command]
+            words = [word.replace("{}", self._path) if isinstance(word, str) else word for word in command]
             env = self._call.env.copy()
             Call(self._call.reader, words, env, self._call.text, {}).run()
         return None
@@ -200,7 +276,7 @@ class _Expression:
             return False
         if value is None:
             return None
-        name = os.path.basename(self._path.rstrip("/")) or self._path
+        name = self._path.rstrip("/").rpartition("/")[2] or self._path
         if word in {"-name", "-path", "-wholename"}:
             return shell_globs.matches(_atoms(value), name if word == "-name" else self._path)
         if word in {"-iname", "-ipath", "-iwholename"}:

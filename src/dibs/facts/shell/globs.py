@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     Atom = tuple[str, bool]
 
-ENTRIES = 10_000  # entries of directories that are looked at for one command; beyond, a pattern is not knowable
+# Entries of directories that are looked at for one command; beyond, a pattern is not knowable. A tree with its packages
+# has some 30,000; to look at so many takes a tenth of a second where nothing else runs.
+ENTRIES = 100_000
+PATIENCE = 250  # milliseconds that looking may take where much else runs
 
 
 class Unknowable(Exception):
@@ -24,10 +27,12 @@ class Unknowable(Exception):
 class Look:
     """What directories hold: what is there now, and what the command itself will have put there."""
 
-    __slots__ = ("_left", "_links", "_made", "_whole")
+    __slots__ = ("_folders", "_left", "_links", "_made", "_until", "_whole")
 
-    def __init__(self, left: int = ENTRIES) -> None:
-        self._left = left  # entries that may still be looked at
+    def __init__(self) -> None:
+        self._left = ENTRIES  # entries that may still be looked at
+        self._until = 0  # when looking has to end
+        self._folders: dict[str, set[str]] = {}  # directory → names in it that can be gone through
         self._made: dict[str, set[str]] = {}  # directory → names in it that the command writes
         self._links: dict[str, str] = {}  # names that the command gives to other files → those
         self._whole: set[str] = set()  # directories that come from elsewhere, with whatever is in them
@@ -49,16 +54,30 @@ class Look:
         """The names in an absolute directory, sorted; none where there is no such directory."""
         folder = os.path.normpath(folder) if ".." not in folder else folder
         own = self._made.get(folder, set())
-        try:
-            names = os.listdir(folder)
-        except (OSError, ValueError):
-            names = []
         if self._whole and self.is_whole(folder):
             raise Unknowable
-        self._left -= len(names) + len(own) + 1
-        if self._left < 0:
+        names = set(own)
+        folders = self._folders[folder] = set()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    names.add(entry.name)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.add(entry.name)
+        except (OSError, ValueError):
+            pass
+        self._spend(len(names) + 1)
+        return sorted(names)
+
+    def _spend(self, entries: int) -> None:
+        """So much was looked at; too much of it, or too long, is not knowable."""
+        from dibs.facts import clock
+
+        now = clock.since_boot()
+        self._until = self._until or now + PATIENCE
+        self._left -= entries
+        if self._left < 0 or now > self._until:
             raise Unknowable
-        return sorted({*names, *own})
 
     def whole(self, path: str) -> None:
         """The command moves or copies a directory to this absolute path."""
@@ -66,6 +85,8 @@ class Look:
 
     def is_whole(self, path: str) -> bool:
         """Is this, or a directory above it, moved or copied to here by the command?"""
+        if not self._whole:
+            return False
         path = os.path.normpath(path)
         while path not in self._whole:
             above = os.path.dirname(path)
@@ -98,11 +119,10 @@ class Look:
 
     def is_folder(self, path: str) -> bool:
         """Is this a directory that can be gone through, now or then?"""
-        return (
-            (os.path.isdir(path) and not os.path.islink(path))
-            or os.path.normpath(path) in self._made
-            or self.is_whole(path)
-        )
+        above, _, name = path.rpartition("/")
+        known = self._folders.get(above)
+        there = name in known if known is not None else os.path.isdir(path) and not os.path.islink(path)
+        return there or (bool(self._made) and os.path.normpath(path) in self._made) or self.is_whole(path)
 
 
 def is_pattern(atoms: list[Atom]) -> bool:

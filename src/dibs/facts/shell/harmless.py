@@ -146,7 +146,7 @@ _DIBS_OPEN = frozenset(
 
 def judge(call: Call) -> None:
     """Note whether a command may write what it does not name, and whether it leaves something running."""
-    words = [word or "" for word in call.words[1:]]
+    words = [word if isinstance(word, str) else "" for word in call.words[1:]]
     if not (_writes_by_name(call, words) or is_harmless(call, words)):
         call.reading.opened = True
     if _leaves(call.name, words):
@@ -215,7 +215,7 @@ def _git(call: Call, _words: list[str]) -> bool:
     """Git: by what its words would do to files; a commit runs hooks, and those of a formatter change files."""
     from dibs.facts import gitwords
 
-    found = gitwords.effect([*call.words], call.cwd)
+    found = gitwords.effect([word if isinstance(word, str) else None for word in call.words], call.cwd)
     if found is None or found.dry:
         return True
     if found.kind == "unknown":
@@ -234,7 +234,7 @@ _MANAGERS = (".pre-commit-config.yaml", ".husky", "lefthook.yml", "lefthook.yaml
 
 def _formats(cwd: str) -> bool:
     """Is there something in this repository that runs formatters at a commit?"""
-    from dibs.facts.shell.flows import top
+    from dibs.facts.shell.outputs import top
 
     where = top(cwd)
     return where is None or any(os.path.exists(os.path.join(where, name)) for name in _MANAGERS)

@@ -5,35 +5,47 @@ Which options take a value has to be said for each command; one taken for a flag
 
 from __future__ import annotations
 
+from dibs.facts.shell.unknown import ANY
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Words = list[str | None]  # None: cannot be known
+    from collections.abc import Sequence
+    from typing import TypeVar
+
+    from dibs.facts.shell.unknown import Field
+
+    T = TypeVar("T")  # what stands for a word that cannot be known
+    Words = list[str | None]
     Options = list[tuple[str, str | None]]
+    Fields = list[Field]
+    Given = list[tuple[str, Field | None]]  # None: the value is missing
 
 
-def leading(words: Words, short: str, long: tuple[str, ...]) -> tuple[int, Options]:
+def leading(words: list[str | T], short: str, long: tuple[str, ...]) -> tuple[int, list[tuple[str, str | T | None]]]:
     """The options at the beginning, up to the first operand: where that is, and what they are."""
-    given: Options = []
+    given: list[tuple[str, str | T | None]] = []
     i = 1
     while i < len(words):
         word = words[i]
-        if word is None or word in {"-", "--"} or not word.startswith("-"):
+        if not isinstance(word, str) or word in {"-", "--"} or not word.startswith("-"):
             return i + (word == "--"), given
         i = _option(words, i, short, long, given)
     return i, given
 
 
-def options(words: Words, short: str, long: tuple[str, ...]) -> tuple[Options, Words]:
+def options(
+    words: list[str | T], short: str, long: tuple[str, ...]
+) -> tuple[list[tuple[str, str | T | None]], list[str | T]]:
     """Options and operands, wherever they stand."""
-    given: Options = []
-    operands: Words = []
+    given: list[tuple[str, str | T | None]] = []
+    operands: list[str | T] = []
     i = 0
     while i < len(words):
         word = words[i]
         if word == "--":
             operands += words[i + 1 :]
             break
-        if word is None or word == "-" or not word.startswith("-"):
+        if not isinstance(word, str) or word == "-" or not word.startswith("-"):
             operands.append(word)
             i += 1
         else:
@@ -41,23 +53,26 @@ def options(words: Words, short: str, long: tuple[str, ...]) -> tuple[Options, W
     return given, operands
 
 
-def has(given: Options, *names: str) -> bool:
+def has(given: Sequence[tuple[str, Field | None]], *names: str) -> bool:
     """Was one of these options given?"""
     return any(option in names for option, _ in given)
 
 
-def last(given: Options, *names: str) -> str | None:
-    """The last value of an option; "" if it was not given, None if it cannot be known."""
-    found: str | None = ""
+def last(given: Given, *names: str) -> Field:
+    """The last value of an option; "" if it was not given."""
+    found: Field = ""
     for option, value in given:
         if option in names:
-            found = value
+            found = ANY if value is None else value
     return found
 
 
-def _option(words: Words, i: int, short: str, long: tuple[str, ...], given: Options) -> int:
-    """Take one word of options; where the next word is. A value that is missing or cannot be known is None."""
-    word = words[i] or ""
+def _option(
+    words: list[str | T], i: int, short: str, long: tuple[str, ...], given: list[tuple[str, str | T | None]]
+) -> int:
+    """Take one word of options; where the next word is. A value that is missing is None."""
+    word = words[i]
+    assert isinstance(word, str), "options are known"
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
         # An abbreviation is taken for the option it may stand for.

@@ -5,8 +5,11 @@ The commands in a substitution are walked through on the way: they run, whatever
 
 from __future__ import annotations
 
+import os
+
 from dibs.facts.shell import globs as shell_globs
 from dibs.facts.shell import words as shell_words
+from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +18,19 @@ if TYPE_CHECKING:
     from dibs.facts.shell.reading import Env, Value
     from dibs.facts.shell.streams import Stream
     from dibs.facts.shell.text import Text
+    from dibs.facts.shell.unknown import Field
 
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
+# Parameters and variables whose value is a number or a name.
+_PLAIN = frozenset((
+    "$", "!", "#", "?", "BASHPID", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "GROUPS", "HOSTNAME", "HOSTTYPE", "LINENO",
+    "LOGNAME", "MACHTYPE", "OSTYPE", "PPID", "RANDOM", "SECONDS", "SHLVL", "SRANDOM", "UID", "USER",
+))  # fmt: skip
+
 
 def value(script: Text, node: Node, env: Env, cwd: str | None) -> Value:
-    """What an expansion gives; None where that cannot be known."""
+    """What an expansion gives."""
     if node.type == "simple_expansion":
         return lookup(script.text(node)[1:], env, cwd)
     if node.type == "expansion":
@@ -31,24 +41,28 @@ def value(script: Text, node: Node, env: Env, cwd: str | None) -> Value:
     if node.type == "arithmetic_expansion":
         for child in node.children:
             script.arithmetic(child, env)
-        return None
+        return PLAIN
     stream = _substitution(script, node, env, cwd)
     if node.type == "process_substitution":
         script.reading.piped = stream
         return "/dev/fd/63"
     text = stream.text
-    return None if text is None else text.rstrip("\n")
+    return stream.lines if text is None else text.rstrip("\n")
 
 
 def lookup(name: str, env: Env, cwd: str | None) -> Value:
     """A variable or parameter by its name."""
     if name == "PWD":
-        return cwd
+        return cwd or ANY
     if name == "OLDPWD":
-        return env.old
+        return env.old or ANY
     if name in {"@", "*"}:
-        return env.variables.get("@")
+        return env.variables.get("@", ANY)
     found = env.variables.get(name)
+    if found is None:
+        if name == "TMPDIR":
+            return os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where it is if it is anywhere
+        return PLAIN if name in _PLAIN else ANY
     return (found[0] if found else "") if isinstance(found, list) else found
 
 
@@ -123,30 +137,50 @@ def _closing(text: str, i: int) -> int:
 def _braced(inner: str, env: Env, cwd: str | None) -> Value:
     if inner.startswith("#") and inner[1:] and not inner[1:].strip(_NAME):
         found = lookup(inner[1:], env, cwd)
-        return str(len(found)) if isinstance(found, str) else None
+        return str(len(found)) if isinstance(found, str) else PLAIN
     end = 1 if inner[:1] in {"@", "*"} else 0
     while end < len(inner) and inner[end] in _NAME:
         end += 1
     name, rest = inner[:end], inner[end:]
     if not name:
-        return None
+        return ANY
     found = lookup(name, env, cwd)
     if rest.startswith("["):
         index, _, rest = rest[1:].partition("]")
         found = _element(env.variables.get(name), index)
     if isinstance(found, list):
-        return found if not rest else None
-    return _changed(found, rest)
+        return found if not rest else ANY
+    return _changed(found, rest) if isinstance(found, str) else _derived(found, rest)
 
 
-def _element(array: Value, index: str) -> Value:
-    if index in {"@", "*"} or not isinstance(array, list):
-        return array if isinstance(array, list) else None
-    return array[int(index)] if index.isdigit() and len(index) < 6 and int(index) < len(array) else None  # noqa: PLR2004
+def _derived(found: Unknown, rest: str) -> Unknown:
+    """What is left of the beginning when an unknown value is cut or changed."""
+    if not rest:
+        return found
+    if rest[0] in ":-=?+" and rest[:2].strip(":-=?+") == "":
+        if found.below is None or rest[:2].endswith("+") or rest[0] == "+":
+            return ANY
+        return found  # it has a value
+    if rest[0] == "%" and ("/" not in rest or (rest[1:2] != "%" and rest == "%/*")):
+        return found
+    if rest == "##*/":
+        return PLAIN
+    return found.inside()
 
 
-def _changed(found: str | None, rest: str) -> str | None:
-    if not rest or found is None:
+def _element(array: Value | None, index: str) -> Value:
+    if not isinstance(array, list):
+        return array if isinstance(array, Unknown) else ANY
+    if index in {"@", "*"}:
+        return array
+    known = index.isdigit() and len(index) < 6 and int(index) < len(array)  # noqa: PLR2004 - digits
+    if known and not any(isinstance(one, Unknown) for one in array[: int(index) + 1]):
+        return array[int(index)]
+    return either(array) if array else ANY
+
+
+def _changed(found: str, rest: str) -> Field:
+    if not rest:
         return found
     for operator in (":-", ":=", ":?", ":+", "-", "=", "?", "+"):
         if rest.startswith(operator):
@@ -159,19 +193,19 @@ def _changed(found: str | None, rest: str) -> str | None:
         return _cut(found, rest)
     if rest[0] == "/":
         return _replaced(found, rest)
-    return {"^^": found.upper(), ",,": found.lower()}.get(rest)
+    return {"^^": found.upper(), ",,": found.lower()}.get(rest, ANY if found.startswith("/") else PLAIN)
 
 
-def _literal(text: str) -> str | None:
+def _literal(text: str) -> Field:
     return shell_words.value(text, {}, None, "")
 
 
-def _cut(found: str, rest: str) -> str | None:
+def _cut(found: str, rest: str) -> Field:
     """`${A%.py}`, `${A%%.*}`, `${A#src/}`, `${A##*/}`."""
     longest = rest[1:2] == rest[0]
     pattern = shell_words.pattern(rest[2 if longest else 1 :], {})
     if pattern is None:
-        return None
+        return Unknown((found,)).inside()
     front = rest[0] == "#"
     cuts = list(range(len(found) + 1))
     if front == longest:
@@ -183,17 +217,17 @@ def _cut(found: str, rest: str) -> str | None:
     return found
 
 
-def _replaced(found: str, rest: str) -> str | None:
+def _replaced(found: str, rest: str) -> Field:
     every = rest.startswith("//")
     what, slash, by = rest[2 if every else 1 :].partition("/")
     old, new = shell_words.pattern(what, {}), _literal(by)
     if (
         not old
-        or new is None
+        or isinstance(new, Unknown)
         or shell_globs.is_pattern(old)
         or "\\" in what
         or old[0][0] in "#%"
         or not (slash or by == "")
     ):
-        return None
+        return Unknown((found,)).inside()
     return found.replace(shell_globs.plain(old), new, -1 if every else 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell.streams import Stream
+from dibs.facts.shell.unknown import ANY, WAYS, Unknown, either, places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell.globs import Look
     from dibs.facts.shell.streams import Shown
+    from dibs.facts.shell.unknown import Field
 
-    Value = str | list[str | None] | None  # a variable: its text, an array's elements, or not knowable
+    Value = str | list[Field] | Unknown  # a variable: its text, an array's elements, or not knowable
 
 STEPS = 20_000  # words and commands that are read before it is too much; a long script of a person has some hundreds
 SCRIPTS = 8  # scripts in scripts (`bash -c`, `eval`)
@@ -56,6 +58,20 @@ class Target:
         return f"Target({self.path!r}, {self.how!r}, {self.words!r})"
 
 
+class Doubt:
+    """Something is written, and the words do not say what."""
+
+    __slots__ = ("below", "cwd", "words")
+
+    def __init__(self, words: str, below: list[str] | None, cwd: str | None) -> None:
+        self.words = words  # the command as typed
+        self.below = below  # how the absolute path begins: one of these ("/" at the end: in this folder); None: unknown
+        self.cwd = cwd  # where it is run; None if that cannot be known
+
+    def __repr__(self) -> str:
+        return f"Doubt({self.words!r}, {self.below!r})"
+
+
 class Simple:
     """One simple command, without the wrappers (sudo, env, …) it was called through."""
 
@@ -76,7 +92,8 @@ class Reading:
 
     __slots__ = (
         "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "broken", "capturing", "commands",
-        "detached", "from_where", "git", "left", "moment", "opened", "piped", "sink", "unresolved", "unsure", "writes",
+        "detached", "from_where", "git", "left", "moment", "opened", "piped", "sink", "traps",
+        "unresolved", "unsure", "writes",
     )  # fmt: skip
 
     def __init__(self, look: Look) -> None:
@@ -84,7 +101,7 @@ class Reading:
         self.writes: list[Target] = []
         self.git: list[Simple] = []
         self.commands: list[Simple] = []
-        self.unresolved: list[str] = []
+        self.unresolved: list[Doubt] = []
         self.broken = False
         self.opened = False  # a program runs of which nobody knows what it writes
         self.left = False  # something was put into the background and not waited for
@@ -96,6 +113,7 @@ class Reading:
         self.capturing = 0  # in how many `$(…)`
         self.unsure = 0  # in how many branches that may not be taken
         self.from_where: dict[str, str] = {}  # copies that the command makes → of what
+        self.traps: list[str] = []  # what runs when the shell ends
         self._seen: set[tuple[str, str]] = set()
         self._known: dict[tuple[str, str], Target] = {}
         self._times: dict[str, int] = {}  # how often a path is written
@@ -131,17 +149,19 @@ class Reading:
             raise TooMuch
 
     def write(
-        self, cwd: str | None, path: str | None, how: str, words: str, *, merges: bool = False, hops: int = 0
+        self, cwd: str | None, path: Field, how: str, words: str, *, merges: bool = False, hops: int = 0
     ) -> Target | None:
         """A path that is written, as it is named from a directory; what cannot be told is unresolved."""
-        if path is None or (cwd is None and not path.startswith("/")):
-            self.doubt(words)
+        if isinstance(path, Unknown):
+            self.doubt(words, path, cwd)
+            return None
+        if cwd is None and not path.startswith("/"):
+            self.doubt(words, ANY, cwd)
             return None
         if not path or path == "-":
             return None  # the empty name opens nothing; a lone dash is a stream wherever it may stand
         full = path if path.startswith("/") else os.path.join(cwd or "", path)
-        device = full.startswith("/dev/") and not full.startswith("/dev/shm/")  # noqa: S108 - files in memory are files
-        if device or full.startswith("/proc/self/fd/") or full == "/dev":
+        if _is_device(full):
             return None
         target = self._known.get((full, how))
         if target is None:
@@ -162,10 +182,10 @@ class Reading:
         made.level = self.unsure
         return made
 
-    def prints(self, piece: str | None, files: Iterable[Shown] = ()) -> None:
+    def prints(self, piece: Field, files: Iterable[Shown] = ()) -> None:
         """A command puts this into its output: a text, and the content of files."""
         certain = self.unsure <= self.sink.level
-        self.sink.pieces.append(piece if certain else None)
+        self.sink.pieces.append(piece if certain else either([piece]))
         if certain:
             self.sink.files += files
 
@@ -203,10 +223,17 @@ class Reading:
             place = self.from_where.get(place, "")
         return place == path and path in self.from_where
 
-    def doubt(self, words: str) -> None:
-        """Something is written, and nobody can tell what."""
-        if words not in self.unresolved:
-            self.unresolved.append(words)
+    def doubt(self, words: str, target: Unknown = ANY, cwd: str | None = None) -> None:
+        """Something is written, and nobody can tell what; at most, where."""
+        below = places(target, cwd)
+        if below is not None and all(map(_is_device, below)):
+            return
+        for known in self.unresolved:
+            if known.words == words and known.cwd == cwd:
+                both = None if known.below is None or below is None else sorted({*known.below, *below})
+                known.below = both if both is not None and len(both) <= WAYS else None
+                return
+        self.unresolved.append(Doubt(words, below, cwd))
 
     def note(self, command: Simple) -> None:
         """A simple command was found."""
@@ -218,6 +245,12 @@ class Reading:
         self.commands.append(command)
         if command.words and command.words[0] == "git":
             self.git.append(command)
+
+
+def _is_device(path: str) -> bool:
+    if path.startswith("/dev/"):
+        return not path.startswith("/dev/shm/")  # noqa: S108 - files in memory are files
+    return path == "/dev" or path.startswith("/proc/self/fd/")
 
 
 class Reader:
@@ -275,8 +308,16 @@ class Env:
         self.cwds += [cwd for cwd in other.cwds if cwd not in self.cwds]
         if None in self.cwds or len(self.cwds) > PLACES:
             self.cwds = [None]
-        theirs = other.variables
-        self.variables = {name: value for name, value in self.variables.items() if theirs.get(name) == value}
+        joined: dict[str, Value] = {}
+        for name, value in self.variables.items():
+            theirs = other.variables.get(name)
+            if theirs == value:
+                joined[name] = value
+            elif theirs is not None and not isinstance(value, list) and not isinstance(theirs, list):
+                one = either([value, theirs])
+                if one.below is not None:
+                    joined[name] = one
+        self.variables = joined
         self.old = self.old if self.old == other.old else None
         self.made |= other.made  # taken to be there: then both the file and what is below the directory are found
 

@@ -7,14 +7,16 @@ from itertools import pairwise
 from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell.chains import REDIRECTS
 from dibs.facts.shell.streams import Stream
+from dibs.facts.shell.unknown import ANY, either
 from dibs.facts.shell.words import SAFE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from dibs.facts.shell.reading import Env, Value
+    from dibs.facts.shell.reading import Env
     from dibs.facts.shell.text import Span
+    from dibs.facts.shell.unknown import Field
     from dibs.facts.shell.walk import Script, Walk
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
@@ -43,8 +45,8 @@ class Tail:
             self._script.substitutions(node, self._env)
             words = [child for child in node.children if child.is_named]
             found = self._script.fields(words, self._env, self._cwd)
-            text = found[0] if len(found) == 1 and found[0] is not None else None
-            self.stdin = Stream(None if text is None else text + "\n", raw=text)
+            word = found[0] if len(found) == 1 else "" if not found else either(found)
+            self.stdin = Stream(word + "\n", raw=word) if isinstance(word, str) else Stream(word)
         else:
             self._here(node)
 
@@ -62,12 +64,12 @@ class Tail:
         found = script.fields(spans[0][2], self._env, self._cwd)
         text = script.source[script.start(node) : spans[0][1]]
         if operator == "<" and not both:
-            self._input(found[0] if len(found) == 1 else None)
+            self._input(found[0] if len(found) == 1 else ANY)
         if operator in _READS and not both:
             return
         descriptor = next((script.text(child) for child in node.children if child.type == "file_descriptor"), "1")
-        for path in found or [None]:
-            if operator == ">&" and path is not None and not path.rstrip("-").strip("0123456789"):
+        for path in found or [ANY]:
+            if operator == ">&" and isinstance(path, str) and not path.rstrip("-").strip("0123456789"):
                 if script.reading.capturing and descriptor == "1":
                     self.out = script.reading.stream()
                 continue  # another descriptor, or the end of one
@@ -77,14 +79,14 @@ class Tail:
                 if target and not both and operator in _WHOLE:
                     self.out.targets.append(target)
 
-    def _input(self, path: str | None) -> None:
+    def _input(self, path: Field) -> None:
         """The input is a file, or what came out of `<(…)`."""
         reading = self._script.reading
         if path == "/dev/fd/63" and reading.piped:
             self.stdin = reading.piped
             return
-        self.stdin = Stream(None, file=path)
-        if path is not None and (self._cwd is not None or path.startswith("/")):
+        self.stdin = Stream(ANY, file=path if isinstance(path, str) else None)
+        if isinstance(path, str) and (self._cwd is not None or path.startswith("/")):
             full = path if path.startswith("/") else f"{self._cwd}/{path}"
             reading.read(full)
             self.stdin.files.append((full, ""))
@@ -102,7 +104,7 @@ class Tail:
     def pour(self) -> None:
         """`$(< file)` gives what is in the file."""
         if self.stdin and self.stdin.file and not self.out and self._script.reading.capturing:
-            self._script.reading.prints(None, self.stdin.files)
+            self._script.reading.prints(ANY, self.stdin.files)
 
     def alone(self) -> None:
         """They stand behind nothing: what they open is made empty."""
@@ -117,7 +119,7 @@ class Tail:
             self._script.reading.broken = True  # the grammar does not see its letters, and may take another line for it
         quoted = any(mark in delimiter for mark in "'\"\\")
         certain = not wrong and (quoted or not any(mark in text for mark in "$`\\"))
-        self.stdin = Stream(text if certain else None, raw=text)
+        self.stdin = Stream(text if certain else ANY, raw=text)
         for index, child in enumerate(node.children):
             if child.type == "heredoc_body":
                 self._script.substitutions(child, self._env)
@@ -195,7 +197,7 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
         go_on(script, tail, env)
         return None
     script.reading.step()
-    prefix = {name: _text(value) for name, value in assigned}
+    prefix = {name: ANY if isinstance(value, list) else value for name, value in assigned}
     call = shell_commands.Call(script, fields, env, text.strip(), prefix, behind.stdin or env.given)
     sink = script.reading.sink
     if behind.out:
@@ -215,10 +217,6 @@ def _goes_on(script: Script, node: Node) -> bool:
 
 def _place(span: Span) -> tuple[int, int]:
     return span[:2]
-
-
-def _text(value: Value) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _is_word(node: Node) -> bool:

@@ -6,9 +6,12 @@ puts what into it is in `flows`.
 
 from __future__ import annotations
 
+from dibs.facts.shell.unknown import either
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.shell.reading import Target
+    from dibs.facts.shell.unknown import Field, Unknown
 
     Shown = tuple[str, str]  # an absolute path, and how its content got here: "" as it is, "diff" or "show" by git
 
@@ -20,8 +23,8 @@ class Stream:
 
     __slots__ = ("file", "files", "level", "pieces", "raw", "targets")
 
-    def __init__(self, *pieces: str | None, file: str | None = None, raw: str | None = None) -> None:
-        self.pieces: list[str | None] = list(pieces)  # None: cannot be known
+    def __init__(self, *pieces: Field, file: str | None = None, raw: str | None = None) -> None:
+        self.pieces: list[Field] = list(pieces)
         self.files: list[Shown] = []  # whose content comes along
         self.file = file  # the file that it is read from, as it was named
         self.raw = raw  # a here-document as typed, expansions and all
@@ -31,9 +34,13 @@ class Stream:
     @property
     def text(self) -> str | None:
         """All that comes along, if it is known."""
-        if None in self.pieces or sum([len(piece or "") for piece in self.pieces]) > LONGEST:
-            return None
-        return "".join([piece or "" for piece in self.pieces])
+        known = [piece for piece in self.pieces if isinstance(piece, str)]
+        return "".join(known) if len(known) == len(self.pieces) and sum(map(len, known)) <= LONGEST else None
+
+    @property
+    def lines(self) -> Unknown:
+        """One of its lines, whichever."""
+        return either(self.pieces)
 
     def settle(self) -> None:
         """Nothing more comes: the files that this ends in have this content."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dibs.facts.shell import parameters as shell_parameters
 from dibs.facts.shell import words as shell_words
 from dibs.facts.shell.reading import Env, Reader, Reading
+from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell.globs import Look
     from dibs.facts.shell.reading import Value
+    from dibs.facts.shell.unknown import Field
 
     Span = tuple[int, int, list[Node]]  # where a word starts and ends, and the nodes it is made of
 
@@ -63,7 +65,8 @@ class Text(Reader):
     @staticmethod
     def set(env: Env, name: str, value: Value) -> None:
         """A variable has a value from now on, or an unknown one."""
-        if value is None or len(value) > VALUE:
+        too_long = not isinstance(value, Unknown) and len(value) > VALUE
+        if too_long or value == ANY:
             env.variables.pop(name, None)
         else:
             env.variables[name] = value
@@ -84,16 +87,18 @@ class Text(Reader):
             was = env.variables.get(key)
             if isinstance(was, list) and isinstance(found, list):
                 return key, [*was, *found]
-            return key, was + found if isinstance(was, str) and isinstance(found, str) else None
-        return (key.partition("[")[0], None) if "[" in key else (key, found)
+            if isinstance(was, str) and isinstance(found, str):
+                return key, was + found
+            return key, ANY if was is None or isinstance(was, list) else between("", either([was]), "x")
+        return (key.partition("[")[0], ANY) if "[" in key else (key, found)
 
-    def fields(self, nodes: list[Node], env: Env, cwd: str | None) -> list[str | None]:
+    def fields(self, nodes: list[Node], env: Env, cwd: str | None) -> list[Field]:
         """The fields of some words."""
         return self.expanded(self.spans(nodes), env, cwd)
 
-    def expanded(self, spans: list[Span], env: Env, cwd: str | None) -> list[str | None]:
+    def expanded(self, spans: list[Span], env: Env, cwd: str | None) -> list[Field]:
         """The fields of the words in some places."""
-        found: list[str | None] = []
+        found: list[Field] = []
         for start, end, parts in spans:
             self.reading.step()
             holes = self.holes(parts, env, start, cwd)
@@ -169,12 +174,12 @@ class Text(Reader):
                 self.script(inside, here)
 
     def arithmetic(self, node: Node, env: Env) -> None:
-        """Variables that stand in an arithmetic expression may have any value afterwards."""
+        """Variables that stand in an arithmetic expression may be any number afterwards."""
         text = self.text(node)
         if "=" in text or "++" in text or "--" in text:
-            for name in list(env.variables):
-                if name in text:
-                    del env.variables[name]
+            for name in "".join([one if one.isalnum() or one == "_" else " " for one in text]).split():
+                if not name[0].isdigit():
+                    env.variables[name] = PLAIN
         self.substitutions(node, env)
 
 

@@ -17,6 +17,7 @@ from dibs.facts.shell import parser as shell_parser
 from dibs.facts.shell import redirects as shell_redirects
 from dibs.facts.shell.reading import Env, Reading, TooMuch
 from dibs.facts.shell.text import Text
+from dibs.facts.shell.unknown import ANY, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from dibs.facts.shell.globs import Look
+    from dibs.facts.shell.unknown import Field
 
     Walk = Callable[[Node, Env], Env | None]
 
@@ -61,6 +63,8 @@ class Script(Text):
         alternative = self.run(root, env)
         if alternative:
             env.join(alternative)
+        while self.reading.traps and not self.level:
+            self.script(self.reading.traps.pop(), env.copy())
         for name, (body, tail) in list(self._functions.items()):
             if name not in self._called:
                 self._called.add(name)
@@ -312,12 +316,13 @@ class Script(Text):
         values = self.fields(words, env, env.cwds[0] if len(env.cwds) == 1 else None)
         if not any(child.type == "in" for child in node.children):
             values = self._parameters(env)
-        if None in values:
-            env.variables.pop(name, None)
-            before.variables.pop(name, None)
+        vague = [value for value in values if isinstance(value, Unknown)]
+        if vague:
+            self.set(env, name, either(vague))
+            self.set(before, name, either(vague))
             self.loop([body] if body else [], env)
         for value in values:
-            if value is not None and body:
+            if isinstance(value, str) and body:
                 env.variables[name] = value
                 alternative = self.run(body, env)
                 if alternative:
@@ -326,9 +331,9 @@ class Script(Text):
         return None
 
     @staticmethod
-    def _parameters(env: Env) -> list[str | None]:
+    def _parameters(env: Env) -> list[Field]:
         known = env.variables.get("@")
-        return list(known) if isinstance(known, list) else [None]
+        return list(known) if isinstance(known, list) else [ANY]
 
     def _counted(self, node: Node, env: Env) -> Env | None:
         """`for ((…))`."""
@@ -382,7 +387,7 @@ class Script(Text):
             if child.type == "variable_assignment":
                 name, value = self.assigned(child, env)
                 # Options that change what the value means (a number, a name, upper case) leave nothing known.
-                self.set(env, name, None if any(letter in options for letter in "inlu") else value)
+                self.set(env, name, ANY if any(letter in options for letter in "inlu") else value)
             elif node.type == "unset_command":
                 env.variables.pop(self.text(child), None)
         return None

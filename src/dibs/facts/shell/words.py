@@ -2,7 +2,7 @@
 
 In the shell's order: braces, tilde, parameters, splitting, files that a pattern names, quotes taken off. Where a word
 ends, and what stands in `$(…)`, is known from the tree; this module reads the inside of one word. A field that cannot
-be known is None.
+be known is an `Unknown`.
 
 A word is taken apart into items (character, kind). The kind says what the later steps may still do with it.
 """
@@ -10,14 +10,16 @@ A word is taken apart into items (character, kind). The kind says what the later
 from __future__ import annotations
 
 from dibs.facts.shell import globs as shell_globs
+from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.facts.shell.reading import Value
+    from dibs.facts.shell.unknown import Field
 
-    Item = tuple[str | None, int]  # None: a text that cannot be known
+    Item = tuple[Field, int]
     Holes = dict[int, tuple[int, Callable[[], Value]]]  # where an expansion starts → where it ends, and its value
 
 SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=@%+-"  # means itself wherever it stands
@@ -32,31 +34,42 @@ _ANSI = {
 _CODES = {"x": (16, 2), "u": (16, 4), "U": (16, 8)}
 
 
-def fields(text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look) -> list[str | None]:
+def fields(text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look) -> list[Field]:
     """The fields that one word becomes; holes are counted from the start of the text."""
     if not holes and not text.strip(SAFE):
         return [text]
-    found: list[str | None] = []
+    found: list[Field] = []
     for word in _braces(_items(text, holes)):
         for field in _split(_tilde(word, cwd, home)):
             found += _files(field, cwd, look)
     return found
 
 
-def value(text: str, holes: Holes, cwd: str | None, home: str) -> str | None:
+def value(text: str, holes: Holes, cwd: str | None, home: str) -> Field:
     """The text that a word has in an assignment: no braces, no splitting, no files."""
     items = _tilde(_items(text, holes), cwd, home)
-    if any(item is None for item, _ in items):
-        return None
-    return "".join(" " if kind == BREAK else item or "" for item, kind in items)
+    return _vague(items) or "".join([" " if kind == BREAK else str(item) for item, kind in items])
+
+
+def _vague(items: list[Item]) -> Unknown | None:
+    """What is known of a word that has a part which is not; None for one that is known as a whole."""
+    for index, (item, _) in enumerate(items):
+        if isinstance(item, Unknown):
+            before = ""
+            for character, kind in items[:index]:
+                if kind != QUOTED and character in {"*", "?", "["}:
+                    return between(before, ANY, "")  # a pattern: what it names begins alike
+                before += str(character)
+            after = "".join([other if isinstance(other, str) else "" for other, _ in items[index + 1 :]])
+            return between(before, item, after)
+    return None
 
 
 def pattern(text: str, holes: Holes) -> list[shell_globs.Atom] | None:
     """A word as a pattern, or None where a part of it cannot be known."""
     items = _items(text, holes)
-    if any(item is None for item, _ in items):
-        return None
-    return [(item or "", kind != QUOTED) for item, kind in items if item]
+    known = [(item, kind != QUOTED) for item, kind in items if isinstance(item, str)]
+    return [atom for atom in known if atom[0]] if len(known) == len(items) else None
 
 
 def _items(text: str, holes: Holes) -> list[Item]:
@@ -82,7 +95,7 @@ def _items(text: str, holes: Holes) -> list[Item]:
             i = _dollar(items, text, i, holes)
         else:
             unclear = character in "`()"  # a substitution nobody recognised, or a pattern of ksh
-            items.append((None if unclear else character, LITERAL))
+            items.append((ANY if unclear else character, LITERAL))
             i += 1
     return items
 
@@ -95,9 +108,10 @@ def _hole(items: list[Item], hole: tuple[int, Callable[[], Value]], kind: int) -
             if index:
                 items.append(("", BREAK))
             items.append(("", kind))
-            items += [(element, kind)] if element is None else [(character, kind) for character in element]
-    elif found is None:
-        items.append((None, kind))
+            characters = element if isinstance(element, str) else [element]
+            items += [(character, kind) for character in characters]
+    elif isinstance(found, Unknown):
+        items.append((found, kind))
     else:
         items += [(character, kind) for character in found]
     return end
@@ -110,7 +124,7 @@ def _dollar(items: list[Item], text: str, i: int, holes: Holes) -> int:
     if after == '"':
         return _double(items, text, i + 2, holes)
     # A dollar that starts nothing is itself; one that should start something which the tree does not show is a doubt.
-    items.append((None if after and (after in _NAME or after in "{(@*#?!-[") else "$", LITERAL))
+    items.append((ANY if after and (after in _NAME or after in "{(@*#?!-[") else "$", LITERAL))
     return i + 1
 
 
@@ -127,7 +141,7 @@ def _double(items: list[Item], text: str, i: int, holes: Holes) -> int:
         else:
             after = text[i + 1 : i + 2]
             unclear = text[i] == "`" or (text[i] == "$" and after and (after in _NAME or after in "{(@*#?!-["))
-            items.append((None if unclear else text[i], QUOTED))
+            items.append((ANY if unclear else text[i], QUOTED))
             i += 1
     return i + 1
 
@@ -163,7 +177,7 @@ def _code(items: list[Item], text: str, i: int, base: int, most: int) -> int:
     number = int(digits or "0", base)
     # Bytes above ASCII may join into one character with their neighbours; nobody names files that way.
     clear = bool(digits) and number < (0x80 if most < 4 else 0x110000) and number != 0  # noqa: PLR2004
-    items.append((chr(number) if clear else None, QUOTED))
+    items.append((chr(number) if clear else ANY, QUOTED))
     return i
 
 
@@ -175,9 +189,9 @@ def _tilde(items: list[Item], cwd: str | None, home: str) -> list[Item]:
         end += 1
     if any(kind != LITERAL for _, kind in items[1:end]):
         return items
-    name = "".join(character or "?" for character, _ in items[1:end])
-    known = {"": home or None, "+": cwd}.get(name)
-    return [(known, QUOTED), *items[end:]]
+    name = "".join([character if isinstance(character, str) else "?" for character, _ in items[1:end]])
+    known = {"": home, "+": cwd}.get(name)
+    return [(known or ANY, QUOTED), *items[end:]]
 
 
 def _split(items: list[Item]) -> list[list[Item]]:
@@ -186,7 +200,7 @@ def _split(items: list[Item]) -> list[list[Item]]:
     current: list[Item] = []
     for item in items:
         character, kind = item
-        if kind == BREAK or (kind == EXPANDED and character and character in " \t\n"):
+        if kind == BREAK or (kind == EXPANDED and character in {" ", "\t", "\n"}):
             if current:
                 found.append(current)
             current = []
@@ -195,15 +209,17 @@ def _split(items: list[Item]) -> list[list[Item]]:
     return [*found, current] if current else found
 
 
-def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[str | None]:
-    if any(character is None for character, _ in field):
-        return [None]
-    atoms = [(character or "", kind != QUOTED) for character, kind in field if character]
+def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[Field]:
+    vague = _vague(field)
+    if vague:
+        return [vague]
+    atoms = [(character, kind != QUOTED) for character, kind in field if isinstance(character, str) and character]
     if shell_globs.is_pattern(atoms):
         try:
             found = shell_globs.files(atoms, cwd, look)
         except shell_globs.Unknowable:
-            return [None]
+            start = next(i for i, (text, active) in enumerate(atoms) if active and text in "*?[")
+            return [between(shell_globs.plain(atoms[:start]), ANY if start else PLAIN, "")]
         if found:
             return list(found)
     return [shell_globs.plain(atoms)]
@@ -218,9 +234,9 @@ def _braces(items: list[Item]) -> list[list[Item]]:
     if not opened:
         return [items]
     if opened > NESTED:
-        return [[(None, LITERAL)]]
+        return [[(ANY, LITERAL)]]
     found = _expand(items, BRACES)
-    return found if found is not None else [[(None, LITERAL)]]
+    return found if found is not None else [[(ANY, LITERAL)]]
 
 
 def _expand(items: list[Item], room: int) -> list[list[Item]] | None:
@@ -274,9 +290,9 @@ def _choices(items: list[Item], start: int, close: int, commas: list[int]) -> li
 
 def _sequence(inside: list[Item]) -> list[list[Item]] | None:
     """`{1..5}`, `{01..10..2}`, `{a..e}`; None if it is none of these."""
-    if any(kind != LITERAL or character is None for character, kind in inside):
+    if any(kind != LITERAL or isinstance(character, Unknown) for character, kind in inside):
         return None
-    parts = "".join(character or "" for character, _ in inside).split("..")
+    parts = "".join([str(character) for character, _ in inside]).split("..")
     if len(parts) not in {2, 3} or not all(parts):
         return None
     numbers = [_number(part) for part in parts]

@@ -12,13 +12,15 @@ import os
 from dibs.facts.shell import archives as shell_archives
 from dibs.facts.shell import copies as shell_copies
 from dibs.facts.shell.options import has, last
+from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.facts.shell.commands import Call
-    from dibs.facts.shell.options import Words
+    from dibs.facts.shell.options import Fields
+    from dibs.facts.shell.unknown import Field
 
 
 def _operands(
@@ -49,12 +51,12 @@ def _tee(call: Call) -> None:
 def _sed(call: Call) -> None:
     """`sed -i`, as GNU has it (`-i`, `-i.bak`) and as BSD has it (`-i ''`, `-i .bak`)."""
     words = call.words[1:]
-    suffix: str | None = ""
+    suffix = ""
     inplace = False
     for index, word in enumerate(words):
         if word == "--":
             break
-        if word is None:
+        if not isinstance(word, str):
             continue
         if word.startswith("--in-place") or (
             word.startswith("-") and not word.startswith("--") and "i" in _flags(word, "efEl")
@@ -62,7 +64,11 @@ def _sed(call: Call) -> None:
             inplace = True
             suffix = word.partition("=")[2] if word.startswith("--") else word.partition("i")[2]
             following = words[index + 1] if index + 1 < len(words) else None
-            if not suffix and following is not None and (not following or _is_suffix(following, words[index + 2 :])):
+            if (
+                not suffix
+                and isinstance(following, str)
+                and (not following or _is_suffix(following, words[index + 2 :]))
+            ):
                 suffix = following
                 words = [*words[:index], "-i", *words[index + 2 :]]
             else:
@@ -91,15 +97,15 @@ def _flags(word: str, values: str) -> str:
     return word[1:]
 
 
-def _is_suffix(word: str, rest: Words) -> bool:
+def _is_suffix(word: str, rest: Fields) -> bool:
     """Is this the suffix of a BSD `-i`? Then a script and a file follow."""
     return word.startswith(".") and "/" not in word and len([other for other in rest if other]) > 1
 
 
-def _inplace(call: Call, operands: Words, suffix: str | None) -> None:
+def _inplace(call: Call, operands: Fields, suffix: str) -> None:
     for path in operands:
         call.write(path, merges=True)
-        if suffix and path is not None:
+        if suffix and isinstance(path, str):
             name = os.path.basename(path)
             backup = suffix.replace("*", name) if "*" in suffix else name + suffix
             call.write(backup if "/" in backup else os.path.join(os.path.dirname(path), backup))
@@ -111,7 +117,7 @@ def _perl(call: Call) -> None:
     words = call.words
     while i < len(words):
         word = words[i]
-        if word is None or not word.startswith("-") or word in {"-", "--"}:
+        if not isinstance(word, str) or not word.startswith("-") or word in {"-", "--"}:
             i += word == "--"
             break
         letters = word[1:]
@@ -139,7 +145,7 @@ def _awk(call: Call) -> None:
     given, operands = call.options("fFvil", ("file", "field-separator", "assign", "include", "load"))
     if last(given, "i", "include") == "inplace":
         files = operands if has(given, "f", "file") else operands[1:]
-        _inplace(call, [word for word in files if word is None or "=" not in word], "")
+        _inplace(call, [word for word in files if not isinstance(word, str) or "=" not in word], "")
 
 
 def _yq(call: Call) -> None:
@@ -152,7 +158,7 @@ def _yq(call: Call) -> None:
 def _vi(call: Call) -> None:
     _, operands = call.options("cSTuUwW", ("cmd",))
     for path in operands:
-        if path is None or not path.startswith("+"):
+        if not isinstance(path, str) or not path.startswith("+"):
             call.write(path, merges=True)
 
 
@@ -161,9 +167,10 @@ def _rename(call: Call) -> None:
     given, operands = call.options("e")
     if not has(given, "n", "no-act", "nono"):
         for path in operands:
-            if path is None or os.path.lexists(call.full(path)):
+            if not isinstance(path, str) or os.path.lexists(call.full(path)):
                 call.write(path, "move")
-        call.doubt()
+        folders = [os.path.dirname(path) if isinstance(path, str) else path for path in operands[1:]]
+        call.doubt(*[f"{folder}/" if folder and isinstance(folder, str) else folder for folder in folders])
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -172,8 +179,11 @@ def _rename(call: Call) -> None:
 
 def _dd(call: Call) -> None:
     for word in call.words[1:]:
-        if word is None:
-            call.doubt()
+        if isinstance(word, Unknown):
+            if word.below is None or any(way == "of=" for way in word.below):
+                call.doubt()
+            elif any(way.startswith("of=") for way in word.below):
+                call.doubt(*[way.removeprefix("of=") for way in word.below])
         elif word.startswith("of="):
             call.write(word[3:])
 
@@ -201,22 +211,30 @@ def _curl(call: Call) -> None:
     urls = [*operands, *[value for option, value in given if option == "url"]]
     for option, value in given:
         if option in {"o", "output"}:
-            call.write(None if value is None or folder is None else os.path.join(folder, value))
+            call.write(_joined(folder, value or ANY))
         elif option in {"D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr", "etag-save"}:
-            call.write(value)
+            call.write(value or ANY)
     if has(given, "O", "remote-name", "remote-name-all"):
         for url in urls:
-            call.write(None if folder is None else _last(url, folder))
+            call.write(_joined(folder, _last(url or ANY)))
         if has(given, "J", "remote-header-name"):
-            call.doubt()
+            call.doubt_in(folder or ".")
 
 
-def _last(url: str | None, folder: str) -> str | None:
+def _joined(folder: Field, name: Field) -> Field:
+    """A name in a folder ("" for here)."""
+    if isinstance(folder, Unknown):
+        return between("", folder, "/")
+    if isinstance(name, Unknown):
+        return between(folder.rstrip("/") + "/", name, "") if folder else name
+    return os.path.join(folder, name)
+
+
+def _last(url: Field) -> Field:
     """The name a download gets from its address."""
-    if url is None:
-        return None
-    name = url.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2]
-    return os.path.join(folder, name) if name else None
+    if isinstance(url, Unknown):
+        return PLAIN
+    return url.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2] or PLAIN
 
 
 def _wget(call: Call) -> None:
@@ -233,14 +251,14 @@ def _wget(call: Call) -> None:
     folder = last(given, "P", "directory-prefix")
     if has(given, "O", "output-document"):
         call.write(last(given, "O", "output-document"))
-    elif has(given, "r", "recursive", "m", "mirror", "i", "input-file") or folder is None:
-        call.doubt()
+    elif has(given, "r", "recursive", "m", "mirror", "i", "input-file"):
+        call.doubt_in(folder or ".")
     else:
         for url in operands:
-            if url is not None and "?" in url:
-                call.write(os.path.join(folder, url.rpartition("/")[2]))
-            else:
-                call.write(_last(url, folder) or os.path.join(folder, "index.html") if url else None)
+            name = _last(url)
+            if isinstance(url, str):
+                name = url.rpartition("/")[2] if "?" in url else "index.html" if name == PLAIN else name
+            call.write(_joined(folder, name))
 
 
 def _output(short: str, long: str, values: str = "") -> Callable[[Call], None]:
@@ -255,14 +273,14 @@ def _output(short: str, long: str, values: str = "") -> Callable[[Call], None]:
 
 
 TABLE: dict[str, Callable[[Call], None]] = {
-    "7z": shell_archives.split,
+    "7z": shell_archives.seven,
     "apply_patch": shell_archives.apply_patch,
     "applypatch": shell_archives.apply_patch,
     "awk": _awk,
     "bunzip2": shell_archives.packed((".bz2",), unpack=True),
     "bzip2": shell_archives.packed((".bz2", ".bz")),
     "cp": shell_copies.cp,
-    "cpio": shell_archives.split,
+    "cpio": shell_archives.cpio,
     "csplit": shell_archives.split,
     "curl": _curl,
     "dd": _dd,

@@ -1,0 +1,66 @@
+"""Targets that the words of a command leave open, as the command's decision wants them: in which tree, and where.
+
+The reading of a command tells how the path begins, if it tells anything. What lies outside of every working tree is no
+concern of dibs; the rest becomes resources of that tree.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dibs.doors.session import Session
+    from dibs.facts.shell import Doubt
+
+WILD = "*?[\\"  # what would mean something else in a glob
+
+
+def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
+    """The doubts that concern a working tree: `words`, `tree`, and `below`, resources or None for anywhere in it."""
+    found: list[dict[str, Any]] = []
+    for doubt in doubts:
+        if doubt.below is None:
+            found.append({"words": doubt.words, "tree": _tree(session, doubt.cwd), "below": None})
+            continue
+        trees: dict[str, list[list[str]]] = {}
+        for beginning in doubt.below:
+            tree, resources = _resources(session, beginning)
+            if resources:
+                trees.setdefault(tree, []).extend(resources)
+        found += [{"words": doubt.words, "tree": tree, "below": below} for tree, below in trees.items()]
+    return found
+
+
+def _tree(session: Session, cwd: str | None) -> str:
+    """The working tree that a command is run in, or the agent's own."""
+    try:
+        return session.paths.located(".", cwd, literal=True)[3] if cwd else session.place.top
+    except Invalid:
+        return session.place.top
+
+
+def _resources(session: Session, beginning: str) -> tuple[str, list[list[str]]]:
+    """The working tree, and what in it begins so; nothing for what is elsewhere."""
+    folder, _, start = beginning.rpartition("/")
+    real = os.path.realpath(folder or "/")
+    top = session.place.top
+    try:
+        _, text, _, tree = session.paths.located(f"{real}/{start}" if start else real, "/", literal=True)
+    except Invalid:
+        above = real if real.endswith("/") else real + "/"
+        # Whoever puts something into the folder of temporary files does not mean a workspace that happens to lie there.
+        reaches = f"{top}/".startswith(above + start) and real not in _temporary()
+        return top, [["tree", ""]] if reaches else []
+    if not start or any(mark in text for mark in WILD):
+        return tree, [["tree", text if not start else text.rpartition("/")[0]]]
+    return tree, [["glob", f"{text}*"], ["glob", f"{text}*/**"]]
+
+
+def _temporary() -> set[str]:
+    return {os.path.realpath(place) for place in ("/tmp", "/var/tmp", os.environ.get("TMPDIR") or "/tmp")}  # noqa: S108

@@ -1,0 +1,406 @@
+"""What commands print, as far as their words and what stands on their input say it.
+
+The whole text for those that only work on their words (`echo`, `basename`, `seq`); how each line begins for those that
+print names of files (`find lib`, `grep -l x lib`), and for those that pass on what they are given (`head`, `sort`).
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts.shell.options import has, last, options
+from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.options import Given
+    from dibs.facts.shell.unknown import Field
+
+COUNTED = 1_000  # numbers that `seq` may give
+
+# What these print is a number, a date, a name: nothing that leads out of a folder.
+_PLAIN = frozenset((
+    "arch", "b2sum", "bc", "cal", "cksum", "date", "dc", "df", "du", "expr", "factor", "getconf", "groups", "hostid",
+    "hostname", "id", "jobs", "jot", "logname", "ls", "lsof", "md5", "md5sum", "nproc", "numfmt", "openssl", "pgrep",
+    "pidof", "ps", "pwgen", "sha1sum", "sha256sum", "sha512sum", "shasum", "stat", "sum", "tty", "uname", "uptime",
+    "uuidgen", "wc", "whoami",
+))  # fmt: skip
+# What these print is what stands on their input, or some of its lines.
+_PASS = frozenset(("cat", "head", "less", "more", "shuf", "sort", "sponge", "tac", "tail", "tee", "uniq"))
+# What these print is made of what stands on their input.
+_CHANGE = frozenset(("awk", "column", "cut", "fmt", "fold", "gawk", "gsed", "nl", "paste", "perl", "rev", "sed", "tr"))
+_GREPS = frozenset(("ack", "ag", "egrep", "fgrep", "grep", "rg"))
+_RECURSE = frozenset(("ack", "ag", "rg"))  # below the directory, if nothing is named
+
+
+def piece(call: Call) -> Field:
+    """What a command prints."""
+    name = call.name
+    special = _SPECIAL.get(name)
+    if special:
+        return special(call)
+    if name in _GREPS:
+        return _grep(call)
+    if name in _PASS or name in _CHANGE:
+        return _filter(call)
+    return PLAIN if name in _PLAIN else ANY
+
+
+def _filter(call: Call) -> Field:
+    """A command between pipes."""
+    from dibs.facts.shell.flows import READERS, named
+
+    names = [word for word in named(call) if word != "-"] if call.name in READERS else []
+    if call.name == "tr":
+        names = []
+    if names or not call.stdin:
+        return ANY
+    if call.name in {"cat", "tee"} and call.words[1:2] != ["-A"]:
+        return call.stdin.lines if call.stdin.text is None else call.stdin.text
+    lines = call.stdin.lines
+    if call.name in _PASS or (call.name in {"cut", "awk", "gawk"} and _first_column(call)):
+        return lines
+    return lines.inside()
+
+
+def _first_column(call: Call) -> bool:
+    """Is what is kept of each line its beginning?"""
+    words = [word for word in call.words[1:] if isinstance(word, str)]
+    text = " ".join(words)
+    if call.name == "cut":
+        return any(sign in f"{text} " for sign in ("-f1 ", "-f 1 ", "-f1,", "-c1-", "-c 1-"))
+    return "{print $1}" in text or "{ print $1 }" in text
+
+
+# ------------------------------------------------------------------------------------------------------------------
+# Names of files
+
+
+def folder(name: Field) -> Field:
+    """What the names that are found below a starting point begin with."""
+    if isinstance(name, Unknown):
+        return name
+    return name if name.endswith("/") or os.path.splitext(name)[1] else name + "/"
+
+
+def _grep(call: Call) -> Field:
+    """The names of files, their lines behind their names, or lines alone."""
+    from dibs.facts.shell.flows import READERS, named
+
+    given, _ = options(call.words[1:], *READERS[call.name][:2])
+    names = named(call)
+    if call.name in {"rg", "ag", "ack"} and has(given, "files", "g", "f"):
+        _, names = options(call.words[1:], *READERS[call.name][:2])
+    if has(given, "h", "no-filename", "I", "o", "only-matching", "c", "count") and not has(given, "l", "L", "r", "R"):
+        return PLAIN if has(given, "c", "count") else ANY
+    deep = call.name in _RECURSE or has(given, "r", "R", "recursive", "dereference-recursive", "d")
+    if names:
+        several = len(names) > 1 or deep or has(given, "l", "L", "H", "files-with-matches", "with-filename")
+        return either([_below(call, name) for name in names]) if several else PLAIN if has(given, "n") else ANY
+    if call.stdin and (call.stdin.pieces or call.stdin.file):
+        return PLAIN if has(given, "n", "line-number") else call.stdin.lines
+    return PLAIN if deep else ANY
+
+
+def _below(call: Call, name: Field) -> Field:
+    """A file itself, or what begins with the name of a folder."""
+    if isinstance(name, Unknown) or os.path.isfile(call.full(name)):
+        return name
+    return name if name.endswith("/") else name + "/"
+
+
+def _find(call: Call) -> Field:
+    words = call.words[1:]
+    while words and words[0] in {"-H", "-L", "-P"}:
+        words = words[1:]
+    end = 0
+    while end < len(words) and not str(words[end]).startswith(("-", "(", "!", ",")):
+        end += 1
+    rest = [word for word in words[end:] if isinstance(word, str)]
+    if "-printf" in rest:
+        form = rest[rest.index("-printf") + 1 :]
+        if not form or not form[0].startswith("%p"):
+            return PLAIN if form and form[0].startswith(("%f", "%P", "%T", "%s", "%C", "%A", "%h")) and not end else ANY
+    if any(word in {"-exec", "-execdir"} for word in rest):
+        runs = rest[min(rest.index(word) for word in rest if word in {"-exec", "-execdir"}) + 1 :]
+        if runs[:1] not in (["grep"], ["rg"], ["ls"], ["echo"], ["wc"], ["test"]):
+            return ANY
+    return either([_below(call, root) for root in words[:end]] or ["./"])
+
+
+def _fd(call: Call) -> Field:
+    given, operands = call.options("Edetxjg", ("extension", "type", "exclude", "max-depth", "base-directory"))
+    if has(given, "base-directory"):
+        return ANY
+    places: list[Field] = [_below(call, word) for word in operands[1:]]
+    found = either(places) if places else PLAIN
+    return _absolute(call, found) if has(given, "a", "absolute-path") else found
+
+
+def _ls(call: Call) -> Field:
+    given, operands = call.options("IwT", ("ignore", "hide", "color", "sort", "time", "format"))
+    long = has(given, "l", "s", "i", "g", "n", "o")
+    known = [name for name in operands if isinstance(name, str)]
+    folders = [name for name in known if os.path.isdir(call.full(name)) and not has(given, "d", "directory")]
+    if known and len(known) == len(operands) and not folders and not long and call.cwd is not None:
+        return "".join([f"{name}\n" for name in known])
+    named: list[Field] = [word for word in operands if word not in folders]
+    return either([PLAIN, *named, *(folders if len(operands) > 1 else [])]) if operands else PLAIN
+
+
+def _absolute(call: Call, found: Field) -> Field:
+    """The same from the root."""
+    from dibs.facts.shell.unknown import places
+
+    below = places(found if isinstance(found, Unknown) else Unknown((found,)), call.cwd)
+    return ANY if below is None else Unknown(below)
+
+
+def _realpath(call: Call) -> Field:
+    given, operands = call.options()
+    if call.name == "readlink" and not has(given, "f", "e", "m"):
+        return ANY
+    if len(operands) != 1 or call.cwd is None:
+        return ANY
+    name = operands[0]
+    return _line(os.path.realpath(call.full(name))) if isinstance(name, str) else _absolute(call, name)
+
+
+# ------------------------------------------------------------------------------------------------------------------
+# Git
+
+
+def git_words(call: Call) -> tuple[str | None, list[str]]:
+    """Where a git command is run, and its words behind the options of git itself; none if some cannot be known."""
+    end, cwd = 1, call.cwd
+    while end < len(call.words) and str(call.words[end]).startswith("-"):
+        if call.words[end] == "-C":
+            there = call.words[end + 1] if end + 1 < len(call.words) else ""
+            known = isinstance(there, str) and (cwd is not None or there.startswith("/"))
+            cwd = os.path.join(cwd or "/", there) if known and isinstance(there, str) else None
+        end += 2 if call.words[end] in {"-C", "-c"} else 1
+    words = [word for word in call.words[end:] if isinstance(word, str)]
+    return cwd, words if len(words) + end == len(call.words) else words[:1]
+
+
+_GIT_PLAIN = frozenset((
+    "branch", "config", "describe", "log", "merge-base", "name-rev", "rev-list", "rev-parse", "shortlog", "stash",
+    "symbolic-ref", "tag",
+))  # fmt: skip
+_PATHS_ONLY = ("--name-only", "--name-status", "-l", "--files-with-matches", "--porcelain", "-s", "--short")
+
+
+def _git(call: Call) -> Field:
+    cwd, words = git_words(call)
+    if words == ["rev-parse", "--show-toplevel"]:
+        return _line(top(cwd) or ANY)
+    if not words:
+        return ANY
+    name = words[0]
+    if name == "rev-parse" and any(word in {"--git-dir", "--git-common-dir"} for word in words):
+        inside = cwd is not None and os.path.isdir(os.path.join(cwd, ".git"))
+        return ".git\n" if inside and len(words) == 2 else ANY  # noqa: PLR2004 - nothing else is asked
+    if name in _GIT_PLAIN and not any(word.startswith(("--show-toplevel", "--absolute")) for word in words):
+        return PLAIN
+    if name == "ls-files" or any(word in _PATHS_ONLY for word in words):
+        return _listed(cwd, words)
+    return ANY
+
+
+def _listed(cwd: str | None, words: list[str]) -> Field:
+    """Names of files, from where it is run or from the top: below the folders that are named, or below here."""
+    if any(".." in word.split("/") for word in words) or cwd is None:
+        return ANY
+    behind = words[words.index("--") + 1 :] if "--" in words else words[1:]
+    folders = [word for word in behind if not word.startswith("-") and os.path.isdir(os.path.join(cwd, word))]
+    plain = not any(mark in word for word in behind for mark in "*?[:")
+    whole = "--" in words and plain and len(folders) == len([word for word in behind if not word.startswith("-")])
+    if folders and (words[0] == "ls-files" or os.path.exists(os.path.join(cwd, ".git"))) and (
+        whole or words[0] in {"ls-files", "grep"}
+    ):  # fmt: skip
+        return either([folder(word) for word in folders]) if plain else PLAIN
+    return PLAIN
+
+
+def top(cwd: str | None) -> str | None:
+    """The top of the working tree."""
+    if cwd is None:
+        return None
+    here = os.path.realpath(cwd)
+    while not os.path.exists(os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return None
+        here = above
+    return here
+
+
+# ------------------------------------------------------------------------------------------------------------------
+# Commands that only work on their words
+
+
+def _line(text: Field) -> Field:
+    return text + "\n" if isinstance(text, str) else text
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v",
+            '"': '"', "'": "'"}  # fmt: skip
+
+
+def _escaped(text: str) -> str | None:
+    """A text with its backslashes resolved; None for those that are not in the table."""
+    if "\\" not in text:
+        return text
+    found, i = "", 0
+    while i < len(text):
+        if text[i] != "\\":
+            found += text[i]
+            i += 1
+        elif text[i + 1 : i + 2] in _ESCAPES:
+            found += _ESCAPES[text[i + 1]]
+            i += 2
+        else:
+            return None
+    return found
+
+
+def _vague(words: list[Field]) -> Unknown:
+    """A line of words, some of which cannot be known: how it begins."""
+    before = ""
+    for word in words:
+        if isinstance(word, Unknown):
+            return between(before, word, "")
+        before += word + " "
+    return ANY
+
+
+def _is_echo_option(word: Field) -> bool:
+    return isinstance(word, str) and len(word) > 1 and word[0] == "-" and not word[1:].strip("neE")
+
+
+def _echo(call: Call) -> Field:
+    words = call.words[1:]
+    newline, escapes = "\n", None
+    while words and _is_echo_option(words[0]):
+        option = str(words.pop(0))
+        newline = "" if "n" in option else newline
+        escapes = True if "e" in option else False if "E" in option else escapes
+    known = [word for word in words if isinstance(word, str)]
+    if len(known) != len(words):
+        return _vague(words)
+    text = " ".join(known)
+    if "\\" in text and not escapes:  # some shells resolve them and others do not
+        return text + newline if escapes is False else ANY
+    done = _escaped(text) if escapes else text
+    return ANY if done is None else done + newline
+
+
+def _printf(call: Call) -> Field:
+    words = call.words[1:]
+    if words[:1] == ["-v"]:
+        return ""
+    if words[:1] == ["--"]:
+        words = words[1:]
+    first = words[0] if words else ANY
+    form = _escaped(first) if isinstance(first, str) else None
+    if form is None:
+        return ANY
+    pieces = form.replace("%%", "\0").split("%")
+    rest = words[1:]
+    known = [word for word in rest if isinstance(word, str)]
+    if len(known) != len(rest):
+        return either(rest) if form.startswith("%s") else between(pieces[0], ANY, "")
+    if any(one[:1] not in {"s", "d"} for one in pieces[1:]):
+        return between(pieces[0], ANY, "")
+    text = pieces[0]
+    while True:
+        for one in pieces[1:]:
+            value = known.pop(0) if known else "" if one[0] == "s" else "0"
+            if one[0] == "d" and not value.isdigit():
+                return ANY
+            text += value + one[1:]
+        if not known or len(pieces) == 1:
+            return text.replace("\0", "%")
+        text += pieces[0]
+
+
+def _pwd(call: Call) -> Field:
+    if call.cwd is None:
+        return ANY
+    return _line(os.path.realpath(call.cwd) if "-P" in call.words else call.cwd)
+
+
+def _dirname(call: Call) -> Field:
+    if len(call.words) != 2:  # noqa: PLR2004 - one name
+        return ANY
+    name = call.words[1]
+    if isinstance(name, str):
+        return _line(os.path.dirname(name.rstrip("/")) or ("/" if name.startswith("/") else "."))
+    if name.below is None:
+        return ANY
+    return Unknown([way[: way.rfind("/") + 1] for way in name.below])
+
+
+def _basename(call: Call) -> Field:
+    known = [word for word in call.words[1:] if isinstance(word, str)]
+    if len(known) + 1 != len(call.words) or len(known) not in {1, 2} or known[0].startswith("-"):
+        return PLAIN
+    base = os.path.basename(known[0].rstrip("/"))
+    return _line(base.removesuffix(known[1]) or base if len(known) > 1 else base)
+
+
+def _seq(call: Call) -> Field:
+    words = [word for word in call.words[1:] if isinstance(word, str)]
+    right = 1 <= len(words) <= 3 and len(words) + 1 == len(call.words)  # noqa: PLR2004 - from, step, to
+    if not right or not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):  # noqa: PLR2004
+        return PLAIN
+    numbers = [int(word) for word in words]
+    first, final = (1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[-1])
+    counted = range(first, final + 1, numbers[1] or 1 if len(numbers) > 2 else 1)  # noqa: PLR2004 - from, step, to
+    return "".join([f"{number}\n" for number in counted]) if len(counted) <= COUNTED else PLAIN
+
+
+def _mktemp(call: Call) -> Field:
+    """A name that nobody has yet, and so nobody holds. Outside of here, any will do that lies where it will."""
+    given, operands = call.options("p", ("suffix",))
+    place = _temporary(given)
+    template = operands[0] if operands else "tmp.XXXXXXXXXX"
+    suffix = last(given, "suffix")
+    if isinstance(template, Unknown) or isinstance(place, Unknown):
+        return place if isinstance(place, Unknown) and not place.below else between("", ANY, "")
+    if not template.startswith("/") and (place or not operands or has(given, "t")):
+        template = os.path.join(place or os.environ.get("TMPDIR", "").rstrip("/") or "/tmp", template)  # noqa: S108
+    if template.startswith("/") and isinstance(suffix, str):
+        return _line(template + suffix)
+    return Unknown((template.partition("XXX")[0],))  # below the directory where it is run, beside what is somebody's
+
+
+def _temporary(given: Given) -> Field:
+    """The folder that is named for it; "" if none is."""
+    for option, value in given:
+        if option == "p" or (option == "tmpdir" and value is not None):
+            return ANY if value is None else value
+        if option == "tmpdir":
+            return os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where mktemp looks
+    return ""
+
+
+_SPECIAL: dict[str, Callable[[Call], Field]] = {
+    "basename": _basename,
+    "dirname": _dirname,
+    "echo": _echo,
+    "fd": _fd,
+    "fdfind": _fd,
+    "find": _find,
+    "git": _git,
+    "ls": _ls,
+    "mktemp": _mktemp,
+    "printf": _printf,
+    "pwd": _pwd,
+    "readlink": _realpath,
+    "realpath": _realpath,
+    "seq": _seq,
+}

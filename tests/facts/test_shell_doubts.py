@@ -1,0 +1,152 @@
+"""Targets that the words do not say: where they lie is told as far as it is certain, and they are told as doubts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dibs.facts import shell
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A repository with some files."""
+    top = Path(os.path.realpath(tmp_path_factory.mktemp("here")))
+    for name in ("lib/a.py", "lib/b.py", "src/x.py", "tests/t.py", "a.py"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("")
+    subprocess.run(["git", "init", "-q", "."], cwd=top, check=True)
+    return str(top)
+
+
+def below(here: str, command: str) -> list[str] | None:
+    """Where the doubts of a command lie, as seen from the directory."""
+    doubts = shell.read(command, here, home="/home/me").unresolved
+    assert doubts, command
+    if any(doubt.below is None for doubt in doubts):
+        return None
+    return sorted({way.removeprefix(f"{here}/") for doubt in doubts for way in doubt.below or ()})
+
+
+@pytest.mark.parametrize(
+    ("command", "ways"),
+    [
+        ("echo > build/$n.txt", ["build/"]), ("echo > build/out_$n.txt", ["build/out_"]), ("echo > out$n", ["out"]),
+        ("echo > /opt/x_$(date +%s).txt", ["/opt/x_"]), ("make > /opt/out_$$.log 2>&1", ["/opt/out_"]),
+        ("F=build/$n; echo > $F", ["build/"]), ("f=lib/$n; cp a.py ${f%.py}.bak", ["lib/"]), ("echo > $RANDOM", [""]),
+        ("for i in $(seq $N); do touch lib/f_$i; done", ["lib/f_"]),
+        ("for ((i=0;i<9;i++)); do touch lib/f$i; done", ["lib/f"]),
+        ("i=0; while a; do i=$((i+1)); touch lib/f$i; done", ["lib/f"]), ("touch ~/x_$n", ["/home/me/x_"]),
+        ("if a; then F=src; else F=lib; fi; touch $F/x", ["lib", "src"]), ("cd lib && touch x_$(date +%F)", ["lib/x_"]),
+        ("T=$(basename $X); touch lib/$T", ["lib/"]), ("cp $X lib/", ["lib/"]), ("cp -t lib $X", ["lib/"]),
+        ("cp a.py lib/$n", ["lib/"]), ("touch 'lib'/\"$n\"", ["lib/"]),
+        ("B=$(git rev-parse --short HEAD); touch out-$B", ["out-"]),
+        ("D=lib/$n; mkdir -p $D; touch $D/x", ["lib/"]), ("touch lib/$n/*.txt", ["lib/"]),
+        ("V=$(jq .v p.json); touch dist/a-$V", ["dist/a-"]),
+        ("for f in lib/$n tests/$n; do rm $f; done", ["lib/", "tests/"]),
+        ('A=(lib/$n src/x.py); rm "${A[@]}"', ["lib/"]),
+        ("dd if=a.py of=lib/$n", ["lib/"]), ("curl -o lib/$n http://x", ["lib/"]), ("wget -P lib $URL", ["lib/"]),
+        ("trap 'rm -rf lib/$T' EXIT; T=$(uuidgen)", ["lib/"]), ("f() { touch lib/$1; }", ["lib/"]),
+    ],
+)  # fmt: skip
+def test_a_target_behind_a_known_beginning_lies_there(here: str, command: str, ways: list[str]) -> None:
+    assert below(here, command) == ways
+
+
+@pytest.mark.parametrize(
+    ("command", "ways"),
+    [
+        ("grep -rl foo lib | xargs sed -i s/a/b/", ["lib/"]), ('sed -i "s/a/$B/" $(grep -rl foo lib)', ["lib/"]),
+        ("sed -i s/a/b/ `grep -rl foo lib tests`", ["lib/", "tests/"]),
+        ("rg -l foo lib | xargs -r sed -i s/a/b/", ["lib/"]),
+        ("rg -l foo | xargs sed -i s/a/b/", [""]), ("grep -rl foo --include='*.py' . | xargs sed -i s/a/b/", [""]),
+        ("for f in $(git ls-files lib); do sed -i s/a/b/ $f; done", ["lib/"]),
+        ("git ls-files | xargs sed -i s/a/b/", [""]),
+        ("git grep -l foo -- lib | xargs sed -i s/a/b/", ["lib/"]),
+        ("git diff --name-only -- lib | xargs rm", ["lib/"]),
+        ("git diff --name-only | xargs sed -i s/a/b/", [""]), ("cd lib && git ls-files | xargs rm", ["lib/"]),
+        ("find lib -name '*.py' | xargs sed -i s/a/b/", ["lib/"]), ("find lib -print0 | xargs -0 rm", ["lib/"]),
+        ("find lib tests -type f | head -3 | sort | xargs rm", ["lib/", "tests/"]), ("find . | xargs rm", [""]),
+        ('find lib | while read -r f; do mv "$f" "$f.bak"; done', ["lib/"]),
+        ('while IFS= read -r f; do rm "$f"; done < <(find lib)', ["lib/"]),
+        ('mapfile -t A < <(rg -l foo lib); sed -i s/a/b/ "${A[@]}"', ["lib/"]), ("fd -e py . lib | xargs rm", ["lib/"]),
+        ("find lib | xargs grep -l foo | xargs sed -i s/a/b/", ["lib/"]), ("X=$(find lib); rm $X", ["lib/"]),
+        ("find lib | xargs -I{} sh -c 'sed -i s/a/b/ {}'", ["lib/"]), ("find lib | xargs -I{} mv {} {}.bak", ["lib/"]),
+        ("ls lib | xargs -I{} rm lib/{}", ["lib/"]), ("cd lib; ls -t | tail -n +3 | xargs rm", ["lib/"]),
+        ("grep -rn foo lib | cut -d: -f1 | sort -u | xargs sed -i s/a/b/", ["lib/"]),
+        ("for f in $(find lib -type f); do d=$(dirname $f); touch $d/x; done", ["lib/"]),
+        ("find lib | sed s/x/y/ | xargs rm", [""]), ("rm $(find lib || find tests)", ["lib/", "tests/"]),
+        ("F=$(ls -t lib/*.py | head -1); rm $F", ["lib/a.py", "lib/b.py"]),
+        ("rm $(git ls-files lib | grep -v x)", ["lib/"]),
+    ],
+)  # fmt: skip
+def test_names_that_a_search_finds_lie_where_it_searched(here: str, command: str, ways: list[str]) -> None:
+    assert below(here, command) == ways
+
+
+@pytest.mark.parametrize(
+    ("command", "ways"),
+    [
+        ("tar xzf a.tgz -C /opt/x", ["/opt/x/"]), ("curl -L http://x | tar xz -C lib", ["lib/"]),
+        ("tar xf a.tar", [""]),
+        ("unzip -o a.zip -d lib", ["lib/"]), ("unzip a.zip", [""]), ("7z x a.7z -olib", ["lib/"]),
+        ("cpio -idm < a", [""]),
+        ("split -l 5 a.py lib/part_", ["lib/part_"]), ("csplit -f lib/p a.py 5", ["lib/p"]), ("split a.py", ["x"]),
+        ("rename s/a/b/ lib/*.py", ["lib/"]), ("cd lib && tar xf ../a.tar", ["lib/"]),
+        ("patch -d lib -p1 < x", ["lib/"]),
+    ],
+)  # fmt: skip
+def test_what_an_archive_brings_lies_where_it_is_unpacked(here: str, command: str, ways: list[str]) -> None:
+    assert below(here, command) == ways
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo > $F", "rm -f $X", "cd /tmp && rm -f $X", "rm $(cat list)", "cd $X && rm a", "rm $D/x",
+        "cat l | xargs rm",
+        "find $X | xargs rm", "echo > ${F%.py}.x", "rm $(curl http://x)", "F=$G/x; rm $F", "read F; rm $F",
+        "rm lib/$n/../../x",
+        "find lib | xargs cat | xargs rm", "rm $(python -c 'print(1)')", "dd of=$X", 'eval "rm $X"', "cp a.py $X",
+        "rm ${1}",
+    ],
+)  # fmt: skip
+def test_a_target_of_which_nothing_is_known_may_be_anywhere(here: str, command: str) -> None:
+    assert below(here, command) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'rm -rf "$TMPDIR/x"', "T=$(mktemp /tmp/t.XXXXXX); echo > $T", "T=$(mktemp -t x.XXX); rm $T", "mktemp",
+        "T=$(mktemp -d --suffix=.d); cp a.py $T", "echo > ${TMPDIR:-/tmp}/x", "T=$(mktemp --tmpdir x.XXX); rm $T",
+        "trap 'rm -rf \"$T\"' EXIT; T=$(mktemp -d)", "echo > /dev/tcp/$H/80",
+    ],
+)  # fmt: skip
+def test_what_is_made_among_temporary_files_is_no_doubt(
+    here: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    reading = shell.read(command, here)
+    assert reading.unresolved == []
+    assert all(target.path.startswith("/tmp/") for target in reading.writes)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("echo a.py b.py | xargs rm", ["a.py", "b.py"]), ("printf '%s\\n' a.py | xargs -I{} rm {}", ["a.py"]),
+        ("rm $(ls lib/*.py)", ["lib/a.py", "lib/b.py"]), ("echo 'rm a.py' | sh", ["a.py"]),
+        ("printf 'rm %s' a.py | bash -s", ["a.py"]),
+        ("rm $(cd lib && pwd)/a.py", ["lib/a.py"]), ("cat <<'E' | bash\nrm a.py\nE", ["a.py"]),
+        ("for f in $(echo a.py); do rm $f; done", ["a.py"]),
+        ("ls *.py | while read f; do echo $f; done; rm a.py", ["a.py"]),
+    ],
+)  # fmt: skip
+def test_what_the_words_say_by_way_of_another_command_is_known(here: str, command: str, names: list[str]) -> None:
+    reading = shell.read(command, here)
+    assert reading.unresolved == []
+    assert sorted(target.path.removeprefix(f"{here}/") for target in reading.writes) == names
