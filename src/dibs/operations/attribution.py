@@ -60,7 +60,7 @@ def judge(
 ) -> Verdict:
     """Whose change it is: `changed` is the file's ctime, `known` what the ledger knew of the path."""
     head = known if known is not None else state.heads.get(path)
-    since = head.looked if head is not None else state.full
+    since = state.last_look(head, now) if head is not None else state.full
     set_back = head is not None and (abs(head.offset - offset) > JUMP or changed < since - TICK)
     if changed > now or set_back:
         changed = now  # a clock was set, or a write is going on: it may have been at any time up to now
