@@ -3,6 +3,7 @@
 PYTHON ?= python3
 JOBS ?= 3
 CLIENTS ?= claude codex
+FLEETS := tests/e2e/test_fleet.py
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
@@ -30,9 +31,10 @@ test: setup ## run all tests but the torture and the real clients; JOBS=… proc
 
 e2e: setup ## drive the real Claude Code and Codex, which npm installs into .clients, with a scripted model
 	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS)
-	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py)
+	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py) $(FLEETS)
 
 e2e-all: CLIENTS = claude codex gemini copilot
+e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py
 e2e-all: e2e ## the same with Gemini and Copilot as well
 
 lint: setup ## rules, formatting and types; changes nothing

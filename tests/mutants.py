@@ -27,7 +27,10 @@ TASKS, TAKING, OUTCOMES = (f"tests/operations/test_{name}.py" for name in ("task
 STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
     f"tests/operations/test_{name}.py" for name in ("state", "votes", "messages", "subscriptions")
 )
+SWEPT, LAUNCHER = "tests/doors/test_swept.py", "tests/doors/test_launcher.py"
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
+CYCLES = "tests/operations/test_cycles.py"
+NAMES = "tests/operations/test_names.py"
 
 
 class Mutant(NamedTuple):
@@ -107,9 +110,26 @@ MUTANTS = (
     Mutant("stores/memory.py", "                    tx.undo()\n                    raise\n",
            "                    raise\n", f"{STORES}/test_conformance.py"),
     # Promise 5: nothing waits for ever
-    Mutant("operations/waiting.py", "    cycle = find_cycle(tx, wish, in_the_way)\n    if cycle:\n        if known",
-           "    cycle: list[dict[str, Any]] = []\n    if cycle:\n        if known",
+    Mutant("operations/waiting.py", "    cycle = cycles.find(tx, wish, in_the_way)\n",
+           "    cycle: list[dict[str, Any]] = []\n",
            f"{WAITING}::test_two_who_wait_for_each_other_are_found_when_the_cycle_closes"),
+    Mutant("operations/cycles.py", 'holds.CLAIM in record and record["agent"] == start)', 'record["agent"] == start)',
+           f"{CYCLES}::test_two_places_of_one_agent_are_no_cycle_although_somebody_stands_between_them"),
+    Mutant("operations/cycles.py", '(not upgrade and record["ticket"] < place["ticket"])',
+           '(record["ticket"] < place["ticket"])',
+           f"{CYCLES}::test_an_upgrade_that_passes_the_queue_is_no_step_to_those_who_wait_in_it"),
+    Mutant("operations/cycles.py", '(not upgrade and record["ticket"] < place["ticket"])', "False",
+           f"{CYCLES}::test_a_cycle_through_somebody_elses_place_in_a_queue_is_found"),
+    Mutant("operations/claims.py", "    if found.me is None:\n        _ask_again", "    if False:\n        _ask_again",
+           f"{WAITING}::test_who_asks_again_keeps_its_place_and_is_no_cycle"),
+    Mutant("operations/claims.py", "    if found.me is not None and found.owner:", "    if found.me is not None:",
+           f"{WAITING}::test_a_process_that_waits_along_does_not_give_up_the_place_that_another_one_took_over"),
+    Mutant("operations/claims.py", "        _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish)\n", "",
+           f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
+    Mutant("operations/ending.py", "and not holds_all(live, waiter):", "and True:",
+           f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
+    Mutant("operations/ending.py", '        if record["agent"] == interest["agent"]:', "        if False:",
+           f"{WAITING}::test_who_got_it_hears_nothing_of_its_being_free"),
     Mutant("operations/releases.py", "        _refuse_closing(tx, given)\n", "",
            f"{WAITING}::test_a_hand_over_that_would_close_a_cycle_is_refused"),
     Mutant("operations/ending.py",
@@ -139,8 +159,7 @@ MUTANTS = (
            "    tx.put(f\"l\\t{claim['agent']}\\t{claim['claim']}\", lost, i2=due(lost[\"until\"]))\n", "",
            f"{AGENTS}::test_boot_says_what_is_held_and_what_was_lost_to_whom"),
     # The kill switch
-    Mutant("operations/call.py", '        if record is not None and record["killed"]:\n            return _refuse',
-           "        if False:\n            return _refuse",
+    Mutant("operations/call.py", '        if record is not None and record["killed"]:', "        if False:",
            f"{AGENTS}::test_kill_voids_everything_of_the_agent_and_its_subagents"),
     Mutant("operations/releases.py", '        if record is not None and record["killed"]:', "        if False:",
            f"{CLAIMS}::test_a_hand_over_to_nobody_or_to_a_killed_agent_changes_nothing"),
@@ -166,7 +185,7 @@ MUTANTS = (
            f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
     Mutant("operations/commands.py", "any(resources.overlap(one, resource) for one in below)", "True",
            f"{COMMANDS}::test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold_something_there"),
-    Mutant("operations/commands.py", " if path not in {hit for hit, _ in found}]", "]",
+    Mutant("operations/worktrees.py", " if path not in held]", "]",
            f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
     Mutant("operations/audits.py", 'if told is not None and told["now"] == fact["now"]:', "if False:",
            f"{AUDITS}::test_the_same_change_is_told_once_and_another_one_anew"),
@@ -313,10 +332,52 @@ MUTANTS = (
     Mutant("operations/subscriptions.py", "held, through = True, before", "held = True", SUBSCRIPTIONS),
     Mutant("doors/quoting.py", "{clean(line)}", "{line}", "tests/doors/test_messages_cli.py"),
     Mutant("operations/call.py", "    if agent.casefold() == OWN:", "    if False:", AGENTS),
+    # Names
+    Mutant("operations/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
+           f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),
+    Mutant("operations/names.py", 'if free and (name == identifier or taken[f"a\\t{name}"] is None):', "if free:",
+           f"{NAMES}::test_a_name_is_never_somebody_elses_id"),
+    Mutant("operations/names.py", "and field not in THEIRS", "",
+           f"{NAMES}::test_values_that_somebody_wrote_are_left_as_they_are"),
+    Mutant("operations/call.py", "is None and _goes_by_name(tx, call):", "is None and False:",
+           f"{NAMES}::test_who_calls_under_a_name_is_the_agent_that_has_it"),
     Mutant("operations/strategies.py", 'return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))',
            "return list(candidates)", "tests/operations/test_strategies.py"),
     Mutant("operations/runends.py", " and not _waited_for(tx, task)", "",
            "tests/operations/test_runs.py::test_a_failed_task_that_another_outside_waits_for_outlives_its_run"),
+    # The record cannot be swept away
+    Mutant("doors/stores.py", "    if not shared or shared == local:\n", "    if True:\n",
+           f"{SWEPT}::test_which_store_was_coordinated_through_is_remembered_too"),
+    Mutant("doors/stores.py", "            _refuse_forgotten(path, kept)\n", "",
+           f"{SWEPT}::test_without_its_pin_a_database_that_answered_is_still_missed"),
+    Mutant("doors/stores.py", "        if found.text() != pin.text():\n            keep_pin(shared, pin)\n", "",
+           f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),
+    Mutant("stores/gate.py", "                self._keep()\n", "",
+           f"{SWEPT}::test_an_older_copy_of_all_that_lies_in_the_workspaces_folder_is_noticed"),
+    Mutant("stores/gate.py", " if 0 <= commit < LARGEST else", " if True else",
+           f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),
+    Mutant("facts/workspace.py", ' or (common != "" and _kind(f"{self.shared}/store") == _FILE)', "",
+           f"{SWEPT}::test_a_record_that_was_swept_away_is_missed_and_never_begun_anew_by_itself[rm]"),
+    Mutant("doors/config.py", "            return load(kept, local, top, shared)\n", "            pass\n",
+           f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
+    Mutant("doors/install/launcher.py", '    write(f"{place.local}/.gitignore", IGNORE)', '    ""',
+           f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
+    # The launcher, where git has taken it away
+    Mutant("doors/install/scripts.py", '"$common/../.dibs/local/run" "$common/dibs/run"',
+           '"$common/../.dibs/local/run"',
+           f"{LAUNCHER}::test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_directory"),
+    Mutant("doors/install/scripts.py", r"-]*|*\\ *\\ *\\ *) ;;", "-]*) ;;",
+           f"{LAUNCHER}::test_without_any_launcher_everything_else_is_refused"),
+    Mutant("doors/install/githooks.py",
+           '$(git rev-parse --git-common-dir)/dibs/hook\nif [ -f "$dibs_hook" ]; then\n    "$',
+           '\nif [ -f "$dibs_hook" ]; then\n    "$',
+           f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
+    Mutant("doors/cli/doctor.py", "return [client for client, oks in found.items() if all(oks)]", "return list(found)",
+           "tests/doors/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
+    Mutant("doors/install/probe.py", 'return "" if code == 0 else', 'return "" if True else',
+           "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
+    Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
+           "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
 )  # fmt: skip
 
 

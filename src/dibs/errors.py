@@ -12,6 +12,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
+WORKS_ON = 80  # letters of what a holder says it works on
+_command = ["dibs"]  # how the reader of a text starts dibs; a door may know better
+
+
+def dibs_command(command: str = "") -> str:
+    """What to type for `dibs`. A door sets it where dibs is not on the reader's PATH (`.dibs/dibs`)."""
+    if command:
+        _command[0] = command
+    return _command[0]
+
+
+def spelled(text: str) -> str:
+    """A text of dibs' own with its commands as the reader has to type them."""
+    command = _command[0]
+    return text if command == "dibs" else text.replace("`dibs ", f"`{command} ")
 
 
 class DibsError(Exception):
@@ -22,12 +37,19 @@ class DibsError(Exception):
 
     def __init__(self, message: str = "", **fields: Any) -> None:
         self.fields = fields
+        self.made = not message  # the text is made from the fields
         self.message = message or self.say()
         super().__init__(self.message)
 
     def say(self) -> str:
         """The text for people, from the fields."""
         return self.__class__.__doc__ or self.code
+
+    def say_again(self) -> None:
+        """The text once more, if it is made from the fields: they have become more."""
+        if self.made:
+            self.message = self.say()
+            self.args = (self.message,)
 
     def __getattr__(self, name: str) -> Any:
         """A fact of the refusal, as an attribute."""
@@ -48,7 +70,7 @@ class Held(DibsError):
     code = "held"
 
     def say(self) -> str:
-        return say_blocked("held", self.fields)
+        return say_blocked(self.fields)
 
 
 class Fenced(DibsError):
@@ -60,15 +82,14 @@ class Fenced(DibsError):
         what = self.fields.get("resource")
         if what is None:
             return (
-                f"{self.fields.get('agent')} runs as incarnation {self.fields.get('incarnation')} in another process; "
+                f"{named(self.fields)} runs as incarnation {self.fields.get('incarnation')} in another process; "
                 "this one is no longer current. Run `dibs boot` to take over, or stop."
             )
         holder, token = self.fields.get("holder"), self.fields.get("given")
-        named = f"token {token} for {what}" if token is not None else f"your claim on {what}"
+        lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if holder:
-            since = self.fields.get("since")
-            return f"{named} is no longer live: {holder} holds it since {since}. Stop working on it."
-        return f"{named} is no longer live and nobody holds it now. Claim it again before you go on."
+            return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. Stop working on it."
+        return f"{lost} is no longer live and nobody holds it now. Claim it again before you go on."
 
 
 class Killed(DibsError):
@@ -77,7 +98,7 @@ class Killed(DibsError):
     code = "killed"
 
     def say(self) -> str:
-        agent, why = self.fields.get("agent"), self.fields.get("why") or "no reason given"
+        agent, why = named(self.fields), self.fields.get("why") or "no reason given"
         return f"{agent} was killed ({why}); everything it does is refused until `dibs revive {agent}`."
 
 
@@ -87,7 +108,10 @@ class Deadlock(DibsError):
     code = "deadlock"
 
     def say(self) -> str:
-        steps = [f"{s['agent']} waits for {s['resource']} of {s['holder']}" for s in self.fields.get("cycle", ())]
+        steps = [
+            f"{named(step)} waits for {step['resource']} of {named(step, 'holder')}"
+            for step in self.fields.get("cycle", ())
+        ]
         return "deadlock: " + "; ".join(steps) + ". Release something you hold, or pick other work."
 
 
@@ -187,26 +211,46 @@ class Unavailable(DibsError):
     exit = CANNOT_DECIDE
 
 
-def say_blocked(code: str, fields: dict[str, Any]) -> str:
-    """Who is in the way, in words, and what can be done instead."""
-    lines = []
-    for blocker in fields.get("blockers", ()):
-        reason = f" ({blocker['reason']})" if blocker.get("reason") else ""
-        if blocker.get("waiting"):
-            lines.append(f"{blocker['agent']} waits for {blocker['resource']} since {blocker['since']}{reason}")
-        else:
-            until = f" until {blocker['until']}" if blocker.get("until") else ""
-            lines.append(
-                f"{blocker['agent']} holds {blocker['resource']} ({blocker['mode']}) "
-                f"since {blocker['since']}{until}{reason}"
-            )
-    more = fields.get("more")
-    if more:
-        lines.append(f"and {more} more")
-    first = next((blocker["resource"] for blocker in fields.get("blockers", ())), "RES")
-    name = first if all(letter.isalnum() or letter in "/._-:@" for letter in first) else f"'{first}'"
-    advice = f"Wait (`dibs claim {name} --wait 60s`), ask (`dibs ask {name} TEXT`), or pick other work."
-    return f"{code}: " + "; ".join(lines) + f". {advice}"
+def named(fields: dict[str, Any], field: str = "agent") -> str:
+    """Who that is, as people and models say it: by name, by id where no name is known."""
+    beside = "name" if field == "agent" else f"{field}_name"
+    return str(fields.get(beside) or fields.get(field))
+
+
+def say_who(blocker: dict[str, Any]) -> str:
+    """One who is in the way: who, what, what for, and for how much longer."""
+    who, what = named(blocker), blocker["resource"]
+    if blocker.get("waiting"):
+        return f"{who} waits for {what} and came first"
+    how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"
+    left = f" ({blocker['left']})" if blocker.get("left") else ""
+    task = blocker.get("title") or (f"task {blocker['task']}" if blocker.get("task") else "")
+    doing = one_line(blocker.get("reason") or task)
+    return f"{who} holds {what}{how}{left}" + (f', at work on "{doing}"' if doing else "")
+
+
+def one_line(words: str) -> str:
+    """Somebody's words as part of a sentence: one line, nothing that cannot be seen, not too long."""
+    plain = " ".join("".join([letter if letter.isprintable() else " " for letter in words]).split()).replace('"', "'")
+    return plain if len(plain) <= WORKS_ON else f"{plain[:WORKS_ON]}…"
+
+
+def quoted(name: str) -> str:
+    """A resource as a word of a shell command."""
+    name = f"./{name}" if name.startswith("-") else name
+    plain = all(letter.isalnum() or letter in "/._-:@" for letter in name)
+    return name if plain else "'" + name.replace("'", "'\\''") + "'"
+
+
+def say_blocked(fields: dict[str, Any]) -> str:
+    """Who is in the way, in words, and what can be done: the next step first."""
+    blockers = fields.get("blockers", ())
+    lines = [say_who(blocker) for blocker in blockers]
+    if fields.get("more"):
+        lines.append(f"and {fields['more']} more")
+    first = next((blocker["resource"] for blocker in blockers), "RES")
+    name = quoted(first)
+    return f"{'; '.join(lines)}. Wait: `dibs claim {name} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
 
 
 ERRORS: dict[str, type[DibsError]] = {

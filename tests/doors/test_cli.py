@@ -19,7 +19,7 @@ def test_init_makes_a_workspace_once_and_twice_changes_nothing(tmp_path: Path) -
     shell = Shell(tmp_path)
     made = {
         ".dibs/config.toml", ".dibs/.gitignore", ".dibs/rules.md", ".dibs/hook", ".dibs/local/", ".dibs/local/dibs.db",
-        ".dibs/local/run",
+        ".dibs/local/run", ".dibs/dibs",
     }  # fmt: skip
     assert set(shell.json("init", "--clients", "none", "--dry-run", exit=0)["changes"]) == made
     assert not (tmp_path / ".dibs").exists()
@@ -34,7 +34,8 @@ def test_git_ignores_what_belongs_to_this_machine(shell: Shell) -> None:
     listed = subprocess.run(
         ["git", "status", "--porcelain", "-uall"], cwd=shell.folder, capture_output=True, text=True, check=True
     ).stdout
-    assert sorted(listed.split()[1::2]) == [".dibs/.gitignore", ".dibs/config.toml", ".dibs/hook", ".dibs/rules.md"]
+    committed = [".dibs/.gitignore", ".dibs/config.toml", ".dibs/dibs", ".dibs/hook", ".dibs/rules.md"]
+    assert sorted(listed.split()[1::2]) == committed
 
 
 def test_a_claim_is_granted_once_and_refused_with_all_the_keys(shell: Shell) -> None:

@@ -6,14 +6,15 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dibs.doors.install import probe, settings
+from dibs.doors.install import launcher, probe, settings
 from tests.doors.conftest import DIBS, Shell
-from tests.doors.installing import StandIn, git, rich, shell_in, write
+from tests.doors.installing import StandIn, everything, git, rich, shell_in, write
 
 Checks = dict[str, list[dict[str, Any]]]
 
@@ -53,16 +54,28 @@ def test_every_client_refuses_the_forbidden_write_and_doctor_says_so(repository:
     assert not (repository.folder / "dibs-doctor-probe").exists()
 
 
-def test_the_probe_leaves_no_claim_no_journal_and_nobody_behind(repository: Shell) -> None:
-    doctor(repository, exit=0)
-    status = repository.json("status", exit=0)
-    assert status["claims"] == []
-    assert status["waiting"] == []
-    agents = {agent["agent"]: agent["state"] for agent in repository.json("agents", exit=0)["agents"]}
-    assert set(agents.values()) <= {"left"}
-    journals = repository.folder / ".dibs" / "local" / "journal"
-    assert not journals.exists() or not [path for path in journals.iterdir() if "doctor" in path.name]
+def test_the_trial_leaves_nothing_behind_in_the_record_and_nothing_on_the_disk(
+    repository: Shell, tmp_path: Path
+) -> None:
+    commit(repository)
+    repository.json("claim", "a.py", "--as", "ann", exit=0)
+    events = repository.json("log", exit=0)["events"]
+    agents = repository.json("agents", exit=0)["agents"]
+    files = everything(repository.folder)
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    assert doctor(repository, exit=0, TMPDIR=str(scratch))["claude guard"][0]["ok"]
+    assert list(scratch.iterdir()) == []
+    assert repository.json("log", exit=0)["events"] == events
+    assert [one["agent"] for one in repository.json("agents", exit=0)["agents"]] == [one["agent"] for one in agents]
+    assert set(everything(repository.folder)) == set(files)
     repository.json("verify", exit=0)
+
+
+def test_the_trial_is_made_where_the_store_is_a_server_or_named_by_the_environment(repository: Shell) -> None:
+    """What is proved is the hook, its launcher and its interpreter; the store has its own checks."""
+    checks = doctor(repository, DIBS_STORE="redis://127.0.0.1:1", exit=1)
+    assert checks["claude guard"][0]["ok"], checks["claude guard"]
 
 
 def test_doctor_run_by_an_agent_does_not_take_its_identity(repository: Shell, tmp_path: Path) -> None:
@@ -74,7 +87,7 @@ def test_doctor_run_by_an_agent_does_not_take_its_identity(repository: Shell, tm
         [str(client), "-c", script], cwd=repository.folder, env=repository.environment, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    assert "all is well" in done.stderr
+    assert "a forbidden write is refused" in done.stderr
     assert json.loads(done.stdout)["agent"] == "real", done
 
 
@@ -96,7 +109,8 @@ def test_a_guard_that_does_not_refuse_is_called_open(repository: Shell, tmp_path
 
 def test_a_dibs_that_was_moved_is_said(repository: Shell) -> None:
     (repository.folder / ".dibs" / "local" / "run").write_text("python='/nowhere/python'\nentry='/nowhere/entry.py'\n")
-    checks = doctor(repository, exit=1)
+    assert doctor(repository, exit=1)["codex guard"][0]["ok"], "the dibs on the PATH stands in"
+    checks = doctor(repository, exit=1, PATH="/usr/bin:/bin")
     assert "/nowhere/python" in checks["launcher"][0]["message"]
     assert not checks["launcher"][0]["ok"]
     assert "moved or removed" in checks["codex guard"][0]["message"]
@@ -175,17 +189,76 @@ def test_a_hook_of_git_that_another_tool_wrote_over_is_noticed(repository: Shell
     assert "pre-commit" not in check["message"].replace("pre-merge-commit", "")
 
 
-def test_the_path_of_the_probe_is_one_that_git_does_not_ignore(repository: Shell) -> None:
-    (repository.folder / ".gitignore").write_text("dibs-doctor*\n")
-    assert doctor(repository, exit=0)["claude guard"][0]["ok"]
-
-
 def test_people_see_errors_warnings_and_advice_apart(repository: Shell) -> None:
     shown = repository.run("doctor").stdout
     assert "\nok     claude guard: " in shown
     assert "\nCARE   codex trust: " in shown
     assert "\nnote   bare: " in shown
-    assert shown.endswith("all is well\n")
+    assert "all is well" not in shown, "no client would run the hooks yet"
+    assert "no client is guarded yet. Left to do:\n  1. claude trust: " in shown
+
+
+def trust_claude(shell: Shell) -> None:
+    home = Path(shell.environment["HOME"])
+    write(home / ".claude.json", json.dumps({"projects": {str(shell.folder): {"hasTrustDialogAccepted": True}}}))
+
+
+def test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks(repository: Shell) -> None:
+    trust_claude(repository)
+    answer = repository.json("doctor", exit=0)
+    assert answer["guarded"] == ["claude"]
+    assert [what.split(":")[0] for what in answer["todo"]] == [
+        "codex trust", "gemini trust", "copilot trust", "committed",
+    ]  # fmt: skip
+    shown = repository.run("doctor").stdout
+    assert "\nall is well for claude. Left to do:\n  1. codex trust: " in shown
+    assert shown.rstrip().split("\n")[-1].startswith("  4. committed: ")
+
+
+def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    shell = shell_in(folder)
+    shell.json("init", "--clients", "claude", exit=0)
+    commit(shell)
+    trust_claude(shell)
+    assert shell.run("doctor").stdout.endswith("\nall is well: claude guarded\n")
+    (folder / ".dibs" / "local" / "dibs.db").unlink()
+    shown = shell.run("doctor").stdout
+    assert "all is well" not in shown
+    assert "checks failed. Left to do:\n  1. database: " in shown
+
+
+def test_settings_of_an_older_dibs_are_a_warning_whatever_their_timeout_was(repository: Shell) -> None:
+    assert "claude settings" not in doctor(repository, exit=0)
+    path = repository.folder / ".claude" / "settings.json"
+    path.write_bytes(path.read_bytes().replace(b'"timeout": %d' % settings.TIMEOUT, b'"timeout": 7'))
+    (check,) = doctor(repository, exit=0)["claude settings"]
+    assert (check["ok"], check["severity"]) == (False, "warning")
+    repository.json("init", "--clients", "claude", exit=0)
+    assert "claude settings" not in doctor(repository, exit=0)
+
+
+def test_roles_that_keep_agents_from_writing_do_not_spoil_the_proof(repository: Shell) -> None:
+    config = repository.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text().split("\n[")[0] + '\n[roles]\ndefault = "worker"\n')
+    assert doctor(repository, exit=0)["claude guard"][0]["ok"]
+
+
+def test_a_guard_that_refuses_everything_proves_nothing(repository: Shell, tmp_path: Path) -> None:
+    deny = '{"hookSpecificOutput": {"permissionDecision": "deny"}}'
+    entry = tmp_path / "entry.py"
+    entry.write_text(f"import sys\nsys.stdin.read()\nprint({deny!r})\nsys.exit(2)\n")
+    run = f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n"
+    (repository.folder / ".dibs" / "local" / "run").write_text(run)
+    assert "not because of the claim" in doctor(repository, exit=1)["claude guard"][0]["message"]
+
+
+def test_a_config_that_frees_every_path_is_an_open_guard(repository: Shell) -> None:
+    config = repository.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text().split("\n[")[0] + '\n[guards]\nfree = ["**"]\n')
+    assert "let through" in doctor(repository, exit=1)["claude guard"][0]["message"]
 
 
 def test_the_payloads_are_those_of_the_clients() -> None:

@@ -397,12 +397,16 @@ def test_a_doubt_passes_where_the_config_says_so_and_is_logged_where_that_can_be
     assert (event["agent"], event["subject"]) == ("bob", "git pre-commit")
 
 
-def test_a_broken_setting_refuses_and_a_folder_that_is_no_workspace_any_more_does_not(repo: Repository) -> None:
+def test_a_broken_setting_and_a_missing_record_refuse_and_a_folder_that_is_no_workspace_any_more_does_not(
+    repo: Repository,
+) -> None:
     repo.write("a.py", "1\n")
     repo.git("add", "a.py")
     (repo.folder / ".dibs" / "config.toml").write_text("= broken")
     assert "could not be decided" in repo.git("commit", "-m", "a", exit=1).stderr
     (repo.folder / ".dibs").rename(repo.folder.parent / "elsewhere")
+    assert "dibs init --uninstall" in repo.git("commit", "-m", "a", exit=1).stderr
+    repo.run("init", "--uninstall", "--yes")
     repo.git("commit", "-q", "-m", "a", "a.py")
 
 

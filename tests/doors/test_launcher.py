@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from dibs.doors.hooks import clients
-from dibs.doors.install import launcher
+from dibs.doors.install import githooks, launcher, scripts
+from dibs.facts import workspace
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 ENTRY = """\
@@ -38,7 +39,7 @@ class Folder:
         self.shell = "sh"
         (top / ".dibs").mkdir(parents=True)
         self.hook = top / ".dibs" / "hook"
-        self.hook.write_text(launcher.TEXT)
+        self.hook.write_text(scripts.HOOK)
         self.hook.chmod(0o755)
 
     def installed(self, python: str = sys.executable) -> None:
@@ -228,7 +229,7 @@ def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folde
     assert str(below) in done.stdout
 
 
-def test_a_missing_launcher_is_a_refusal(tmp_path: Path) -> None:
+def test_a_missing_launcher_is_a_refusal_that_says_how_to_get_out(tmp_path: Path) -> None:
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path)}
     for client in ("claude", "codex", "gemini", "copilot"):
         words = ["sh", "-c", launcher.command(client, "PreToolUse")]
@@ -236,7 +237,7 @@ def test_a_missing_launcher_is_a_refusal(tmp_path: Path) -> None:
             words, input=BEFORE, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 2, (client, done)
-        assert "did not answer" in done.stderr, "Codex takes exit 2 for a refusal only with a word on stderr"
+        assert "git switch" in done.stderr, "Codex takes exit 2 for a refusal only with a word on stderr"
 
 
 def test_claudes_command_goes_by_the_project_folder_wherever_the_agent_is(folder: Folder, tmp_path: Path) -> None:
@@ -251,14 +252,196 @@ def test_claudes_command_goes_by_the_project_folder_wherever_the_agent_is(folder
 
 
 def test_the_run_file_names_this_interpreter_and_is_written_whole(tmp_path: Path) -> None:
-    assert launcher.read_run(str(tmp_path)) is None
-    assert not launcher.is_current(str(tmp_path))
-    launcher.write_run(str(tmp_path))
-    assert launcher.is_current(str(tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    read = launcher.read_run(str(tmp_path))
+    place = workspace.find(str(tmp_path), str(tmp_path))
+    local = Path(place.local)
+    assert launcher.read_run(place.local) is None
+    assert not launcher.is_current(place.local)
+    launcher.put(place)  # the folder is not there: a hook goes on all the same
+    local.mkdir(parents=True)
+    launcher.put(place)
+    assert launcher.is_current(place.local)
+    assert launcher.is_put(place)
+    assert sorted(path.name for path in local.iterdir()) == [".gitignore", "run"]
+    read = launcher.read_run(place.local)
     assert read is not None
     python, entry = read
     assert python == os.path.abspath(sys.executable), "a venv's link must not be resolved: it would leave the venv"
     assert Path(entry).parts[-4:] == ("dibs", "doors", "hooks", "entry.py")
-    launcher.write_run(str(tmp_path / "nowhere"))  # a hook goes on all the same
+
+
+# --- what git takes away: a branch from before dibs, a sparse checkout, `git clean -x`
+
+
+class Swept:
+    """A repository and a linked worktree of it; the copies below git's directory are there, with the stand-in."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.main, self.linked = tmp_path / "a repository", tmp_path / "linked tree"
+        self.main.mkdir()
+        git("init", "-q", "-b", "main", cwd=self.main)
+        git("commit", "-q", "--allow-empty", "-m", "x", cwd=self.main)
+        git("worktree", "add", "-q", "-b", "linked", str(self.linked), cwd=self.main)
+        entry = tmp_path / "entry.py"
+        entry.write_text(ENTRY.replace("sys.exit(7)", "sys.exit(2)"))
+        shared = self.main / ".git" / "dibs"
+        shared.mkdir()
+        (shared / "run").write_text(f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n")
+        (shared / "hook").write_text(scripts.HOOK)
+        (shared / "hook").chmod(0o700)
+
+    def client(self, client: str, top: Path, given: str = BEFORE, below: str = "") -> subprocess.CompletedProcess[str]:
+        """A client's own command before a tool call, run in a working tree."""
+        event = "preToolUse" if client == "copilot" else "PreToolUse"
+        (top / below).mkdir(exist_ok=True)
+        return subprocess.run(
+            ["sh", "-c", launcher.command(client, event)], input=given, cwd=top / below, capture_output=True, text=True,
+            check=False, env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(top)}, timeout=30,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> Swept:
+    return Swept(tmp_path)
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "gemini", "copilot"])
+def test_without_a_launcher_in_the_tree_the_copy_below_gits_directory_is_asked(swept: Swept, client: str) -> None:
+    for top in (swept.main, swept.linked):
+        for below in ("", "deep"):
+            done = swept.client(client, top, below=below)
+            assert done.returncode == 2, done
+            assert f"['{client}'" in done.stdout
+            tree = top if client == "claude" else top / below
+            assert done.stdout.split("\n")[0].endswith(f" {tree}"), "the agent's own working tree, not git's directory"
+            assert done.stdout.split("\n")[1] == BEFORE
+
+
+def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_directory(swept: Swept) -> None:
+    for top in (swept.main, swept.linked):
+        (top / ".dibs").mkdir()
+        (top / ".dibs" / "hook").write_text(scripts.HOOK)
+        done = swept.client("claude", top)
+        assert (done.returncode, done.stdout.startswith("['claude']")) == (2, True), done
+        assert done.stdout.split("\n")[0].endswith(f"{top}/.dibs/..")
+
+
+LOOKS = (
+    ("claude", '{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"x"}}'),
+    ("gemini", '{"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {}}'),
+    ("copilot", '{"toolName":"view","toolArgs":{"path":"x"}}'),
+    *(
+        ("codex", f'{{"tool_name":"Bash","tool_input":{{"command":"{command}"}}}}')
+        for command in ("git switch main", "git switch -", "git checkout main", "git status", "ls src", "cat a/b.txt")
+    ),
+)
+WRITES = (
+    ("claude", '{"tool_name":"Write","tool_input":{"content":"\\"tool_name\\":\\"Read\\""}}'),
+    ("claude", '{"tool_name":"Write","tool_input":{"content":"\\"command\\":\\"git switch main\\""}}'),
+    ("gemini", '{"tool_name":"write_file","tool_input":{}}'),
+    ("codex", "{}"),
+    ("codex", ""),
+    *(
+        ("codex", f'{{"tool_name":"Bash","tool_input":{{"command":"{command}"}}}}')
+        for command in (
+            "git switch main; rm x", "git switch -f main", "git switch --discard-changes main", "git checkout .",
+            "git checkout src", "git checkout -- x", "git checkout main x", "cat x > y", "ls $(rm x)", "rm x",
+            "cat x\\nrm y", "git switch main && make",
+        )
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("client", "given"), LOOKS)
+def test_without_any_launcher_reading_and_going_back_to_a_branch_pass(swept: Swept, client: str, given: str) -> None:
+    (swept.main / ".git" / "dibs" / "hook").unlink()
+    for top in (swept.main, swept.linked):
+        done = swept.client(client, top, given)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(("client", "given"), WRITES)
+def test_without_any_launcher_everything_else_is_refused(swept: Swept, client: str, given: str) -> None:
+    (swept.main / ".git" / "dibs" / "hook").unlink()
+    done = swept.client(client, swept.main, given)
+    assert done.returncode == 2, done
+    assert "git switch BRANCH" in done.stderr
+
+
+def test_a_file_of_the_project_that_happens_to_be_called_dibs_hook_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "dibs").mkdir()
+    (tmp_path / "dibs" / "hook").write_text("echo pwned; exit 0\n")
+    for client in ("claude", "codex"):
+        done = subprocess.run(
+            ["sh", "-c", launcher.command(client, "PreToolUse")], input=BEFORE, cwd=tmp_path, capture_output=True,
+            text=True, check=False, env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(tmp_path)},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_git_hooks_find_the_copy_below_gits_directory(swept: Swept) -> None:
+    for name in ("pre-commit", "post-commit"):
+        path = swept.main / ".git" / "hooks" / name
+        path.write_text(githooks.whole(name, "../.."))
+        path.chmod(0o755)
+    for top in (swept.main, swept.linked):
+        words = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--allow-empty", "-m", "y"]
+        done = subprocess.run(words, cwd=top, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, "the stand-in refuses"
+        assert "['git', 'pre-commit']" in done.stdout + done.stderr
+
+
+# --- an interpreter that is gone, and the command beside the launcher
+
+
+def test_with_its_interpreter_gone_the_launcher_asks_the_dibs_on_the_path(folder: Folder, tmp_path: Path) -> None:
+    folder.installed(python="/nowhere/python")
+    program = tmp_path / "bin" / "dibs"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$@"\ncat\nexit 2\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:/usr/bin:/bin"
+    assert folder.run("codex", given="sent", path=path).stdout == "hook codex\nsent"
+    environment = {"PATH": path, "CLAUDE_PROJECT_DIR": str(folder.top)}
+    words = [folder.shell, "-c", launcher.command("claude", "PreToolUse")]
+
+    def call() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(words, input="sent", env=environment, capture_output=True, text=True, check=False)
+
+    assert (call().stdout, call().returncode) == ("hook claude\nsent", 2)
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert call().returncode == 2, "one that fails must not let the write through"
+
+
+def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder: Folder, tmp_path: Path) -> None:
+    (folder.top / ".dibs" / "dibs").write_text(scripts.COMMAND)
+    (folder.top / ".dibs" / "dibs").chmod(0o755)
+    environment = {"PATH": "/usr/bin:/bin"}
+
+    def call(cwd: Path) -> subprocess.CompletedProcess[str]:
+        command = [f"{folder.top}/.dibs/dibs", "version", "--json"]
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+    assert call(tmp_path).returncode == 127
+    assert "pip install dibs" in call(tmp_path).stderr
+    folder.installed()
+    (tmp_path / "dibs").mkdir()  # a folder of that name in the project must not take the package's place
+    (tmp_path / "dibs" / "__init__.py").write_text("raise SystemExit(9)")
+    assert json.loads(call(tmp_path).stdout)["ok"] is True
+    assert call(folder.top).returncode == 0
+
+
+def test_models_are_told_the_name_by_which_dibs_can_be_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = Path(os.path.realpath(tmp_path)) / "a repo"
+    (top / ".dibs").mkdir(parents=True)
+    (top / ".dibs" / "dibs").write_text(scripts.COMMAND)
+    place = workspace.find(str(top), None)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert launcher.command_name(place) == launcher.command_name(place, str(top)) == ".dibs/dibs"
+    assert launcher.command_name(place, f"{top}/src") == f"'{top}/.dibs/dibs'"
+    (tmp_path / "dibs").write_text("")
+    (tmp_path / "dibs").chmod(0o755)
+    monkeypatch.setenv("PATH", f"/usr/bin::{tmp_path}")
+    assert launcher.command_name(place, "/anywhere") == "dibs"
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (top / ".dibs" / "dibs").unlink()
+    assert launcher.command_name(place) == "dibs", "nothing better is known"

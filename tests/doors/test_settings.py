@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.doors.install import jsonc, pointers, settings
+from dibs.doors.install import jsonc, permissions, pointers, settings
 from dibs.errors import Invalid
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
@@ -28,6 +28,10 @@ DOCUMENTS = st.fixed_dictionaries(
             st.sampled_from(["PreToolUse", "Stop", "Mine"]), st.lists(GROUPS, min_size=1, max_size=2), min_size=1
         ),
         "env": VALUES,
+        "permissions": st.fixed_dictionaries(
+            {"deny": st.lists(st.text(max_size=5), max_size=2)},
+            optional={"allow": st.lists(st.text(max_size=5), min_size=1, max_size=2)},
+        ),
     },
 )
 GAPS = st.sampled_from(["", " ", "\n", "\n  ", "\n\t\t", " /* note */ ", "\n  // note, with ] and }\n", "\r\n"])
@@ -67,6 +71,10 @@ def test_ours_go_in_once_and_come_out_again_and_what_is_theirs_stays(made: tuple
     now = jsonc.read(merged).plain()
     for event, entry in settings.wanted(client).items():
         assert now["hooks"][event] == [*value.get("hooks", {}).get(event, []), entry]
+    if client == "claude":
+        allowed = value.get("permissions", {}).get("allow", [])
+        assert now["permissions"]["allow"] == [*allowed, *permissions.CLAUDE]
+        assert now["permissions"].get("deny") == value.get("permissions", {}).get("deny")
     assert settings.cleaned(merged, "x") == text
     assert settings.commands(merged, "x").keys() == settings.wanted(client).keys()
 
@@ -151,3 +159,11 @@ def test_a_page_gets_the_block_once_and_is_the_same_without_it(text: str, end: s
     assert merged.startswith(page)
     left = pointers.cleaned(merged)
     assert (left or "").rstrip("\r\n") == (page if page.strip() else "").rstrip("\r\n")
+
+
+def test_permissions_of_another_shape_and_leave_that_somebody_gave_themselves_stay() -> None:
+    for text in ('{"permissions": 5}', '{"permissions": {"allow": "all"}}'):
+        assert settings.cleaned(settings.merged(text, "claude", "x"), "x") == text
+    own = '{"permissions": {"allow": ["Bash(dibs:*)"]}}'
+    assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == list(permissions.CLAUDE)
+    assert settings.cleaned(own, "x") == own, "where we never were, it is not ours"

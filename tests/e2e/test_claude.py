@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.clients import checks
+from tests.e2e.clients import checks, stale
 from tests.e2e.clients.checks import edits, guard, says_who_holds
 from tests.e2e.clients.kinds import CLAUDE
 from tests.e2e.clients.scripts import marked
@@ -222,3 +222,8 @@ def test_agents_in_two_working_trees_edit_the_same_path_and_hear_of_the_conflict
     assert (tree / "shared.txt").read_text() == "one\nTWO\nthree\n"
     assert ada.session in ben.saw()
     assert ben.session in fleet.stub.saw("second")
+
+
+@pytest.mark.parametrize("way", stale.ways_of(CLAUDE))
+def test_a_whole_write_from_what_was_read_before_another_s_commit_is_refused(fleet: Fleet, way: str) -> None:
+    stale.write_is_refused(fleet, way)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.clients import checks
+from tests.e2e.clients import checks, stale
 from tests.e2e.clients.checks import edits, guard, holder, says_who_holds
 from tests.e2e.clients.kinds import CLAUDE, CODEX
 
@@ -101,3 +101,8 @@ def test_a_patch_of_several_files_is_refused_as_a_whole_when_one_of_them_is_held
     assert shared.read_text() == "ONE\ntwo\nthree\n"
     assert not (fleet.repo / "new.txt").exists()
     assert not (fleet.repo / "moved.txt").exists()
+
+
+@pytest.mark.parametrize("way", stale.ways_of(CODEX))
+def test_a_whole_write_from_what_was_read_before_another_s_commit_is_refused(fleet: Fleet, way: str) -> None:
+    stale.write_is_refused(fleet, way)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.clients import checks
+from tests.e2e.clients import checks, stale
 from tests.e2e.clients.kinds import CLAUDE, COPILOT
 
 if TYPE_CHECKING:
@@ -45,3 +45,8 @@ def test_nothing_is_written_past_a_guard_that_is_broken(fleet: Fleet) -> None:
 
 def test_after_uninstall_every_byte_is_as_it_was_before_init(fleet: Fleet) -> None:
     checks.uninstalled_is_as_before(fleet, COPILOT)
+
+
+@pytest.mark.parametrize("way", stale.ways_of(COPILOT))
+def test_a_whole_write_from_what_was_read_before_another_s_commit_is_refused(fleet: Fleet, way: str) -> None:
+    stale.write_is_refused(fleet, way)

@@ -85,7 +85,7 @@ def test_every_refusal_is_explained_and_is_in_the_log(played: dict[str, Any]) ->
     assert guarded["refusals"] >= 1
     assert guarded["refusals_explained"] == guarded["refusals"] == guarded["refusals_in_log"]
     for sample in guarded["samples"]:
-        assert f"holds {sample['file']} (write) since 2" in sample["message"]
+        assert f"holds {sample['file']} (" in sample["message"]
         assert " until 2" in sample["message"]
 
 

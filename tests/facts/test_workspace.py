@@ -252,3 +252,66 @@ def test_settings_are_read_as_git_writes_them(tmp: Path) -> None:
     assert workspace._settings(str(tmp)) == {"bare": "false", "worktree": "../x"}
     (tmp / "config.worktree").write_text("[CORE]\n\tBare\n")
     assert workspace._settings(str(tmp))["bare"] == "true"
+
+
+# --- where dibs keeps what git must not sweep away
+
+
+def test_below_gits_directories_there_is_a_folder_for_each_working_tree_and_one_for_all(tmp: Path) -> None:
+    repository(tmp / "r")
+    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w"))
+    common = f"{tmp}/r/.git"
+    for cwd in (tmp / "r", tmp / "r/deep", tmp / "r/.git"):
+        place = find(str(cwd), None)
+        assert (place.git_dir, place.shared, place.private) == (common, f"{common}/dibs", f"{common}/dibs")
+    place = find(f"{tmp}/w/deep", None)
+    assert place.git_dir == f"{common}/worktrees/w"
+    assert (place.shared, place.private) == (f"{common}/dibs", f"{common}/worktrees/w/dibs")
+    assert place.private == workspace.private_of(place.top)
+
+
+def test_a_named_workspace_leaves_a_working_tree_its_own_private_folder(tmp: Path) -> None:
+    repository(tmp / "r")
+    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w"))
+    assert find(f"{tmp}/w", f"{tmp}/r").private == f"{tmp}/r/.git/worktrees/w/dibs"
+    assert find(f"{tmp}/r", f"{tmp}/w").private == f"{tmp}/r/.git/dibs"
+    assert find(str(tmp), f"{tmp}/w").private == f"{tmp}/r/.git/worktrees/w/dibs"
+
+
+def test_without_git_both_folders_are_in_the_workspaces_own(tmp: Path) -> None:
+    (tmp / "p/.dibs").mkdir(parents=True)
+    place = find(f"{tmp}/p", None)
+    assert (place.git_dir, place.shared) == ("", f"{tmp}/p/.dibs/local")
+    assert place.private == f"{tmp}/p/.dibs/local/ledger" == workspace.private_of(f"{tmp}/p")
+
+
+def test_the_private_folder_is_found_in_every_layout(tmp: Path) -> None:
+    repository(tmp / "s", f"--separate-git-dir={tmp}/apart")
+    git("init", "--bare", str(tmp / "b.git"))
+    repository(tmp / "sub")
+    repository(tmp / "outer")
+    git("-C", str(tmp / "outer"), "submodule", "add", str(tmp / "sub"), "in")
+    for top, expected in (
+        (tmp / "s", f"{tmp}/apart/dibs"),
+        (tmp / "b.git", f"{tmp}/b.git/dibs"),
+        (tmp / "outer/in", f"{tmp}/outer/.git/modules/in/dibs"),
+    ):
+        place = find(str(top), None)
+        assert place.private == place.shared == workspace.private_of(str(top)) == expected
+
+
+def test_a_working_tree_whose_git_file_leads_nowhere_has_no_private_folder(tmp: Path) -> None:
+    (tmp / "w").mkdir()
+    (tmp / "w/.git").write_text("gitdir: /nowhere/at/all\n")
+    assert workspace.private_of(f"{tmp}/w") == ""
+
+
+def test_what_lies_in_these_folders_outlives_clean_stash_and_a_sparse_checkout(tmp: Path) -> None:
+    repository(tmp / "r")
+    kept = Path(find(f"{tmp}/r", None).shared) / "x"
+    kept.parent.mkdir()
+    kept.write_text("x")
+    git("-C", f"{tmp}/r", "clean", "-fdx")
+    git("-C", f"{tmp}/r", "stash", "-a")
+    git("-C", f"{tmp}/r", "sparse-checkout", "set", "deep")
+    assert kept.read_text() == "x"

@@ -153,7 +153,7 @@ def test_a_holder_stopped_past_its_deadline_is_refused_whatever_it_does_next(wor
                     holder.call(method, *given, **named)
                 assert caught.value.holder == "taker", (method, caught.value.fields)
                 assert caught.value.token == taken[name]
-                assert "taker holds it since" in caught.value.message
+                assert "taker holds it now" in caught.value.message
             assert taker.call("confirm", name, token=taken[name])["holder"] == "taker"
         world.check()
         taker.call("release", all=True)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from dibs.doors import catalogue
 from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
+from dibs.operations.audits import AUDIT
 from dibs.operations.call import Call, Need, perform, process_name
-from dibs.operations.edits import EDIT
+from dibs.operations.edits import EDIT, OLDER
+from dibs.operations.ledger import SURE
 from dibs.operations.policy import GUARDS, Policy
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
@@ -30,16 +32,40 @@ def resource(text: str) -> list[str]:
     return ["tree", text.rstrip("/")] if text.endswith("/") or text == "" else ["file", text]
 
 
+_changes = itertools.count(1)
+
+
+def change(
+    actor: str, name: str = "x.py", *, was: str = "old", now: str = "new", grade: str = SURE, owners: Any = (),
+    suspects: Any = (), named: bool = False, id: str = "", tree: str = TREE, heard: Any = (),
+) -> dict[str, Any]:  # fmt: skip
+    """A change as a hook finds it in the ledger; each has an id of its own."""
+    return {
+        "id": id or f"{next(_changes):012x}", "resource": resource(name), "tree": tree, "was": was, "now": now,
+        "actor": actor, "grade": grade, "suspects": list(suspects) or ([actor] if grade == SURE else []),
+        "owners": list(owners),
+        "named": named, "heard": list(heard),
+    }  # fmt: skip
+
+
 def guards(**settings: Any) -> dict[str, Any]:
     """What a config says to the guards: the defaults, and what is set here."""
     return {**GUARDS, **settings}
 
 
 def item(
-    name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "", inside: Any = ()
-) -> Any:
+    name: str, *, ignored: bool = False, blob: str = "b0", changed: str | None = None, alias: str = "",
+    inside: Any = (), facts: dict[str, Any] | None = None,
+) -> Any:  # fmt: skip
     """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
-    return [[*resource(name), alias], ignored, blob, changed, inside]
+    if changed is not None:
+        facts = known(OLDER, changed)
+    return [[*resource(name), alias], ignored, blob, facts, inside]
+
+
+def known(how: str, author: str = "", *, owners: Any = (), merges: bool = False, since: bool = False) -> dict[str, Any]:
+    """What the ledger says of a file: what the agent knows of it, who made what is there, whose unfinished work."""
+    return {"merges": merges, "known": how, "author": author, "owners": list(owners), "since": since}
 
 
 class Fleet:
@@ -102,6 +128,11 @@ class Fleet:
         """Ask the edit guard, by name or by item."""
         items = [item(file) if isinstance(file, str) else file for file in files]
         return self.internal(agent, EDIT, items=items, tree=tree, **fields)
+
+    def overwrite(self, finder: str, /, *changes: dict[str, Any], tool: str = "Bash") -> list[dict[str, Any]]:
+        """Somebody's hook after a call finds these changes; what came of them."""
+        answer: list[dict[str, Any]] = self.internal(finder, AUDIT, found=list(changes), tool=tool)["violations"]
+        return answer
 
     def record(self, key: str) -> Any:
         """One record of the store, or None."""

@@ -1,4 +1,4 @@
-"""After a call: what counts as a violation, who is told what and how often, and what an idle agent gives back."""
+"""After a call: what an agent is told and how often, and what an idle agent gives back."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from dibs.errors import Held, Killed
-from dibs.operations.audits import ACTIVITY, AUDIT, DOUBT, IDLE, KNOWN, MINE, OTHERS
-from dibs.operations.restores import RESTORABLE
-from tests.operations.fleet import OTHER_TREE, TREE, Fleet, item
+from dibs.operations.audits import ACTIVITY, AUDIT, CHANGED, DOUBT, IDLE, KNOWN, MINE, OTHERS
+from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item
 
-MINUTE, DAY = 60_000, 86_400_000
+MINUTE = 60_000
 
 
 @pytest.fixture
@@ -20,11 +19,6 @@ def fleet() -> Iterator[Fleet]:
     made = Fleet()
     yield made
     made.clean()
-
-
-def change(claim: dict[str, Any], name: str = "x.py", *, was: str = "old", now: str = "new", sure: bool = True) -> Any:
-    """A file that is not what its holder left there, as the door of the audit finds it."""
-    return {"claim": claim["claim"], "resource": ["file", name], "tree": TREE, "was": was, "now": now, "sure": sure}
 
 
 def held(fleet: Fleet, agent: str = "a", name: str = "x.py") -> dict[str, Any]:
@@ -57,90 +51,23 @@ def test_others_are_the_live_writers_outside_the_family_that_count_in_this_tree(
     assert fleet.store.head().seq == before
 
 
-# --- violations
+# --- changes (test_changes.py has what each of them means)
 
 
-def test_a_change_of_what_another_holds_is_a_violation_kept_logged_and_told_to_both(fleet: Fleet) -> None:
-    claim = held(fleet)
-    answer = fleet.internal("b", AUDIT, found=[change(claim)], tool="Bash")
-    (violation,) = answer["violations"]
-    identifier = violation["violation"]
-    assert violation == {"violation": identifier, "path": "x.py", "holder": "a", "sure": True, "blob": "old"}
-    kept = fleet.record(f"v\t{identifier}")
-    assert (kept["path"], kept["tree"], kept["holder"], kept["by"]) == ("x.py", TREE, "a", "b")
-    assert (kept["blob"], kept["overwritten"], kept["at"]) == ("old", "new", fleet.now)
-    (event,) = fleet.events("edit.")
-    assert (event["kind"], event["agent"], event["subject"]) == ("edit.violated", "b", "x.py")
-    assert event["data"] == {
-        "id": identifier, "holder": "a", "tree": TREE, "was": "old", "now": "new", "tool": "Bash",
-    }  # fmt: skip
-    ((kind, text),) = fleet.told("a")
-    assert kind == "violation"
-    assert text.startswith("b changed x.py, which you hold, by a command.")
-    assert f"`dibs restore {identifier}`" in text
-    assert fleet.told("b") == []  # its own answer says it
-    assert fleet.holders() == [("a", "x.py")]
+def test_a_change_of_what_another_holds_is_told_in_the_answer_to_whoever_made_it(fleet: Fleet) -> None:
+    held(fleet)
+    (found,) = fleet.overwrite("b", change("b"))
+    assert found["text"].startswith("your command changed x.py, which a holds.")
+    assert fleet.told("b") == []
+    assert [kind for kind, _ in fleet.told("a")] == ["violation"]
 
 
-def test_a_change_while_others_were_at_work_too_is_unattributed_and_accuses_nobody(fleet: Fleet) -> None:
-    claim = held(fleet)
-    (violation,) = fleet.internal("b", AUDIT, found=[change(claim, sure=False)])["violations"]
-    assert violation["sure"] is False
-    assert fleet.record(f"v\t{violation['violation']}")["by"] == ""
-    assert [event["kind"] for event in fleet.events("edit.")] == ["edit.unattributed"]
-    ((kind, text),) = fleet.told("a")
-    assert kind == "violation"
-    assert "who did it is not known" in text
-    assert "b changed" not in text
-
-
-def test_the_same_change_is_told_once_and_another_one_anew(fleet: Fleet) -> None:
-    claim = held(fleet)
-    assert len(fleet.internal("b", AUDIT, found=[change(claim)])["violations"]) == 1
-    for agent in ("b", "c"):
-        assert fleet.internal(agent, AUDIT, found=[change(claim)])["violations"] == []
-    assert len(fleet.told("a")) == 1
-    assert len(fleet.internal("b", AUDIT, found=[change(claim, now="newer")])["violations"]) == 1
-    assert len(fleet.told("a")) == 2
-
-
-def test_two_files_of_one_claim_are_two_violations(fleet: Fleet) -> None:
-    (claim,) = fleet.edit("a", "x.py", "y.py")["claims"]
-    found = [change(claim), change(claim, "y.py")]
-    assert [one["path"] for one in fleet.internal("b", AUDIT, found=found)["violations"]] == ["x.py", "y.py"]
-
-
-def test_what_was_given_back_or_ended_meanwhile_is_nobodys_and_no_violation(fleet: Fleet) -> None:
-    claim = held(fleet)
-    fleet.release("a")
-    assert fleet.internal("b", AUDIT, found=[change(claim)])["violations"] == []
-    fleet.edit("c", "x.py")  # held again, by another claim: that is not what was overwritten
-    assert fleet.internal("b", AUDIT, found=[change(claim)])["violations"] == []
-    later = held(fleet, "a", "y.py")
-    fleet.now += 30 * MINUTE
-    assert fleet.internal("b", AUDIT, found=[change(later, "y.py")])["violations"] == []
-    assert fleet.events("edit.") == []
-
-
-def test_a_new_file_that_was_overwritten_has_nothing_to_be_brought_back(fleet: Fleet) -> None:
-    claim = held(fleet)
-    fleet.internal("b", AUDIT, found=[change(claim, was="")])
-    ((_, text),) = fleet.told("a")
-    assert "dibs restore" not in text
-    assert fleet.internal("a", RESTORABLE)["kept"] == []
-
-
-def test_what_was_overwritten_can_be_listed_for_a_month(fleet: Fleet) -> None:
-    claim = held(fleet)
-    (violation,) = fleet.internal("b", AUDIT, found=[change(claim)])["violations"]
-    (kept,) = fleet.internal("a", RESTORABLE)["kept"]
-    assert (kept["id"], kept["blob"], kept["by"]) == (violation["violation"], "old", "b")
-    fleet.now += 30 * DAY - 1
-    assert len(fleet.internal("a", RESTORABLE)["kept"]) == 1
-    fleet.now += 1
-    assert fleet.internal("a", RESTORABLE)["kept"] == []
-    fleet.call("a", "sweep")
-    assert fleet.record(f"v\t{violation['violation']}") is None
+def test_where_the_agent_cannot_be_told_at_once_it_gets_a_message_like_everybody(fleet: Fleet) -> None:
+    held(fleet)
+    (found,) = fleet.internal("b", CHANGED, found=[change("b")])["violations"]
+    assert found["text"] is None
+    assert [kind for kind, _ in fleet.told("b")] == ["violation"]
+    assert [kind for kind, _ in fleet.told("a")] == ["violation"]
 
 
 # --- news

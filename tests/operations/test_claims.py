@@ -86,9 +86,12 @@ def test_a_refusal_says_who_what_since_until_and_why(fleet: Fleet) -> None:
     (blocker,) = refused.value.blockers
     assert blocker == {
         "agent": "a", "resource": "src", "mode": "write", "since": "2023-11-14T22:30:00.000Z",
-        "until": "2023-11-14T23:00:00.000Z", "reason": "renaming", "task": "T-1",
+        "until": "2023-11-14T23:00:00.000Z", "reason": "renaming", "task": "T-1", "name": "a",
+        "left": "30 min left",
     }  # fmt: skip
-    assert "a holds src (write)" in refused.value.message
+    assert refused.value.message.startswith(
+        'a holds src (30 min left), at work on "renaming". Wait: `dibs claim src --wait'
+    )
     assert [event["data"]["code"] for event in fleet.events("claim.refused")] == ["held"]
 
 

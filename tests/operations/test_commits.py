@@ -255,7 +255,7 @@ def test_a_commit_past_the_guard_is_logged_and_told_to_every_holder() -> None:
     fleet = Fleet()
     fleet.claim("ann", "a.py")
     answer = committed(fleet, "bob", "a.py", "b.py", how="past")
-    assert answer["unseen"] == [{"agent": "ann", "paths": ["a.py"]}]
+    assert answer["unseen"] == [{"agent": "ann", "name": "ann", "paths": ["a.py"]}]
     assert "bob committed a.py" in messages_of(fleet, "ann")[0]["text"]
     (event,) = fleet.events("commit.unverified")
     assert event["data"]["paths"] == ["a.py"]

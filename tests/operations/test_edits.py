@@ -11,7 +11,8 @@ import pytest
 
 from dibs.errors import Conflict, Deadlock, Fenced, Held, Killed
 from dibs.operations.audits import MINE
-from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, item
+from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
+from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, item, known
 
 MINUTE = 60_000
 
@@ -194,9 +195,10 @@ def test_content_that_somebody_else_changed_is_refused_with_who_and_the_claim_is
     assert fleet.edit("a", "x.py")["claims"][0]["renewed"]
 
 
-def test_content_changed_by_an_unknown_hand_is_refused_too(fleet: Fleet) -> None:
-    with pytest.raises(Conflict, match=r"^x\.py was changed since") as refusal:
-        fleet.edit("a", item("x.py", changed=""))
+@pytest.mark.parametrize("author", ["", "outside", "git", "?", "unknown"])
+def test_content_changed_by_an_unknown_hand_is_refused_too(fleet: Fleet, author: str) -> None:
+    with pytest.raises(Conflict, match=r"^somebody changed x\.py since") as refusal:
+        fleet.edit("a", item("x.py", changed=author))
     assert refusal.value.changed_by is None
 
 
@@ -216,6 +218,78 @@ def test_somebody_elses_claim_is_told_before_stale_content(fleet: Fleet) -> None
     fleet.edit("b", "x.py")
     with pytest.raises(Held):
         fleet.edit("a", item("x.py", changed="b"))
+
+
+# --- what the agent knows of what is there
+
+
+def test_a_write_that_merges_passes_over_a_newer_content_and_its_agent_is_told_who_changed_it(fleet: Fleet) -> None:
+    for how in (OLDER, BLIND):
+        fleet.edit("a", item("x.py", facts=known(how, "b", merges=True)))
+    assert fleet.told("a") == [("note", "b changed x.py since you last read it; your change was made to that.")] * 2
+    assert (refused(fleet), fleet.told("b")) == ([], [])
+
+
+@pytest.mark.parametrize("how", [SAME, GONE, NOTHING])
+def test_a_write_that_merges_says_nothing_where_nothing_older_was_known(fleet: Fleet, how: str) -> None:
+    fleet.edit("a", item("x.py", facts=known(how, "b", merges=True, owners=["b"], since=True)))
+    assert fleet.told("a") == []
+
+
+@pytest.mark.parametrize("how", [SAME, GONE])
+def test_what_the_agent_has_seen_and_what_is_not_there_may_be_written_over(fleet: Fleet, how: str) -> None:
+    fleet.call("b", "boot")
+    fleet.edit("a", item("x.py", facts=known(how, "b", owners=["b"], since=True)))
+    assert fleet.told("a") == []
+
+
+def test_what_the_agent_changed_without_having_seen_it_is_refused_until_it_was_read(fleet: Fleet) -> None:
+    with pytest.raises(Conflict, match=r"b changed x\.py and you have not read what is there now"):
+        fleet.edit("a", item("x.py", facts=known(BLIND, "b")))
+    assert fleet.holders() == [("a", "x.py")]
+
+
+def test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread(fleet: Fleet) -> None:
+    fleet.call("b", "boot")
+    with pytest.raises(Conflict, match=r"b changed x\.py, and you have not read it") as refusal:
+        fleet.edit("a", item("x.py", facts=known(NOTHING, "b", owners=["b"])))
+    assert refusal.value.changed_by == "b"
+
+
+def test_of_several_owners_one_that_is_there_is_enough_for_a_refusal(fleet: Fleet) -> None:
+    fleet.call("c", "boot")
+    with pytest.raises(Conflict, match=r"c changed x\.py") as refusal:
+        fleet.edit("a", item("x.py", facts=known(NOTHING, "?", owners=["b", "c"])))
+    assert refusal.value.changed_by == "c"
+
+
+@pytest.mark.parametrize("end", ["leave", "kill9", "never heard of"])
+def test_unfinished_work_of_an_ended_agent_may_be_written_over_and_that_is_told(fleet: Fleet, end: str) -> None:
+    if end == "leave":
+        fleet.call("b", "boot")
+        fleet.call("b", "leave")
+    elif end == "kill9":
+        fleet.call("b", "boot", client=10)
+        fleet.kill9(10)
+    fleet.edit("a", item("x.py", facts=known(NOTHING, "b", owners=["b"])))
+    ((kind, text),) = fleet.told("a")
+    assert (kind, text) == ("note", "x.py had uncommitted work of b, which has ended; it is kept.")
+
+
+def test_what_changed_since_the_agent_began_is_not_written_over_unread(fleet: Fleet) -> None:
+    with pytest.raises(Conflict, match=r"^somebody changed x\.py, and you have not read it"):
+        fleet.edit("a", item("x.py", facts=known(NOTHING, "outside", since=True)))
+    fleet.edit("a", item("y.py", facts=known(NOTHING, "outside", since=False)))
+    assert fleet.told("a") == []
+
+
+def test_ones_own_unfinished_work_and_that_of_the_family_may_be_written_over_unread(fleet: Fleet) -> None:
+    fleet.call("a/child", "boot")
+    fleet.edit("a", item("x.py", facts=known(NOTHING, "a", owners=["a"])))
+    fleet.edit("a", item("y.py", facts=known(NOTHING, "a/child", owners=["a/child"])))
+    with pytest.raises(Conflict):
+        fleet.edit("a/two", item("z.py", facts=known(NOTHING, "a/child", owners=["a/child"])))
+    assert fleet.told("a") == []
 
 
 # --- working trees

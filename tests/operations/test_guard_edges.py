@@ -61,7 +61,7 @@ def test_the_safe_command_names_no_second_file_of_a_directory_that_is_held() -> 
     fleet = Fleet()
     fleet.claim("a", "src/")
     paths = ["src/a.py", "src/b.py", "mine.py"]
-    sweep = {"what": "git add -A", "paths": paths, "does": "take in", "safe": "git add --"}
+    sweep = {"what": "git add -A", "paths": paths, "does": "take in", "safe": "git add"}
     with pytest.raises(Held) as refusal:
         fleet.internal("b", COMMAND, tree=TREE, sweeps=[sweep])
     assert refusal.value.files == ["src/a.py", "src/b.py"]
@@ -131,12 +131,12 @@ def test_a_command_does_not_shorten_or_rename_an_explicit_claim_on_the_index() -
     assert len(fleet.call("viewer", "status")["claims"]) == 1
 
 
-def test_the_first_of_two_commands_of_one_agent_does_not_end_the_index_claim_of_the_second() -> None:
+def test_the_index_claim_of_a_command_that_was_broken_off_ends_with_the_next_git_command_of_its_agent() -> None:
     fleet = Fleet()
     one = fleet.internal("a", COMMAND, tree=TREE, index=[INDEX])["claims"]
-    fleet.internal("a", COMMAND, tree=TREE, index=[INDEX])
+    assert fleet.internal("a", COMMAND, tree=TREE, index=[INDEX])["claims"] == one
     fleet.internal("a", AUDIT, release=one)
-    assert fleet.holders() == [("a", "git:index")]
+    assert fleet.holders() == []
 
 
 def test_a_name_that_another_holds_is_no_file_here() -> None:

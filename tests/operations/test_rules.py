@@ -51,7 +51,8 @@ def test_where_there_are_no_rules_there_is_nothing_to_acknowledge(fleet: Fleet) 
 
 
 def test_scratch_is_the_callers_own_folder(fleet: Fleet) -> None:
-    assert fleet.call("p/child", "scratch") == {"agent": "p/child", "scratch": ".dibs/local/scratch/p/child"}
+    own = fleet.call("p/child", "scratch")
+    assert own == {"agent": "p/child", "name": "p/child", "scratch": ".dibs/local/scratch/p/child"}
 
 
 # --- at boot

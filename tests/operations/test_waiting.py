@@ -188,13 +188,101 @@ def test_the_order_of_the_queue_is_part_of_a_cycle(fleet: Fleet) -> None:
     assert [step["holder"] for step in refused.value.cycle] == ["b", "c"]
 
 
-def test_interests_are_part_of_a_cycle(fleet: Fleet) -> None:
+def test_interests_are_no_part_of_a_cycle(fleet: Fleet) -> None:
     fleet.claim("a", "one.py")
     fleet.claim("b", "two.py")
     with pytest.raises(Held):
         fleet.claim("a", "two.py", interest=True)
-    with pytest.raises(Deadlock):
+    with pytest.raises(Held):
         fleet.claim("b", "one.py", interest=True)
+    wait(fleet, "b", "one.py")
+
+
+def test_who_asks_again_keeps_its_place_and_is_no_cycle(fleet: Fleet) -> None:
+    fleet.claim("h", "n.py")
+    first = wait(fleet, "a", "n.py")
+    behind = wait(fleet, "b", "n.py")
+    again = wait(fleet, "a", "n.py")
+    assert again != first
+    assert [one["agent"] for one in fleet.call("viewer", "status")["waiting"]] == ["a", "b"]
+    fleet.release("h", "n.py")
+    assert fleet.holders() == [("a", "n.py")]
+    token = fleet.claim("a", "n.py", wait=MINUTE, waiter=again)["token"]
+    assert fleet.claim("a", "n.py", wait=MINUTE, waiter=first)["token"] == token  # the process that asked before
+    assert fleet.claim("b", "n.py", wait=MINUTE, waiter=behind)["waiting"] == behind
+    fleet.clean()
+
+
+def test_a_process_that_waits_along_does_not_give_up_the_place_that_another_one_took_over(fleet: Fleet) -> None:
+    fleet.claim("h", "n.py")
+    first = wait(fleet, "a", "n.py")
+    wait(fleet, "b", "n.py")
+    again = wait(fleet, "a", "n.py")
+    assert fleet.claim("a", "n.py", wait=MINUTE, waiter=first)["waiting"] == first
+    with pytest.raises(Held):
+        fleet.claim("a", "n.py", waiter=first)  # its time is over
+    assert [one["agent"] for one in fleet.call("viewer", "status")["waiting"]] == ["a", "b"]
+    with pytest.raises(Held):
+        fleet.claim("a", "n.py", waiter=again)
+    assert [one["agent"] for one in fleet.call("viewer", "status")["waiting"]] == ["b"]
+    fleet.clean()
+
+
+def test_a_place_that_lapsed_is_taken_anew_under_another_id(fleet: Fleet) -> None:
+    fleet.claim("h", "n.py")
+    first = wait(fleet, "a", "n.py")
+    fleet.now += 20_000
+    second = fleet.claim("a", "n.py", wait=MINUTE, waiter=first)["waiting"]
+    assert second != first
+    assert fleet.claim("a", "n.py", wait=MINUTE, waiter=second)["waiting"] == second
+
+
+def test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade(fleet: Fleet) -> None:
+    for reader in ("ann", "bob"):
+        fleet.claim(reader, "x", mode="read")
+    cid = wait(fleet, "cid", "x")
+    ann = wait(fleet, "ann", "x")
+    assert fleet.claim("cid", "x", wait=MINUTE, waiter=cid)["waiting"] == cid
+    fleet.release("bob", "x")
+    held = fleet.call("viewer", "status")["claims"]  # handed over at once, past who waits in line
+    assert [(claim["agent"], claim["mode"]) for claim in held] == [("ann", "read"), ("ann", "write")]
+    assert not fleet.claim("ann", "x", wait=MINUTE, waiter=ann).get("waiting")
+    (held,) = fleet.call("viewer", "status")["claims"]  # the read claim was taken up into the other
+    assert (held["agent"], held["mode"]) == ("ann", "write")
+    fleet.release("ann", "x")
+    assert fleet.holders() == [("cid", "x")]
+    fleet.clean()
+
+
+def test_a_refused_upgrade_leaves_no_place_behind(fleet: Fleet) -> None:
+    fleet.claim("ann", "x", mode="read")
+    fleet.claim("bob", "x", mode="read")
+    ann = wait(fleet, "ann", "x")
+    with pytest.raises(Deadlock):
+        fleet.claim("bob", "x", wait=MINUTE)
+    assert [one["agent"] for one in fleet.call("viewer", "status")["waiting"]] == ["ann"]
+    fleet.release("bob", "x")
+    assert fleet.claim("ann", "x", wait=MINUTE, waiter=ann)["mode"] == "write"
+    fleet.clean()
+
+
+def test_who_got_it_hears_nothing_of_its_being_free(fleet: Fleet) -> None:
+    for how in ("asked", "waited", "handed"):
+        fleet.claim("a", "x.py", ttl=1_000)
+        with pytest.raises(Held):
+            fleet.claim("b", "x.py", interest=True)
+        if how == "waited":
+            waiter = wait(fleet, "b", "x.py")
+            fleet.release("a", "x.py")
+            fleet.claim("b", "x.py", wait=MINUTE, waiter=waiter)
+        elif how == "handed":
+            fleet.release("a", "x.py", to="b")
+        else:
+            fleet.now += 1_000
+            fleet.claim("b", "x.py")
+        fleet.release("b", "x.py")
+        assert [kind for kind, _ in fleet.told("b") if kind == "free"] == []
+        assert fleet.store.look(lambda tx: tx.scan(1, "interests\t", 10).rows) == []
 
 
 def test_a_hand_over_that_would_close_a_cycle_is_refused(fleet: Fleet) -> None:

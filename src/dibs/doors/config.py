@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+NAME = "config.toml"
 VERSION = 3  # of the kept form; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
@@ -113,13 +114,20 @@ class Config:
         self.policy = Policy(**read["policy"])
 
 
-def load(path: str, local: str, top: str) -> Config:
-    """The settings in `path`, through what is kept in `local`."""
+def load(path: str, local: str, top: str, shared: str = "") -> Config:
+    """The settings in `path`, through what is kept in `local`.
+
+    On a branch from before dibs neither the config nor the launcher is there; then what they last said, kept in
+    `shared`, goes on: to change branches must not free anybody of a role.
+    """
     try:
         status = os.stat(path)
         signature = [VERSION, path, status.st_ino, status.st_size, status.st_mtime_ns]
         name = f"config-{status.st_ino}.json"
     except FileNotFoundError:
+        kept = f"{shared}/{NAME}"
+        if shared and path != kept and not os.path.exists(f"{path[: -len(NAME)]}hook") and os.path.exists(kept):
+            return load(kept, local, top, shared)
         signature, name = [VERSION, path, 0, 0, 0], "config-none.json"
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
@@ -134,6 +142,8 @@ def load(path: str, local: str, top: str) -> Config:
     read = parse(path)
     read["fold"] = paths.folds_case(top)
     _keep(kept, {"signature": signature, "read": read})
+    if shared and signature[2] and path == f"{local[: -len('local')]}{NAME}":  # the main working tree's
+        _keep_text(path, f"{shared}/{NAME}")
     return Config(read)
 
 
@@ -192,6 +202,19 @@ def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Invalid(f"{path}: [{name}] is a table", path=path)
     return found
+
+
+def _keep_text(path: str, kept: str) -> None:
+    """Keep the file itself, as it was just read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        making = f"{kept}.{os.getpid()}"
+        with open(making, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(making, kept)
+    except (OSError, ValueError):
+        pass  # no such folder, or a sandbox; the file that was read counts
 
 
 def _keep(path: str, what: dict[str, Any]) -> None:

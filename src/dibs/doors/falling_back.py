@@ -41,7 +41,8 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
     local = session.place.local
     path = stores.sqlite_path(local, "sqlite:")
     remembered = redis_epoch.Remembered(f"{local}/redis-commit").number
-    gate = Gate(f"{path}.gate", max(session.timeout, 1.0))
+    kept = stores.kept_line(local, session.place.shared)
+    gate = Gate(f"{path}.gate", max(session.timeout, 1.0), kept)
     answered, _ = gate.enter()
     try:
         start = max(clock.wall() // 1000 << redis_epoch.EPOCH_BITS, remembered + 1, answered + 1)

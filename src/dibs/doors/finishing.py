@@ -6,6 +6,8 @@ import os
 
 from dibs.errors import Unavailable
 
+NOTED = 300  # files of a claim that are looked at
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -34,16 +36,36 @@ def finish(session: Session, name: str, result: dict[str, Any]) -> dict[str, Any
 
 
 def note_claim(session: Session, answer: dict[str, Any]) -> None:
-    """A claim by hand, where guards are at work: keep what its files hold now, so that a violation can be undone."""
-    from dibs.doors.hooks import journal, moments
+    """A claim by hand, where guards are at work: its files are looked at from now on, so that a change is noticed."""
+    from dibs.doors.hooks import trees
 
-    lines = []
-    for name in answer["resources"]:
-        real = os.path.join(session.place.top, name)
-        if os.path.isfile(real):
-            lines.append(moments.left_behind(session.place.local, os.path.realpath(real)))
-    if lines:
-        journal.append(session.place.local, answer["agent"], lines)
+    tree = trees.of(session.place)
+    paths = [path for name in answer["resources"] for path in _files(session, name)][:NOTED]
+    tree.look(paths)
+    tree.write()
+    tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(tree, answer["agent"], paths))
+    tree.write()
+
+
+def _files(session: Session, name: str) -> list[str]:
+    """The files that a resource means, from the top of the working tree."""
+    top = session.place.top
+    real = os.path.realpath(os.path.join(top, name))
+    if os.path.isfile(real):
+        return [real[len(top) + 1 :]] if real.startswith(f"{top}/") else []
+    if not session.place.common or not (os.path.isdir(real) or any(mark in name for mark in "*?[")):
+        return []
+    from dibs.facts import git
+
+    pathspec = f":(top,glob){name.rstrip('/')}" if not os.path.isdir(real) else f":(top,literal){name.rstrip('/')}"
+    return [path for path in git.known(top, [pathspec]) if os.path.isfile(os.path.join(top, path))]
+
+
+def _taken_over(tree: Any, agent: str, paths: list[str]) -> list[tuple[str, ...]]:
+    """Whoever claims a file with unfinished work of one that has ended, or of several, goes on with it."""
+    from dibs.operations.ledger import passes_to
+
+    return [("P", agent, path) for path in paths if passes_to(tree.state, path, agent)]
 
 
 def warnings(session: Session) -> list[str]:

@@ -15,7 +15,7 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.errors import NO, USAGE, YES, DibsError, Fenced, Held, Invalid
+from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Invalid
 from dibs.facts import clock, git, processes
 
 TYPE_CHECKING = False
@@ -32,6 +32,7 @@ OLD = 86_400  # seconds after which a memory of a commit that did not happen is 
 SWEPT = 200  # of them, at most, at a time
 TRAILERS = 10  # paths that a commit's message names with their tokens
 SHOWN = 10  # paths in a refusal
+LOOKED = 2_000  # paths of a commit that are looked at one by one
 
 
 def main(words: Sequence[str]) -> int:
@@ -112,15 +113,29 @@ def _pre_commit(session: Session, _: list[str]) -> int:
     paths = git.staged(top, os.path.join(os.getcwd(), index) if index else "")
     resources = [resource_of(session, path) for path in paths]
     call = session.identify(None)
+    owned = _unfinished(session, call, paths)
+    fields = {"paths": resources, "tree": top, "client": client_name(), "owned": owned}
     try:
-        answer = session.run(commits.CHECK, call, {"paths": resources, "tree": top, "client": client_name()})
-    except (Held, Fenced) as error:
+        answer = session.run(commits.CHECK, call, fields)
+    except (Held, Fenced, Conflict) as error:
         written = {resource[1]: path for resource, path in zip(resources, paths, strict=True)}
         _say(_refusal(error, written, top))
         return NO
     known = call.agent != call.fallback or answer["held"]
     _remember(session, {"agent": call.agent if known else "", "tokens": answer["tokens"], "held": answer["held"]})
     return YES
+
+
+def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
+    """Whose unfinished work each of these paths is, after a look at them; what nobody was told yet is told."""
+    from dibs.doors.hooks import auditing, trees
+
+    tree = trees.of(session.place)
+    tree.look([*tree.state.watched(tree.now), *paths[:LOOKED]])
+    tree.write()
+    auditing.tell(session, call, [tree])
+    heads = tree.state.heads
+    return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
 
 
 def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
@@ -136,6 +151,8 @@ def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
                 lines.append(f"  {written.get(text, text)}: {blocker['agent']} holds it{until}{reason}")
             if blocker["more_paths"]:
                 lines.append(f"  and {blocker['more_paths']} more of {blocker['agent']}'s")
+    elif isinstance(error, Conflict):
+        return f"commit refused: {error.message}"
     elif "paths" in error.fields:
         bad = dict.fromkeys(error.paths)
         lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:SHOWN]]]
@@ -161,9 +178,9 @@ def _quoted(paths: Any) -> str:
     return " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
 
 
-def resource_of(session: Session, path: str) -> list[str]:
+def resource_of(session: Session, path: str, top: str = "") -> list[str]:
     """A path of git's as a resource. Git's are literal; a link is itself, whatever it points to."""
-    top = session.place.top
+    top = top or session.place.top
     try:
         if not os.path.islink(os.path.join(top, path)):
             return list(session.paths.resource(path, top, literal=True))
@@ -271,9 +288,22 @@ def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: 
     ]
     fields = {"commit": commit, "tree": top, "items": items, "how": how}
     answer = session.run(commits.COMMITTED, call or session.identify(None), fields)
+    _finished(session, [path for path, (_, same) in zip(blobs, items, strict=True) if same])
     for one in answer["unseen"]:
         _say(f"{one['agent']} holds {', '.join(one['paths'][:SHOWN])}, which this commit changes; it was told.")
     return YES
+
+
+def _finished(session: Session, paths: Sequence[str]) -> None:
+    """What was committed is nobody's unfinished work any more."""
+    from dibs.doors.hooks import trees
+
+    tree = trees.of(session.place)
+    known = [path for path in paths if path in tree.state.heads]
+    tree.look(known)
+    tree.write()
+    tree.add(*[("K", tree.state.heads[path].content, path) for path in known])
+    tree.write()
 
 
 def _replays() -> bool:

@@ -30,14 +30,14 @@ TIMEOUT = 5.0  # seconds to wait for the store
 HEARS = frozenset({"inbox", "boot", "activity", "audit"})  # before these, what an agent subscribes to is delivered
 TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
 
-# The clients' own session variables, read when nobody said who is calling.
-SESSION_VARIABLES = (
-    "CLAUDE_CODE_SESSION_ID",
-    "CODEX_SESSION_ID",
-    "CODEX_THREAD_ID",
-    "COPILOT_AGENT_SESSION_ID",
-    "GEMINI_SESSION_ID",
-)
+# The clients' own session variables, read when nobody said who is calling, and whose they are.
+SESSION_VARIABLES = {
+    "CLAUDE_CODE_SESSION_ID": "claude",
+    "CODEX_SESSION_ID": "codex",
+    "CODEX_THREAD_ID": "codex",
+    "COPILOT_AGENT_SESSION_ID": "copilot",
+    "GEMINI_SESSION_ID": "gemini",
+}
 
 
 class Session:
@@ -59,10 +59,12 @@ class Session:
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
+            from dibs.doors import stores
             from dibs.doors.install import launcher
 
-            launcher.write_run(self.place.local)  # a fresh clone: from now on its hooks take the fast way
-        self.config = config.load(self.place.config, self.place.local, self.place.top)
+            launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
+            stores.kept_twice(self.place.local, self.place.shared)  # or all of it was swept away
+        self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout
         self._short_lived = short_lived
@@ -79,7 +81,7 @@ class Session:
 
             self._store = stores.open_store(
                 self.place.local, self.config.store, self.config.id, self.timeout,
-                short_lived=self._short_lived, missing=self._missing,
+                short_lived=self._short_lived, missing=self._missing, shared=self.place.shared,
             )  # fmt: skip
         return self._store
 
@@ -166,7 +168,7 @@ class Session:
     def finish(self, name: str, result: Any) -> Any:
         """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""
         if name == "claim":
-            if os.path.isdir(f"{self.place.local}/journal"):
+            if os.path.isdir(self.place.private):
                 from dibs.doors import finishing
 
                 finishing.note_claim(self, result)
@@ -266,6 +268,8 @@ class Session:
         chain = self.chain()
         if client is None:
             client = processes.client_among(chain)
+        kinds = [name for process, name in chain if name in processes.CLIENTS and process == client]
+        kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
         return Call(
             self.config.policy,
             agent=named,
@@ -274,6 +278,7 @@ class Session:
             client=client,
             ancestors=[process for process, _ in chain],
             request=request,
+            kind=kinds[0] if kinds else "",
         )
 
     def operation(self, name: str) -> Operation:
@@ -290,7 +295,10 @@ def _user() -> str:
 def _make_local(local: str) -> bool:
     """The folder for what belongs to this machine. `init` makes it; in a fresh clone the first call does: then True."""
     try:
-        os.mkdir(local, 0o700)
+        try:
+            os.mkdir(local, 0o700)
+        except FileNotFoundError:  # all of `.dibs/` was taken away
+            os.makedirs(local, 0o700, exist_ok=True)
     except FileExistsError:
         return False
     except OSError as error:

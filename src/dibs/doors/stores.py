@@ -4,6 +4,10 @@ The first opening pins the store in `.dibs/local/store`; another one named later
 stores would not see each other. The pin's first line is the store in use. Lines behind it name what it stands for:
 `moved-from URL` after `dibs store move` (a config that still names the old one is understood), `fallback-from URL`
 while SQLite stands in for a local server that does not start (`dibs up --allow-fallback`).
+
+`git clean -x`, `git stash -a` and `rm` take `.dibs/local/` away as a whole. So the pin, and what was answered, are also
+kept below git's own directory (`Place.shared`), from the first call on that finds the pin: a workspace whose database
+is missing is told from one that never had any, and is not begun anew by itself.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 
 REDIS = ("redis", "rediss", "unix", "redis+sentinel")
 MOVED, FALLBACK = "moved-from", "fallback-from"
+REDIS_COMMIT = "redis-commit"  # the highest commit of a server that was answered on this machine
+PIN, ANSWERED = "store", "answered"  # the pin's file; the file below git's directory that has the last answered commit
 WAIT, REFUSE, LEAVE = "wait", "refuse", "leave"  # while a local server that is missing is started; or let it be
 
 
@@ -62,19 +68,56 @@ def open_store(
     *,
     short_lived: bool = False,
     missing: str = WAIT,
+    shared: str = "",
 ) -> Store:
     """Open the store that this workspace coordinates through, and no other."""
     url = configured_url(configured)
-    pin = read_pin(local)
+    pin = kept_twice(local, shared)
     if pin.url:
         refuse_other(pin, url)
         if bare(url) != bare(pin.url):
             url = pin.url
     if is_redis(url):
-        return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing)
+        return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing, shared=shared)
     if not url.startswith("sqlite:"):
         raise unknown(url)
-    return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived)
+    return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived, kept=kept_line(local, shared))
+
+
+def kept_twice(local: str, shared: str) -> Pin:
+    """The pin, brought back if `.dibs/local/` was swept away; kept a second time if it was not yet."""
+    pin = read_pin(local)
+    if not shared or shared == local:
+        return pin
+    try:
+        found = read_pin(shared)
+    except Unavailable:
+        found = Pin()
+    if pin.url:
+        if found.text() != pin.text():
+            keep_pin(shared, pin)
+        return pin
+    if not (is_redis(found.url) or found.url.startswith("sqlite:")):  # damaged, or none: nothing is known
+        return pin
+    try:
+        write_pin(local, found)
+    except Unavailable:
+        pass  # it counts all the same
+    return found
+
+
+def keep_pin(shared: str, pin: Pin) -> None:
+    """Keep the pin a second time, if that is possible here: a client's sandbox may forbid to write in git's folder."""
+    try:
+        os.makedirs(shared, 0o700, exist_ok=True)
+        write_pin(shared, pin)
+    except (OSError, Unavailable):
+        pass
+
+
+def kept_line(local: str, shared: str) -> str:
+    """Where the last answered commit is kept a second time; "" where there is no other place."""
+    return f"{shared}/{ANSWERED}" if shared and shared != local else ""
 
 
 def open_pinned(local: str, workspace: str, timeout: float) -> Store:
@@ -118,24 +161,36 @@ def sqlite_path(local: str, url: str) -> str:
     return url.partition(":")[2] or f"{local}/dibs.db"
 
 
-def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: bool) -> Store:
+def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: bool, kept: str = "") -> Store:
     _load_apsw()
     from dibs.stores import sqlite
 
     path = sqlite_path(local, url)
     if not pinned:
         if not os.path.exists(path):
+            _refuse_forgotten(path, kept)
             try:
                 sqlite.create(path)
             except Unavailable:
                 if not os.path.exists(path):  # else another process made it in the same moment
                     raise
         write_pin(local, Pin(url))
-    return sqlite.SqliteStore(path, timeout=timeout, short_lived=short_lived)
+    return sqlite.SqliteStore(path, timeout=timeout, short_lived=short_lived, kept=kept)
 
 
-def _redis(local: str, url: str, workspace: str, timeout: float, *, pinned: bool, missing: str) -> Store:
-    store = redis_store(local, url, workspace, timeout)
+def _refuse_forgotten(path: str, kept: str) -> None:
+    """A database that answered here before is missing: an empty one in its place would forget who holds what."""
+    from dibs.stores import sqlite_file
+    from dibs.stores.gate import Gate
+
+    if kept and Gate(f"{path}.gate", 0, kept).remembered()[1]:
+        raise sqlite_file.cannot_open(path)
+
+
+def _redis(
+    local: str, url: str, workspace: str, timeout: float, *, pinned: bool, missing: str, shared: str
+) -> Store:  # fmt: skip
+    store = redis_store(local, url, workspace, timeout, shared)
     if url.startswith(("redis:", "unix:")):
         if os.path.exists(fallback_mark(workspace)):
             from dibs.doors import starting
@@ -171,7 +226,7 @@ def fallback_mark(workspace: str) -> str:
     return f"{state}/dibs/fallback-{workspace}"
 
 
-def redis_store(local: str, url: str, workspace: str, timeout: float) -> RedisStore:
+def redis_store(local: str, url: str, workspace: str, timeout: float, shared: str = "") -> RedisStore:
     """The workspace on a server; nothing is asked of it yet."""
     if not workspace:
         message = (
@@ -186,7 +241,8 @@ def redis_store(local: str, url: str, workspace: str, timeout: float) -> RedisSt
     except ImportError as error:
         message = f"store {url.partition(':')[0]}: needs `pip install 'dibs[redis]'` ({error})"
         raise Unavailable(message, store=url) from None
-    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/redis-commit")
+    kept = f"{shared}/{REDIS_COMMIT}" if shared and shared != local else ""
+    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT}", kept=kept)
     if "expire=" in url:
         from dibs.doors import durations
         from dibs.stores.redis_wire import option_of
@@ -221,9 +277,18 @@ def database_path(local: str, configured: str) -> str:
     return sqlite_path(local, read_pin(local).url or configured_url(configured))
 
 
+def refuse_missing(local: str) -> None:
+    """Raise if this workspace is pinned to an SQLite file that is not there any more."""
+    url = read_pin(local).url
+    if url.startswith("sqlite:") and not os.path.exists(sqlite_path(local, url)):
+        from dibs.stores import sqlite_file
+
+        raise sqlite_file.cannot_open(sqlite_path(local, url))
+
+
 def read_pin(local: str) -> Pin:
     """The store that this workspace is pinned to; one without a URL where nothing was opened yet."""
-    path = f"{local}/store"
+    path = f"{local}/{PIN}"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return Pin(file.read(16_384))
@@ -235,7 +300,7 @@ def read_pin(local: str) -> Pin:
 
 def write_pin(local: str, pin: Pin) -> None:
     """From now on this workspace's store is this one, and a missing database is an error."""
-    path = f"{local}/store"
+    path = f"{local}/{PIN}"
     making = f"{path}.{os.getpid()}"
     try:
         with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

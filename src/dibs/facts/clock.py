@@ -20,8 +20,12 @@ def since_boot() -> int:
 
 
 def wall() -> int:
-    """Milliseconds since 1970, as the machine believes."""
-    return time.time_ns() // 1_000_000
+    """Milliseconds since 1970, as the machine believes.
+
+    It ticks when `since_boot` does: a time of that clock is then shown as the same time of day at every look.
+    """
+    since = time.clock_gettime_ns(_SINCE_BOOT)
+    return since // 1_000_000 + (time.time_ns() - since + 500_000) // 1_000_000
 
 
 def sleep(seconds: float) -> None:

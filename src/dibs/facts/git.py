@@ -134,6 +134,12 @@ def tracked_matching(cwd: str, pathspecs: Sequence[str] = ()) -> list[str]:
     return sorted(set(_names(ask(cwd, "ls-files", "-z", "--full-name", "--", *pathspecs).out)))
 
 
+def known(cwd: str, pathspecs: Sequence[str]) -> list[str]:
+    """The paths, tracked or not, that match and that git does not ignore; from `cwd`."""
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted(set(_names(ask(cwd, *words, "--", *pathspecs).out)))
+
+
 def is_ignored(cwd: str, paths: Sequence[str]) -> set[str]:
     """Those of these paths, given as seen from `cwd`, that git ignores."""
     if not paths:

@@ -1,4 +1,4 @@
-"""The table of git's subcommands that change something: their options, and what their words mean.
+"""The table of git's subcommands that change something: their options, and what their words mean; see also gitplumbing.
 
 Each entry fills in a `GitEffect`, or gives None where the words turn out to change nothing. See `gitwords`.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import gitplumbing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from dibs.facts.gitplumbing import Kind
     from dibs.facts.gitwords import GitEffect
     from dibs.facts.shell.options import Words
 
@@ -230,105 +231,9 @@ def _push(found: GitEffect, operands: Words, _after: int) -> GitEffect:
     return found
 
 
-def _worktree(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    names = found.take(operands)
-    found.action = names[0] if names else ""
-    if found.action in {"list", "lock", "unlock", "prune", "repair", ""}:
-        return None
-    found.paths = names[1:2] if found.action != "move" else names[1:3]
-    found.refspecs = names[2:] if found.action == "add" else []
-    found.tree = found.action in {"remove", "move"}
-    return found
-
-
-def _branch(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    names = found.take(operands)
-    found.refspecs = names
-    found.force = found.has("f", "force", "D", "M", "C")
-    if found.has("d", "D", "delete"):
-        found.action = "delete"
-    elif found.has("m", "M", "move"):
-        found.action = "move"
-        found.head = len(names) < 2  # noqa: PLR2004 - the branch in use gets another name
-    elif found.has("c", "C", "copy"):
-        found.action = "copy"
-    elif (
-        not operands
-        or found.has("l", "list", "contains", "no-contains", "merged", "no-merged", "points-at", "a", "r")
-        or found.has("u", "set-upstream-to", "unset-upstream", "edit-description", "show-current")
-    ):
-        return None
-    else:
-        found.action = "create"
-    return found
-
-
-def _reference(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    """update-ref, symbolic-ref."""
-    names = found.take(operands)
-    if found.kind == "symbolic-ref" and len(operands) < 2 and not found.has("d", "delete"):  # noqa: PLR2004 - it only shows it
-        return None
-    found.action = "delete" if found.has("d", "delete") else "set"
-    found.unknown = found.unknown or found.has("stdin")
-    found.refspecs = names
-    found.head = "HEAD" in names[:1]
-    return found
-
-
-def _everything(found: GitEffect, operands: Words, _after: int) -> GitEffect:
-    """filter-branch, filter-repo: history and files."""
-    found.index = found.head = found.tree = found.all = found.force = True
-    found.refspecs = found.take(operands)
-    return found
-
-
-def _submodule(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    names = found.take(operands)
-    found.action = names[0] if names else ""
-    if found.action in {"", "status", "summary", "init", "sync", "foreach", "absorbgitdirs"}:
-        return None
-    found.tree = True
-    found.index = found.action == "add"
-    found.paths = names[2:3] if found.action == "add" else names[1:]
-    found.all = not found.paths
-    return found
-
-
-def _bisect(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    names = found.take(operands)
-    found.action = names[0] if names else ""
-    if found.action in {"", "log", "visualize", "view", "terms", "help"}:
-        return None
-    found.index = found.head = found.tree = found.all = True
-    return found
-
-
-def _plumbing(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    """read-tree, update-index, checkout-index, sparse-checkout, merge-index."""
-    names = found.take(operands)
-    if found.kind == "read-tree":
-        found.index = found.all = True
-        found.tree = found.has("u")
-        found.dry = found.has("n", "dry-run")
-        found.refspecs = names
-    elif found.kind == "sparse-checkout":
-        found.action = names[0] if names else ""
-        if found.action in {"", "list", "check-rules"}:
-            return None
-        found.tree = found.index = found.all = True
-    elif found.kind == "checkout-index":
-        found.tree = True
-        found.all = found.has("a", "all")
-        found.paths = names
-    else:
-        found.index = True
-        found.paths = names
-        found.unknown = found.unknown or found.has("stdin", "index-info", "cacheinfo")
-    return found
-
-
 # Subcommand → its options that take a value in a word of their own, short and long; and who reads the rest.
-KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[GitEffect, Words, int], GitEffect | None]]] = {
+KINDS: dict[str, Kind] = {
+    **gitplumbing.KINDS,
     "add": ("", ("chmod",), _add),
     "am": (
         "Cp",
@@ -336,10 +241,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[GitEffect, Words, int], G
         _moving,
     ),
     "apply": ("pC", ("directory", "exclude", "include", "whitespace", "build-fake-ancestor"), _apply),
-    "bisect": ("", (), _bisect),
-    "branch": ("u", ("set-upstream-to", "sort", "format", "points-at"), _branch),
     "checkout": ("bB", ("orphan", "conflict"), _checkout),
-    "checkout-index": ("", ("prefix", "stage"), _plumbing),
     "cherry-pick": ("mX", ("mainline", "strategy", "strategy-option", "cleanup", "empty"), _moving),
     "clean": ("e", ("exclude",), _clean),
     "commit": (
@@ -350,15 +252,6 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[GitEffect, Words, int], G
         ),
         _commit,
     ),
-    "filter-branch": (
-        "d",
-        (
-            "env-filter", "tree-filter", "index-filter", "parent-filter", "msg-filter", "commit-filter",
-            "tag-name-filter", "subdirectory-filter", "setup", "original", "state-branch",
-        ),
-        _everything,
-    ),
-    "filter-repo": ("", ("path", "path-rename", "replace-text", "paths-from-file", "subdirectory-filter"), _everything),
     "merge": ("mFsX", ("message", "file", "strategy", "strategy-option", "into-name", "cleanup"), _moving),
     "mv": ("", (), _rm),
     "pull": (
@@ -370,19 +263,12 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[GitEffect, Words, int], G
         _moving,
     ),
     "push": ("o", ("repo", "receive-pack", "exec", "push-option"), _push),
-    "read-tree": ("", ("prefix", "index-output", "exclude-per-directory"), _plumbing),
     "rebase": ("sXxC", ("onto", "strategy", "strategy-option", "exec", "whitespace", "empty"), _moving),
     "reset": ("", (), _reset),
     "restore": ("s", ("source", "conflict"), _restore),
     "revert": ("mX", ("mainline", "strategy", "strategy-option", "cleanup"), _moving),
     "rm": ("", (), _rm),
-    "sparse-checkout": ("", (), _plumbing),
     "stage": ("", ("chmod",), _add),
     "stash": ("m", ("message",), _stash),
-    "submodule": ("bj", ("branch", "reference", "depth", "name", "jobs"), _submodule),
     "switch": ("cC", ("create", "force-create", "orphan", "conflict"), _switch),
-    "symbolic-ref": ("m", (), _reference),
-    "update-index": ("", ("chmod", "index-version"), _plumbing),
-    "update-ref": ("m", (), _reference),
-    "worktree": ("bB", ("reason", "expire"), _worktree),
 }  # fmt: skip

@@ -13,22 +13,28 @@ import os
 from dibs.errors import Invalid
 
 GIT_FILE_MAX = 16384  # a `.git` file holds one path, a repository's config some lines; more is something else
+OURS, LEDGER = "dibs", "ledger"  # dibs' folder below a directory of git's; what stands for a private one without git
 _DIRECTORY, _FILE, _KIND = 0o040000, 0o100000, 0o170000  # st_mode, without importing stat
 
 
 class Place:
     """One workspace as seen from one directory."""
 
-    __slots__ = ("common", "config", "exists", "local", "root", "top")
+    __slots__ = ("common", "config", "exists", "git_dir", "local", "private", "root", "shared", "top")
 
-    def __init__(self, root: str, top: str, common: str) -> None:
-        """Look for `.dibs/` and its config; `root`, `top` and `common` are real paths."""
+    def __init__(self, root: str, top: str, common: str, git_dir: str) -> None:
+        """Look for `.dibs/` and its config; all four are real paths, the last two "" without git."""
         self.root = root  # whose .dibs/ is the workspace
         self.top = top  # the top of the working tree in use; paths are relative to it
         self.common = common  # git's common directory, or ""
+        self.git_dir = git_dir  # the working tree's own: the common one, or worktrees/NAME in it
         home = os.path.join(root, ".dibs")
         self.local = os.path.join(home, "local")
-        self.exists = _kind(home) == _DIRECTORY
+        # Below git's directory nothing is reached by `git clean -x`, `git stash -a`, a sparse checkout, `rm -r .dibs`.
+        # So a workspace whose `.dibs/` is gone is still known as one (doors/stores.py keeps its pin there as well).
+        self.shared = f"{common}/{OURS}" if common else self.local  # of all working trees of this repository
+        self.private = f"{git_dir}/{OURS}" if git_dir else f"{self.local}/{LEDGER}"  # of this working tree alone
+        self.exists = _kind(home) == _DIRECTORY or (common != "" and _kind(f"{self.shared}/store") == _FILE)
         own = os.path.join(top, ".dibs", "config.toml")  # each worktree has its own checkout of the committed file
         self.config = own if top != root and _kind(own) == _FILE else os.path.join(home, "config.toml")
 
@@ -44,19 +50,19 @@ def find(cwd: str, given: str | None) -> Place:
     if _kind(start) != _DIRECTORY:
         message = f"the workspace {given} is not a directory" if given else f"the directory {cwd} is not there"
         raise Invalid(message, path=given or cwd)
-    top, common, linked = _working_tree(start)
+    top, common, git_dir = _working_tree(start)
     if common:
-        root = _main(top, common, linked)
+        root = _main(top, common, git_dir)
         if start != here:
-            own, own_common, _ = _working_tree(here)
+            own, own_common, own_dir = _working_tree(here)
             if own_common == common and own:  # a worktree keeps its own top, whichever of them was named
-                top = own
-        return Place(root, top or root, common)
+                top, git_dir = own, own_dir
+        return Place(root, top or root, common, git_dir)
     home = start if given else nearest(start)
     if home is None:
         message = f"{cwd} is not in a workspace; run `dibs init` in the project's top directory"
         raise Invalid(message, path=cwd)
-    return Place(home, home, "")
+    return Place(home, home, "", "")
 
 
 def common_of(directory: str) -> str:
@@ -67,39 +73,61 @@ def common_of(directory: str) -> str:
         return ""
 
 
-def _working_tree(directory: str) -> tuple[str, str, bool]:
-    """The top of the working tree around a real directory, git's common directory, and whether it is a linked tree.
+def tree_of(place: Place, real: str) -> str:
+    """The top of the working tree that a real path is in, if it is one of this repository; else ""."""
+    if real.startswith(f"{place.top}/") and not place.common:
+        return place.top
+    directory = os.path.dirname(real)
+    while directory != "/":
+        if directory in {place.top, place.root} or (place.common and _kind(f"{directory}/.git") == _FILE):
+            return directory if directory in {place.top, place.root} or common_of(directory) == place.common else ""
+        directory = os.path.dirname(directory)
+    return ""
 
-    The top is "" in a bare repository, also where a `.git` file beside it points to it; the common directory is ""
-    outside git.
+
+def private_of(top: str) -> str:
+    """`Place.private` of the working tree whose top this is, whichever one is in use; "" if its `.git` is broken."""
+    try:
+        git_dir = _common(top)[1] or (top if _is_repository(top) else "")
+    except Invalid:
+        return ""
+    return f"{git_dir}/{OURS}" if git_dir else f"{top}/.dibs/local/{LEDGER}"
+
+
+def _working_tree(directory: str) -> tuple[str, str, str]:
+    """The top of the working tree around a real directory, git's common directory, and the tree's own one.
+
+    The top is "" in a bare repository, also where a `.git` file beside it points to it; both directories are ""
+    outside git. They differ in a linked tree.
     """
     while True:
-        common, linked = _common(directory)
+        common, git_dir = _common(directory)
         if common:
-            own = common == os.path.join(directory, ".git")  # the usual case; no need to read its config
-            bare = not own and not linked and _settings(common).get("bare") == "true"
-            return ("" if bare else directory), common, linked
+            usual = common == os.path.join(directory, ".git")  # then there is no need to read its config
+            bare = not usual and git_dir == common and _settings(common).get("bare") == "true"
+            return ("" if bare else directory), common, git_dir
         if _is_repository(directory):
-            return "", directory, False
+            return "", directory, directory
         parent = os.path.dirname(directory)
         if parent == directory:
-            return "", "", False
+            return "", "", ""
         directory = parent
 
 
-def _common(directory: str) -> tuple[str, bool]:
-    """Git's common directory by the `.git` in this very directory ("" if none), and whether that is a linked one's."""
+def _common(directory: str) -> tuple[str, str]:
+    """Git's common directory by the `.git` in this very directory, and the tree's own one; "" if there is none."""
     git = os.path.join(directory, ".git")
     kind = _kind(git)
     if kind == _DIRECTORY:
-        return os.path.realpath(git), False
+        own = os.path.realpath(git)
+        return own, own
     if kind != _FILE:
-        return "", False
+        return "", ""
     own = _git_directory(git)
     try:
         shared = _read(f"{own}/commondir")
     except FileNotFoundError:  # a submodule, or a repository made with --separate-git-dir
-        return own, False
+        return own, own
     except OSError as error:
         message = f"{own}/commondir cannot be read: {error.strerror}"
         raise Invalid(message, path=own) from None
@@ -107,7 +135,7 @@ def _common(directory: str) -> tuple[str, bool]:
     if not shared or "\0" in shared or _kind(common) != _DIRECTORY:
         message = f"{own}/commondir names {shared or 'nothing'}, which is not a git directory"
         raise Invalid(message, path=own)
-    return common, True
+    return common, own
 
 
 def _git_directory(git: str) -> str:
@@ -128,9 +156,9 @@ def _git_directory(git: str) -> str:
     return own
 
 
-def _main(top: str, common: str, linked: bool) -> str:
+def _main(top: str, common: str, git_dir: str) -> str:
     """The directory that all worktrees of a repository agree on: its main worktree, or the bare repository itself."""
-    if top and not linked:
+    if top and git_dir == common:
         return top
     if os.path.basename(common) == ".git":
         return os.path.dirname(common)

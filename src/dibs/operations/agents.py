@@ -8,7 +8,7 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import ending, holds, messages, releases, resources
+from dibs.operations import ending, holds, messages, names, releases, resources
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
@@ -54,7 +54,7 @@ def _boot(
     process = pid if pid is not None else call.client
     agent = got.values[f"a\t{call.agent}"]
     if agent is None:
-        agent = register(tx, call.agent, process=process)
+        agent = register(tx, call.agent, process=process, kind=client_type or type or call.kind)
         moved = False
     else:
         moved = process is not None and agent["process"] is not None and agent["process"] != process
@@ -72,6 +72,7 @@ def _boot(
         agent["rules"] = call.rules
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     put_agent(tx, agent)
+    call.name = agent["name"]
     call.tied = process is not None and agent["process"] == process
     releases.renew_active(tx, call)
     claims = _live(tx, call)
@@ -317,6 +318,7 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
         state = {True: "alive", False: "gone", None: "unknown"}[known]
     shown = {
         "agent": agent["agent"],
+        "name": names.name_of(tx, agent["agent"], agent),
         "type": agent["type"],
         "can": agent["can"],
         "state": state,
@@ -354,7 +356,7 @@ def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
     return taking.breaker(tx, call, agent)[0]
 
 
-_AGENT = Field("agent", "agent", "the agent's id", positional=True, required=True, metavar="AGENT")
+_AGENT = Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT")
 
 OPERATIONS = (
     Operation(

@@ -1,20 +1,15 @@
-"""After a call: what became of other agents' files, what an agent is to be told, and what it need not hold any more.
+"""After a call: what an agent is to be told, and what it need not hold any more. changes.py has what a change means.
 
-Internal: only the doors that stand around the agents' tool calls run these. They bring facts (which file differs from
-what its holder left there); here it is decided what that means, and both sides are told.
-
-- A file under another agent's live claim was changed during this agent's call: a violation. The content that was there
-  is kept, and `dibs restore` brings it back.
-- The same while the holder, or a third agent, had a call open too: unattributed. Reported as that, to both as well.
-- The same change seen again: nothing, it was told.
+Internal: only the doors that stand around the agents' tool calls run these, and bring the facts.
 """
 
 from __future__ import annotations
 
-from dibs.operations import ending, holds, messages, resources, sweeps
+from dibs.operations import changes, ending, holds, messages, resources, sweeps
 from dibs.operations.call import check_text, iso, put_agent, related
 from dibs.operations.declare import Operation
-from dibs.operations.edits import BY
+from dibs.operations.edits import BY, is_there
+from dibs.operations.names import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +21,6 @@ if TYPE_CHECKING:
 
 LIMIT = 2_000  # claims of others that one audit looks at
 SHELL = "shell"  # what a claim says in `by` that lasts only as long as one command
-KEEP = 30 * 86_400_000  # how long a violation can be restored
 
 
 # --- who holds what here
@@ -69,12 +63,8 @@ def _audit(
     release: Sequence[str] = (),
     tool: str = "",
 ) -> dict[str, Any]:
-    """Decide what changed files mean, end the claims that lasted for the call, and say what the agent should know."""
-    violations = []
-    for fact in found:
-        violation = _violation(tx, call, fact, tool)
-        if violation is not None:
-            violations.append(violation)
+    """Tell what changed files mean, end the claims that lasted for the call, and say what the agent should know."""
+    violations = changes.tell(tx, call, found, tool)
     freed: list[Any] = []
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
         if claim["claim"] not in release or claim["by"] != SHELL:
@@ -90,41 +80,9 @@ def _audit(
     return {"violations": violations, **_news(tx, call, got)}
 
 
-def _violation(tx: Transaction, call: Call, fact: dict[str, Any], tool: str) -> dict[str, Any] | None:
-    """One file that is not what its holder left there."""
-    wanted = resources.normal([fact["resource"]])
-    holder = None
-    for record in holds.meeting(tx, wanted, fact["tree"]):
-        if holds.CLAIM in record and record["claim"] == fact["claim"] and record["until"] > tx.now:
-            holder = record
-    if holder is None:
-        return None  # given back meanwhile: then it is nobody's
-    name = resources.show(fact["resource"])
-    seen = f"V\t{fact['claim']}\t{name}"
-    told = tx.fetch([seen]).values[seen]
-    if told is not None and told["now"] == fact["now"]:
-        return None
-    tx.put(seen, {"now": fact["now"], "until": tx.now + KEEP}, i2=f"due\t{tx.now + KEEP:015d}")
-    identifier = f"v{tx.id()}"
-    by = call.agent if fact["sure"] else ""
-    violation: Record = {
-        "violation": identifier, "path": name, "tree": fact["tree"], "holder": holder["agent"], "by": by, "at": tx.now,
-        "blob": fact["was"], "overwritten": fact["now"], "until": tx.now + KEEP,
-    }  # fmt: skip
-    tx.put(f"v\t{identifier}", violation, i2=f"due\t{tx.now + KEEP:015d}")
-    kind = "edit.violated" if by else "edit.unattributed"
-    tx.append(
-        kind, call.agent, name,
-        {"id": identifier, "holder": holder["agent"], "tree": fact["tree"], "was": fact["was"], "now": fact["now"],
-         "tool": check_text(tool, "tool")},
-    )  # fmt: skip
-    back = f"`dibs restore {identifier}` brings back what you had." if fact["was"] else ""
-    if by:
-        text = f"{call.agent} changed {name}, which you hold, by a command. {back}"
-    else:
-        text = f"{name}, which you hold, was changed while several agents were at work; who did it is not known. {back}"
-    messages.post(tx, holder["agent"], "dibs", "violation", text.strip(), resource=name, violation=identifier)
-    return {"violation": identifier, "path": name, "holder": holder["agent"], "sure": bool(by), "blob": fact["was"]}
+def _changed(tx: Transaction, call: Call, got: Fetched, found: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """The same where the agent cannot be told at once: everybody concerned gets a message, the caller too."""
+    return {"violations": changes.tell(tx, call, found, "", direct=False)}
 
 
 # --- news
@@ -201,6 +159,20 @@ def _known(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"known": tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"] is not None}
 
 
+def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]:
+    """Which of these agents are still at work, and which have ended in the very process that the caller runs in.
+
+    A client that is told to forget (`/clear`) goes on under another id in the same process.
+    """
+    there, mine = [], []
+    for agent, record in zip(agents, tx.fetch([f"a\t{one}" for one in agents]).values.values(), strict=True):
+        if is_there(tx, call, agent):
+            there.append(agent)
+        elif record is not None and record["process"] is not None and record["process"] == call.client:
+            mine.append(agent)
+    return {"there": there, "mine": mine, "names": {agent: name_of(tx, agent) for agent in agents}}
+
+
 def _doubt(tx: Transaction, call: Call, got: Fetched, why: str = "", tool: str = "") -> dict[str, Any]:
     """A guard could not decide and the config says to let it pass: at least the log has it."""
     tx.append("guard.doubted", call.agent, check_text(tool, "tool") or "?", {"why": why[:200]})
@@ -211,6 +183,8 @@ OTHERS = Operation("others", _others, "Who else holds what in this working tree?
 MINE = Operation("mine", _mine, "Which files does the edit guard hold for me?", writes=False)
 KNOWN = Operation("known", _known, "Am I registered?", writes=False)
 AUDIT = Operation("audit", _audit, "What did this call change that others hold?")
+CHANGED = Operation("changed", _changed, "These files were changed; tell whom it concerns.")
 ACTIVITY = Operation("activity", _activity, "I am here; what is new?")
+PEERS = Operation("peers", _peers, "Which of these agents are at work?", writes=False)
 IDLE = Operation("idle", _idle, "My turn is over.")
 DOUBT = Operation("doubt", _doubt, "A guard let something pass without knowing.")

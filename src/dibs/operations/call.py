@@ -13,12 +13,12 @@ from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dibs.operations.declare import Operation
     from dibs.operations.policy import Policy
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Fetched, Range, Transaction
 
     Record = dict[str, Any]
     Process = list[Any]
@@ -50,6 +50,8 @@ class Call:
         "client",
         "facts",
         "fallback",
+        "kind",
+        "name",
         "operation",
         "policy",
         "request",
@@ -68,6 +70,7 @@ class Call:
         client: Process | None = None,
         ancestors: Iterable[Process] = (),
         request: str = "",
+        kind: str = "",
     ) -> None:
         self.policy = policy
         self.agent = agent  # empty: whoever is registered for one of the ancestors, else the fallback
@@ -76,6 +79,8 @@ class Call:
         self.client = client
         self.ancestors = list(ancestors)
         self.request = request
+        self.kind = kind  # the client's kind (`claude`), as far as the door can see it: part of a new agent's name
+        self.name = ""  # set on the way in: the name by which people and models speak of the caller (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
@@ -104,27 +109,17 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         if name not in fields:
             raise Invalid(f"{operation.name} needs `{name}`", field=name)
     call.operation = operation.name
+    if operation.agents:
+        fields = _by_id(tx, operation, fields)
     if not operation.writes:
-        return operation.body(tx, call, **fields)
-    ranges = operation.ahead(call, **fields) if operation.ahead is not None else ()
-    if not call.agent:
-        name_caller(tx, call, operation)
-    check_agent_id(call.agent)
-    lineage = [f"a\t{ancestor}" for ancestor in lineage_of(call.agent)]
-    keys = [*lineage]
-    if call.request:
-        check_request_id(call.request)
-        request_key = f"q\t{call.agent}\t{operation.name}\t{call.request}"
-        keys.append(request_key)
-    got = tx.fetch(keys, ranges, AHEAD)
-    agent = got.values[lineage[-1]]
-    for key in lineage:
-        record = got.values[key]
-        if record is not None and record["killed"]:
-            return _refuse(tx, call, operation, Killed(agent=record["agent"], why=record["killed"]["why"]))
+        return _named(tx, call, _done(tx, call, operation.body, fields))
+    got = _way_in(tx, call, operation, fields)
+    own, request_key = f"a\t{call.agent}", _request_key(call, operation)
+    agent = got.values[own]
     call.tied = _comes_from(call, agent)
-    if agent is not None and operation.name != "boot" and _is_fenced(call, agent):
-        return _refuse(tx, call, operation, Fenced(agent=call.agent, incarnation=agent["incarnation"]))
+    refusal = _turned_away(call, operation, got)
+    if refusal is not None:
+        return _refuse(tx, call, operation, refusal)
     if call.request:
         asked = {name: value for name, value in fields.items() if name not in HOW_TO_WAIT}
         digest = digest_of(jsontext.encode([operation.name, asked]))
@@ -133,14 +128,94 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
             return _same_answer(known, digest, call)
     active = False  # a boot sees to it itself, before it tells what is held
     if operation.name != "boot":
-        got.values[lineage[-1]], active = _seen(tx, call, agent)
-    result = operation.body(tx, call, got, **fields)
+        got.values[own], active = _seen(tx, call, agent)
+        call.name = got.values[own].get("name", "")
+    result = _done(tx, call, operation.body, fields, got)
     if active:
         from dibs.operations import releases
 
         releases.renew_active(tx, call)
+    if operation.json or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
+        _named(tx, call, result)
     if call.request and not (isinstance(result, dict) and "waiting" in result):
         _keep_answer(tx, request_key, digest, result)
+    return result
+
+
+def _done(tx: Transaction, call: Call, body: Any, fields: dict[str, Any], *got: Fetched) -> Any:
+    """What the operation says. What it raises speaks of agents by their names, too."""
+    try:
+        return body(tx, call, *got, **fields)
+    except DibsError as error:
+        _named(tx, call, error)
+        raise
+
+
+def _way_in(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Fetched:
+    """Name the caller, and make the first trip: who it is, those above it, and what the operation wants to see."""
+    ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
+    if not call.agent:
+        name_caller(tx, call, operation)
+    check_agent_id(call.agent)
+    if call.request:
+        check_request_id(call.request)
+    got = _first_trip(tx, call, operation, ranges)
+    if got.values[f"a\t{call.agent}"] is None and _goes_by_name(tx, call):
+        ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
+        return _first_trip(tx, call, operation, ranges)
+    return got
+
+
+def _first_trip(tx: Transaction, call: Call, operation: Operation, ranges: Sequence[Range]) -> Fetched:
+    keys = [f"a\t{ancestor}" for ancestor in lineage_of(call.agent)]
+    if call.request:
+        keys.append(_request_key(call, operation))
+    return tx.fetch(keys, ranges, AHEAD)
+
+
+def _turned_away(call: Call, operation: Operation, got: Fetched) -> DibsError | None:
+    """Why this caller may do nothing at all: it was killed, or another process is its agent's by now."""
+    for ancestor in lineage_of(call.agent):
+        record = got.values[f"a\t{ancestor}"]
+        if record is not None and record["killed"]:
+            return Killed(agent=record["agent"], why=record["killed"]["why"])
+    agent = got.values[f"a\t{call.agent}"]
+    if agent is not None and operation.name != "boot" and _is_fenced(call, agent):
+        return Fenced(agent=call.agent, incarnation=agent["incarnation"])
+    return None
+
+
+def _request_key(call: Call, operation: Operation) -> str:
+    return f"q\t{call.agent}\t{operation.name}\t{call.request}"
+
+
+def _goes_by_name(tx: Transaction, call: Call) -> bool:
+    """Is nobody known by this id, but somebody by this name? Then that one is meant."""
+    from dibs.operations import names
+
+    found = names.found(tx, call.agent)
+    same, call.agent = found == call.agent, found
+    return not same
+
+
+def _by_id(tx: Transaction, operation: Operation, fields: dict[str, Any]) -> dict[str, Any]:
+    """The request with ids, where agents were spoken of by their names."""
+    from dibs.operations import names
+
+    given = {field: fields[field] for field in operation.agents if fields.get(field)}
+    return {**fields, **{field: names.found(tx, word) for field, word in given.items()}}
+
+
+def _named(tx: Transaction, call: Call, result: Any) -> Any:
+    """An answer with the name beside each agent's id; a refusal is put into words with these."""
+    from dibs.operations import names
+
+    known = {call.agent: call.name} if call.name else {}
+    if isinstance(result, DibsError):
+        names.tell(tx, result.fields, known)
+        result.say_again()
+    else:
+        names.tell(tx, result, known)
     return result
 
 
@@ -175,13 +250,14 @@ def _is_fenced(call: Call, agent: Record) -> bool:
 
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
     tx.append("call.refused", call.agent, operation.name, {"code": error.code})
+    _named(tx, call, error)
     return error
 
 
 def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bool]:
     """The caller's record, made at its first call and touched now and then; and whether it was touched."""
     if agent is None:
-        return register(tx, call.agent, process=call.client), False
+        return register(tx, call.agent, process=call.client, kind=call.kind), False
     every = min(SEEN_EVERY, call.policy.shortest // 4)  # often enough to renew a claim before its second half is over
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
@@ -192,15 +268,18 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
     return agent, True
 
 
-def register(tx: Transaction, name: str, *, process: Process | None) -> Record:
-    """Make an agent known. Its parent is in its name."""
+def register(tx: Transaction, identifier: str, *, process: Process | None, kind: str = "") -> Record:
+    """Make an agent known, and give it a name. Its parent is in its id."""
+    from dibs.operations import names
+
     agent: Record = {
-        "agent": name, "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
+        "agent": identifier, "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
         "killed": None, "since": tx.now, "seen": tx.now, "left": False,
     }  # fmt: skip
     if process is not None:
         set_process(tx, agent, process)
-    tx.append("agent.registered", name, name, {"process": process})
+    names.give(tx, agent, kind)
+    tx.append("agent.registered", identifier, identifier, {"process": process, "name": agent["name"]})
     put_agent(tx, agent)
     return agent
 
@@ -219,7 +298,11 @@ def set_process(tx: Transaction, agent: Record, process: Process) -> None:
 
 
 def put_agent(tx: Transaction, agent: Record) -> None:
-    """Write an agent's record."""
+    """Write an agent's record. One from before there were names gets one now."""
+    if "name" not in agent:
+        from dibs.operations import names
+
+        names.give(tx, agent)
     tx.put(f"a\t{agent['agent']}", agent)
 
 

@@ -37,16 +37,19 @@ ROUNDS = 8  # times a claim looks again after it ended something in its way; eac
 class _Found:
     """What a request meets, sorted."""
 
-    __slots__ = ("cut", "ended", "gone", "holders", "me", "mine", "queue", "watchers")
+    __slots__ = ("cut", "ended", "gone", "holders", "interests", "me", "mine", "owner", "places", "queue", "watchers")
 
     def __init__(self) -> None:
         self.mine: list[Record] = []  # the agent's own live claims that overlap
         self.holders: list[Record] = []  # live claims in the way
         self.queue: list[Record] = []  # present waiters in the way, whoever came first
+        self.interests: list[Record] = []  # the agent's own wishes from earlier refusals
         self.watchers: list[Record] = []  # the other side of an advisory claim
         self.ended: list[Record] = []  # claims and waiters past their end
         self.gone: list[Record] = []  # claims whose holder's process is dead
-        self.me: Record | None = None  # the place in the queue that this call holds already
+        self.places: list[Record] = []  # the agent's own places in a queue here
+        self.me: Record | None = None  # the place in the queue for this very request, if its agent has one already
+        self.owner = False  # ... and it is this call's to leave: no other process of the agent took it over
         self.cut = False  # there may be more
 
 
@@ -87,30 +90,37 @@ def take(
         if not found.ended and not found.gone:
             break
         first = None
-        ending.clear(tx, found.ended, found.gone)
+        ending.clear(tx, found.ended, found.gone, call.agent)
     covering = _covering(found.mine, wish)
     if covering is not None:
         return _refresh(tx, call, covering, wish, ttl, found)
-    upgrade = _all_mine(found.mine, wish)
+    upgrade = ending.holds_all(found.mine, wish)
     in_the_way = found.holders if upgrade else found.holders + _before(found)
     refusal = _out_of_order(tx, call, wish) or _too_many_globs(tx, wish)
     if refusal is not None:
         tx.append("claim.refused", call.agent, _first(wish), _refused(wish, refusal.code, []))
-        if found.me is not None:
-            ending.drop_waiter(tx, found.me, "gave_up")
+        _give_up(tx, found)
         return refusal
     if in_the_way:
         if wait > 0:
             return _queue(tx, call, wish, found, waiter)
-        if found.me is not None:
-            ending.drop_waiter(tx, found.me, "gave_up")
-            ending.serve(tx, wish["resources"])
+        _give_up(tx, found)
         return _refuse(tx, wish, in_the_way, interest=interest)
     if upgrade and found.queue:
-        cycle = _cycle_through(tx, wish, found.queue)
+        from dibs.operations import cycles
+
+        cycle = cycles.find_past(tx, wish, found.queue, found.me)
         if cycle:
-            return _deadlock(tx, wish, cycle)
+            _give_up(tx, found)
+            return cycles.refuse(tx, wish, cycle)
     return _grant(tx, call, wish, found)
+
+
+def _give_up(tx: Transaction, found: _Found) -> None:
+    """A call that is refused leaves no place behind; whoever stood behind it may move up."""
+    if found.me is not None and found.owner:
+        ending.drop_waiter(tx, found.me, "gave_up")
+        ending.serve(tx, found.me["resources"])
 
 
 def _refuse_tasks(tx: Transaction, wish: Record) -> None:
@@ -131,12 +141,12 @@ def _sweep_on_the_way(tx: Transaction) -> bool:
 
 def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:
     """Wait in line, unless that would close a cycle."""
-    from dibs.operations import waiting
+    from dibs.operations import cycles, waiting
 
-    if found.cut and waiting.waited_for(tx, call.agent, waiter):  # then every one of them counts
+    if found.cut and cycles.holds_any(tx, call.agent):  # then every one of them counts
         found = _meet(tx, call, wish, waiter, None, patient=False)
-    in_the_way = found.holders if _all_mine(found.mine, wish) else found.holders + _before(found)
-    return waiting.queue(tx, call, wish, in_the_way, found.me)
+    in_the_way = found.holders if ending.holds_all(found.mine, wish) else found.holders + _before(found)
+    return waiting.queue(tx, call, wish, in_the_way, found.me, waiter)
 
 
 def _handed_over(tx: Transaction, wish: Record) -> Record | None:
@@ -187,11 +197,14 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     found = _Found()
     if waiter:
         found.me = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
+        found.owner = True
     for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
         _sort(tx, wish, record, found)
         if patient and found.holders and len(found.queue) >= ENOUGH:
             found.cut = True
             break
+    if found.me is None:
+        _ask_again(tx, wish, found, first=not waiter)
     suspects = [] if call.tied else found.mine  # one's own process is seen to be alive, or it is to be looked up
     if not patient:
         suspects = suspects + found.holders
@@ -202,14 +215,32 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
     return found
 
 
+def _ask_again(tx: Transaction, wish: Record, found: _Found, *, first: bool) -> None:
+    """Does the agent wait for the very same already? Then that is its place, and not one behind everybody else.
+
+    It becomes this call's own if this is its first look and it wants to wait; else it is another process's.
+    """
+    places = found.places
+    if found.cut:  # it may be among what was not read
+        places = [place for place in holds.of_agent(tx, holds.WAITER, wish["agent"]) if place["until"] > tx.now]
+    for place in places:
+        if all(place[name] == wish[name] for name in ("resources", "mode", "tree")):
+            found.me, found.owner = place, first and wish["deadline"] > tx.now
+            return
+
+
 def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
     """Where one record that overlaps belongs."""
     if holds.INTEREST in record:
+        if record["agent"] == wish["agent"]:
+            found.interests.append(record)
         return
     if record["until"] <= tx.now:
         found.ended.append(record)
     elif holds.WAITER in record:
-        if ending.blocks(record, wish["mode"], wish["agent"]):
+        if record["agent"] == wish["agent"]:
+            found.places.append(record)
+        elif ending.blocks(record, wish["mode"], wish["agent"]):
             found.queue.append(record)
     elif record["agent"] == wish["agent"]:
         found.mine.append(record)
@@ -238,12 +269,6 @@ def _covering(mine: list[Record], wish: Record) -> Record | None:
     return None
 
 
-def _all_mine(mine: list[Record], wish: Record) -> bool:
-    """Does the agent hold everything already, in whatever mode? Then who waits for it waits for this agent anyway."""
-    held = [resource for claim in mine if claim["mode"] != resources.WATCH for resource in claim["resources"]]
-    return bool(held) and resources.all_covered(wish["resources"], held)
-
-
 def _refresh(
     tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, found: _Found
 ) -> dict[str, Any]:
@@ -257,6 +282,7 @@ def _refresh(
     until = min(tx.now + claim["ttl"], claim["life"])
     renewed = not claim["pending"]
     if claim["pending"]:
+        _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish)
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
@@ -273,11 +299,10 @@ def _refresh(
 
 def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:
     """Everything is free: take it."""
-    for claim in found.mine:  # a weaker claim on the very same resource is taken up into the new one
-        if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
-            upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
-            if upgraded:
-                ending.give_back(tx, claim, upgraded, "upgraded")
+    _take_up(tx, found.mine, wish)
+    for interest in found.interests:  # it has what it was refused; what it still wishes for it will be refused again
+        if resources.all_covered(interest["resources"], wish["resources"]):
+            ending.end_interest(tx, interest, "granted")
     if found.me is not None:
         ending.drop_waiter(tx, found.me, "granted")
     alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
@@ -294,24 +319,24 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     return answer
 
 
+def _take_up(tx: Transaction, mine: list[Record], wish: Record) -> None:
+    """A weaker claim of the agent's own on the very same resource is taken up into the new one."""
+    for claim in mine:
+        if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
+            upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
+            if upgraded:
+                ending.give_back(tx, claim, upgraded, "upgraded")
+
+
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
     """Say who is in the way; for a caller that cannot wait, remember the wish."""
     if interest:
         from dibs.operations import waiting
 
-        cycle = waiting.find_cycle(tx, wish, in_the_way)
-        if cycle:
-            return waiting.refuse_cycle(tx, wish, cycle)
         waiting.leave_interest(tx, wish)
     blockers = [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:SHOWN]]
     tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
     return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN))
-
-
-def _deadlock(tx: Transaction, wish: Record, cycle: list[dict[str, Any]]) -> Deadlock:
-    from dibs.operations import waiting
-
-    return waiting.refuse_cycle(tx, wish, cycle)
 
 
 def _refused(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:
@@ -347,25 +372,6 @@ def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
         if len(kept) >= ROOT_GLOBS:
             return Quota(what="globs that begin with a wildcard in a workspace", limit=ROOT_GLOBS)
     return None
-
-
-def _cycle_through(tx: Transaction, wish: Record, queue: list[Record]) -> list[dict[str, Any]]:
-    """Would those who wait for me after this grant be people whom I wait for, elsewhere?"""
-    from dibs.operations import waiting
-
-    targets = {record["agent"] for record in queue}
-    for wait in holds.of_agent(tx, holds.WAITER, wish["agent"]):
-        if wait["until"] > tx.now:
-            in_the_way = [
-                record
-                for record in holds.meeting(tx, wait["resources"], wait["tree"])
-                if holds.INTEREST not in record and ending.blocks(record, wait["mode"], wait["agent"])
-            ]
-            if any(record["agent"] in targets for record in in_the_way):
-                return waiting.find_cycle(tx, {**wait, "agent": wish["agent"]}, in_the_way) or [
-                    {"agent": wish["agent"], "resource": _first(wait), "holder": in_the_way[0]["agent"], "since": ""}
-                ]
-    return []
 
 
 def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], waiter: str = "", **_: Any) -> list[Range]:

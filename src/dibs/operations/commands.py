@@ -2,18 +2,20 @@
 
 Doors read the command's words and git's state and bring plain facts; the files that a command names one by one go to
 the edit guard (edits.py) like any other edit. Here it is about what a command does beyond that:
-- sweeps: `git add -A`, `commit -a`, `stash`, `checkout .`, `reset --hard`, `merge` … take in or overwrite whatever they
-  find. If that is somebody else's, the command is refused with the list and what to run instead.
+- sweeps: what git would do to files it does not name, to the branch and to the stashes of a working tree that is
+  shared; worktrees.py decides it.
 - targets that cannot be read from the words (`> $F`): refused while others hold claims in this working tree, or, where
   the words say in which folder it lies (`> build/$n`), while others hold something there.
-- git's index is one for a working tree: a command that touches it holds `git:index` as long as it runs.
+- git's index and HEAD are one for a working tree, the stashes one for a repository: a command that touches them holds
+  `git:index`, `git:head`, `git:stash` as long as it runs. One that was broken off, so that nobody told of its end, is
+  taken over by the next git command of the same agent, and holds them for two minutes at most.
 - deploys go through `dibs deploy`, which alone can hold the target, look whether the copy is stale, and verify.
 """
 
 from __future__ import annotations
 
 from dibs.errors import DibsError, Forbidden, Held
-from dibs.operations import audits, claims, holds, resources, roles
+from dibs.operations import audits, claims, ending, holds, resources, roles, worktrees
 from dibs.operations.declare import Operation
 from dibs.operations.policy import MINUTE
 
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-INDEX_TTL = 10 * MINUTE  # longer than a client lets a command run; it ends with the call, or with the process
-SHOWN = 10  # files named in a refusal
+# A git command takes seconds. A longer one goes on without: git's own lock is still there. It ends with the call, or
+# with the process.
+HELD_FOR = 2 * MINUTE
+RUNS = "a git command runs"
+SHOWN = 10  # claims named in a refusal
 
 
 def _command(
@@ -40,7 +45,9 @@ def _command(
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
+    owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
 ) -> Any:
+    """May it run? `owned` has the unfinished work that the ledger knows: working tree, path, whose it is."""
     agent = got.values[f"a\t{call.agent}"]
     for act in acts:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
@@ -51,33 +58,51 @@ def _command(
         return _refuse(tx, call, command, refusal)
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
+        unfinished = worktrees.unfinished(tx, call, owned, others) if sweeps else []
         for sweep in sweeps:
-            refusal = _swept(tx, sweep, [one for one in others if one["tree"] in {"", sweep.get("tree", tree)}])
+            counting = [one for one in [*others, *unfinished] if one["tree"] in {"", sweep.get("tree", tree)}]
+            refusal = worktrees.refusal(tx, call, sweep, counting)
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
         refusal = _unreadable(tx, unresolved, others, tree)
         if refusal is not None:
             return _refuse(tx, call, refusal.fields["words"][0], refusal)
-    return _hold_index(tx, call, index) if index else {"claims": []}
+    return _hold(tx, call, index) if index else {"claims": []}
 
 
-def _hold_index(tx: Transaction, call: Call, index: Sequence[Sequence[str]]) -> Any:
-    """Git's index, as long as the command runs. What the agent holds of it anyway is left as it is."""
-    normal = resources.normal(index)
+def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
+    """Git's index and what goes with it, as long as the command runs. What the agent holds anyway stays as it is."""
+    normal = resources.normal(wanted)
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] > tx.now and not claim["pending"] and resources.all_covered(normal, claim["resources"]):
-            if claim["by"] != audits.SHELL:
+        if claim["until"] <= tx.now or claim["pending"]:
+            continue
+        covered = resources.all_covered(normal, claim["resources"])
+        if claim["by"] != audits.SHELL:
+            if covered:
                 return {"claims": []}
-            claim["uses"] = claim.get("uses", 1) + 1  # another command of this agent runs: the last one gives it back
-            holds.put(tx, claim)
+        elif covered:  # of a command that runs beside this one, or was broken off: whichever ends first gives it back
             return {"claims": [claim["claim"]]}
-    ttl = min(INDEX_TTL, call.policy.lifetime(normal, None)[0])
-    held = claims.take(tx, call, None, index, by=audits.SHELL, ttl=ttl, reason="a git command runs")
+        elif all(resource[0] == "name" for resource in claim["resources"]):
+            ending.give_back(tx, claim, claim["resources"], "released")
+    ttl = min(HELD_FOR, call.policy.lifetime(normal, None)[0])
+    held = claims.take(tx, call, None, wanted, by=audits.SHELL, ttl=ttl, reason=RUNS)
+    if isinstance(held, Held):
+        return _wait_a_moment(tx, call, normal, held)
     return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
 
 
-def _is_file(resource: Sequence[str]) -> bool:
-    return resource[0] in resources.LITERAL or resource[0] == "glob"
+def _wait_a_moment(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
+    """Others' git commands are over in a moment: the door waits for them, and nobody is to take a claim by hand."""
+    for record in holds.meeting(tx, wanted, ""):
+        lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != audits.SHELL
+        if holds.WAITER in record or (lasting and ending.blocks(record, resources.WRITE, call.agent)):
+            return held
+    blockers = held.fields["blockers"]
+    names = ", ".join(dict.fromkeys(blocker["agent"] for blocker in blockers))
+    return Held(
+        f"a git command of {names} runs in this repository. Try again in a few seconds.",
+        blockers=blockers, more=held.fields.get("more", 0), transient=True,
+    )  # fmt: skip
 
 
 def _undeployed(command: str, target: str, against: str) -> Forbidden:
@@ -89,56 +114,6 @@ def _undeployed(command: str, target: str, against: str) -> Forbidden:
         command=command,
         target=target,
     )
-
-
-def _swept(tx: Transaction, sweep: dict[str, Any], others: list[Record]) -> Held | None:
-    """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
-    found: list[tuple[str, Record]] = []
-    paths: list[str] | None = sweep["paths"]
-    known = set(paths or ())
-    for record in others:
-        for resource in record["resources"]:
-            if not _is_file(resource):
-                continue
-            if paths is None:
-                hits = [resources.show(resource)]
-            elif resource[0] == "file":
-                hits = [resource[1]] if resource[1] in known else []
-            else:
-                hits = [path for path in paths if resources.overlap(["file", path], resource)]
-            found += [(hit, record) for hit in hits]
-    if not found:
-        return None
-    named = "; ".join(
-        [f"{path} ({record['agent']} until {_until(tx, record)})" for path, record in found[:SHOWN]]
-        + ([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])
-    )
-    blockers = [holds.blocker(tx, record, [["file", path]]) for path, record in found[:SHOWN]]
-    free = [path for path in paths or () if path not in {hit for hit, _ in found}]
-    instead = _instead(sweep, free)
-    return Held(
-        f"`{sweep['what']}` would {sweep['does']} files that others hold: {named}. {instead}",
-        blockers=blockers,
-        more=max(0, len(found) - SHOWN),
-        files=[path for path, _ in found[:SHOWN]],
-        instead=instead,
-    )
-
-
-def _instead(sweep: dict[str, Any], free: list[str]) -> str:
-    """The safe command: the same for the files that nobody else holds, or another way altogether."""
-    if sweep.get("safe") and free:
-        listed = " ".join([_quoted(path) for path in free[:SHOWN]]) + (" …" if len(free) > SHOWN else "")
-        return f"Run `{sweep['safe']} {listed}` instead."
-    return str(
-        sweep.get("else")
-        or "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
-    )
-
-
-def _quoted(path: str) -> str:
-    plain = all(letter.isalnum() or letter in "/._-+@%," for letter in path)
-    return path if plain else "'" + path.replace("'", "'\\''") + "'"
 
 
 def _unreadable(
@@ -170,13 +145,7 @@ def _unreadable(
 
 def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> bool:
     """Can a target that lies below these be this resource? None: below nothing in particular."""
-    return _is_file(resource) and (below is None or any(resources.overlap(one, resource) for one in below))
-
-
-def _until(tx: Transaction, record: Record) -> str:
-    from dibs.operations.call import iso
-
-    return iso(tx, record["until"])
+    return worktrees.is_file(resource) and (below is None or any(resources.overlap(one, resource) for one in below))
 
 
 def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsError:

@@ -10,11 +10,11 @@ In git's hooks only the parent's id is known, so the family counts as one here.
 
 from __future__ import annotations
 
-from dibs.errors import Fenced, Held
-from dibs.operations import ending, holds, resources, roles
+from dibs.errors import Conflict, Fenced, Held
+from dibs.operations import changes, ending, holds, resources, roles
 from dibs.operations.call import check_text, iso, lineage_of, related
 from dibs.operations.declare import Operation
-from dibs.operations.edits import BY
+from dibs.operations.edits import BY, is_there
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -39,9 +39,15 @@ TOKENS = 11  # paths with their tokens given back: the ten that a commit's messa
 
 
 def _check(
-    tx: Transaction, call: Call, got: Fetched, paths: Sequence[Sequence[str]] = (), tree: str = "", client: str = ""
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    paths: Sequence[Sequence[str]] = (),
+    tree: str = "",
+    client: str = "",
+    owned: Sequence[tuple[Sequence[str], Sequence[str]]] = (),
 ) -> Any:
-    """May the caller commit these paths of this working tree?"""
+    """May the caller commit these paths of this working tree? `owned` says whose unfinished work some of them are."""
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
@@ -54,12 +60,42 @@ def _check(
     if others:
         blockers = [_blocker(tx, record, paths) for record in others[:SHOWN]]
         return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - SHOWN)), paths, tree)
-    lost = _lost(tx, call, paths, tree, own)
+    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned)
     if lost is not None:
         return _refuse(tx, call, lost, paths, tree)
     tokens = _tokens(paths, own)
     tx.append("commit.checked", call.agent, tree, {"paths": len(paths), "tokens": sorted({n for _, n in tokens})})
     return {"agent": call.agent, "tokens": tokens, "held": len(own)}
+
+
+def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> Conflict | None:
+    """A path that somebody overwrote under its holder's hands: whoever commits it has to decide first what it is."""
+    for start in range(0, len(paths), AT_ONCE):
+        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + AT_ONCE]])
+        for name, ids in found.items():
+            return Conflict(
+                f"{name} was changed by somebody else, and it is not settled what is to stand there. "
+                f"`dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; or "
+                f"`dibs ack {ids[-1]}` if it is right as it is.",
+                path=name,
+                violations=ids,
+            )
+    return None
+
+
+def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Held | None:
+    """A path with unfinished work of another agent that is still there; what an ended one left may be committed."""
+    if call.fallback and call.agent == call.fallback:
+        return None  # a person
+    blockers = []
+    for path, owners in owned:
+        others = [owner for owner in owners if not related(owner, call.agent)]
+        if others and len(others) == len(owners) and is_there(tx, call, others[0]):
+            blockers.append({
+                "agent": others[0], "resource": resources.show(path), "mode": resources.WRITE, "since": None,
+                "until": None, "reason": "its uncommitted work", "paths": [path[1]], "more_paths": 0,
+            })  # fmt: skip
+    return Held(blockers=blockers[:SHOWN], more=max(0, len(blockers) - SHOWN)) if blockers else None
 
 
 def _sorted(
@@ -283,5 +319,5 @@ def _went_past(
     return unseen
 
 
-CHECK = Operation("commit-check", _check, "May these paths be committed?", errors=(Held, Fenced))
+CHECK = Operation("commit-check", _check, "May these paths be committed?", errors=(Held, Fenced, Conflict))
 COMMITTED = Operation("committed", _committed, "These paths were committed.")

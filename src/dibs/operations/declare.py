@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Range
 
 # The kinds of field, and what a door makes of each before the operation sees it:
-#   text       a string of people's words          agent      an agent's id
+#   text       a string of people's words          agent      an agent's id or name
 #   resource   [kind, text, alias], canonical      resources  one or more of those
 #   duration   milliseconds                        integer    a whole number
 #   flag       True or False                       choice     one of `choices`
@@ -57,7 +57,7 @@ class Field:
 class Operation:
     """One operation. `body(tx, call, rows, **fields)` decides; `ahead` names what to read in the first trip."""
 
-    __slots__ = ("ahead", "body", "errors", "fields", "help", "json", "name", "required", "takes", "writes")
+    __slots__ = ("agents", "ahead", "body", "errors", "fields", "help", "json", "name", "required", "takes", "writes")
 
     def __init__(
         self,
@@ -77,6 +77,7 @@ class Operation:
         self.help = help
         self.fields = fields
         self.required = tuple([field.name for field in fields if field.required])
+        self.agents = tuple([field.name for field in fields if field.kind == "agent"])  # a name will do, too
         self.errors = errors
         self.json = json  # the keys of the answer beside `ok`
         self.writes = writes

@@ -4,7 +4,9 @@ One transaction decides, in this order, and the first "no" is the answer:
 - role: the config lets this agent write there.
 - strict: an explicit claim (by hand or for a task) covers the path already.
 - held: nobody else holds it; then it is claimed, all paths or none. A refusal leaves an interest.
-- stale: nobody else changed the content since this agent last read or wrote it; the claim is kept for the next try.
+- unseen: a write that does not read what it writes over is refused if the agent has not seen what is there now; the
+  claim is kept for the next try. What reads the file itself while it writes merges, and passes; it is told who changed
+  the file since. What a person or an ended session left before the agent began may be written over; it is kept.
 Paths that are free (git ignores them, or the config says so) need no claim and pass after the role.
 
 Again: an edit of what one holds changes nothing and writes nothing until half of the claim's life is over. Crash: the
@@ -17,6 +19,7 @@ from dibs.errors import Conflict, DibsError, Forbidden, Held
 from dibs.operations import claims, ending, holds, resources, roles
 from dibs.operations.call import related, within
 from dibs.operations.declare import Operation
+from dibs.operations.ledger import GIT, OUTSIDE, UNKNOWN
 from dibs.operations.policy import covers, matches
 from dibs.operations.resources import ranges_for
 
@@ -28,13 +31,16 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-    # resource [kind, text, alias] · ignored by git · blob at hand · who else changed it since ("": somebody) or None ·
-    # what is in it, where it is a directory
-    Item = tuple[Sequence[str], bool, str, str | None, Sequence[str]]
+    # resource [kind, text, alias] · ignored by git · content at hand · what the ledger says of it (facts_of in
+    # doors/hooks/editing.py) or None · what is in it, where it is a directory
+    Item = tuple[Sequence[str], bool, str, dict[str, Any] | None, Sequence[str]]
 
 BY = "edit"  # what a claim of this guard says in `by`; the commit releases these and no others
 SHOWN = 16
 FREE, GUARDED, STRICT = "free", "guarded", "strict"
+# What an agent knows of a file: what is there, an earlier content, only that it changed it, nothing; or it is not there
+SAME, OLDER, BLIND, NOTHING, GONE = "same", "older", "blind", "nothing", "gone"
+NO_AGENT = frozenset({"", GIT, OUTSIDE, UNKNOWN, "unknown"})
 
 
 class _Caller:
@@ -106,8 +112,14 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, items: Sequence[Item]
     if isinstance(held, DibsError):
         return held
     for item in wanted:
-        if item[3] is not None:
-            return _stale(tx, call, item, tree)
+        unseen = _unseen(tx, call, item) if item[3] is not None else None
+        if unseen is not None:
+            return _refuse(tx, call, item, tree, unseen)
+    disputed = [item[0][1] for item in wanted if item[3] is not None and item[3]["disputed"]]
+    if disputed:
+        from dibs.operations import changes
+
+        changes.settle(tx, tree, disputed)
     return [held]
 
 
@@ -226,15 +238,54 @@ def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, fo
     return Held(blockers=blockers, more=max(0, len(found) - SHOWN))
 
 
-def _stale(tx: Transaction, call: Call, item: Item, tree: str) -> DibsError:
-    """Content that somebody else changed since this agent last saw it must be read before it is written over.
+def _unseen(tx: Transaction, call: Call, item: Item) -> DibsError | None:
+    """May the agent write over what is there? It holds the path by now, so nobody changes it before it has looked."""
+    facts = item[3] or {}
+    name, known, author = resources.show(item[0]), facts["known"], facts["author"]
+    others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
+    if facts["merges"]:
+        if known in {OLDER, BLIND}:
+            _note(tx, call, f"{_who(tx, author)} changed {name} since you last read it; your change was made to that.")
+        return None
+    if known in {SAME, GONE}:
+        return None
+    if known in {OLDER, BLIND}:
+        when = "since you last read or wrote it" if known == OLDER else "and you have not read what is there now"
+        return Conflict(
+            f"{_who(tx, author)} changed {name} {when}. You hold it now: read it again, then change what is there.",
+            path=name,
+            changed_by=author if author not in NO_AGENT else None,
+        )
+    living = [owner for owner in others if is_there(tx, call, owner)]
+    if living or facts["since"]:
+        who = _who(tx, living[0] if living else author)
+        return Conflict(
+            f"{who} changed {name}, and you have not read it. You hold it now: read it, then change what is there.",
+            path=name,
+            changed_by=living[0] if living else author if author not in NO_AGENT else None,
+        )
+    if others:
+        _note(tx, call, f"{name} had uncommitted work of {_who(tx, others[0])}, which has ended; it is kept.")
+    return None
 
-    The agent holds the path by now, so that nobody changes it again before it has looked.
-    """
-    name = resources.show(item[0])
-    who = f"{item[3]} changed {name}" if item[3] else f"{name} was changed"
-    message = f"{who} since you last read or wrote it. You hold it now: read it again, then change what is there."
-    return _refuse(tx, call, item, tree, Conflict(message, path=name, changed_by=item[3] or None))
+
+def _who(tx: Transaction, agent: str) -> str:
+    from dibs.operations.names import name_of
+
+    return "somebody" if agent in NO_AGENT else name_of(tx, agent)
+
+
+def is_there(tx: Transaction, call: Call, agent: str) -> bool:
+    """Is that agent still at work, as far as anybody can tell?"""
+    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    return record is not None and not record["left"] and call.alive(record["process"]) is not False
+
+
+def _note(tx: Transaction, call: Call, text: str) -> None:
+    """One line that the agent is told after its call."""
+    from dibs.operations import messages
+
+    messages.post(tx, call.agent, "dibs", "note", text)
 
 
 def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, got: Fetched | None) -> list[Record]:

@@ -7,7 +7,7 @@ comes through here, so that none of them forgets the queue.
 from __future__ import annotations
 
 from dibs.operations import holds, resources
-from dibs.operations.call import TOKEN, due, iso, related
+from dibs.operations.call import TOKEN, due, related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +85,10 @@ def grant(tx: Transaction, record: Record, via: str, request: list[str] | None =
     if request:
         event["request"] = request
     tx.append("claim.granted", record["agent"], record["claim"], event)
+    if via == "handover":  # not asked for just now: an earlier refusal of it is settled by this
+        for interest in holds.of_agent(tx, holds.INTEREST, record["agent"]):
+            if resources.all_covered(interest["resources"], record["resources"]):
+                end_interest(tx, interest, "granted")
     return record
 
 
@@ -113,8 +117,25 @@ def blocks(record: Record, mode: str, agent: str) -> bool:
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
 
 
-def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record]) -> None:
-    """End what is past its end, and the claims of dead processes; whoever waited for any of it comes first."""
+def holds_all(records: Iterable[Record], wish: Record) -> bool:
+    """Does the agent hold everything already, in whatever mode? Then who waits for it waits for this agent anyway."""
+    held = [
+        resource
+        for record in records
+        if holds.CLAIM in record
+        and record["agent"] == wish["agent"]
+        and record["mode"] != resources.WATCH
+        and resources.same_tree(record["tree"], wish["tree"])
+        for resource in record["resources"]
+    ]
+    return bool(held) and resources.all_covered(wish["resources"], held)
+
+
+def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record], asking: str = "") -> None:
+    """End what is past its end, and the claims of dead processes; whoever waited for any of it comes first.
+
+    `asking` is the agent that wants it now: it hears from its own request what came of it.
+    """
     for record in over:
         if holds.WAITER in record:
             drop_waiter(tx, record, "lapsed")
@@ -122,17 +143,23 @@ def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record]) -> No
             expire(tx, record)
     for claim in dead:
         end(tx, claim, "gone")
-    serve(tx, [resource for record in (*over, *dead) for resource in record["resources"]])
+    serve(tx, [resource for record in (*over, *dead) for resource in record["resources"]], asking)
 
 
-def serve(tx: Transaction, freed: Iterable[Sequence[str]]) -> None:
+def end_interest(tx: Transaction, interest: Record, why: str) -> None:
+    """A wish is over: told, too old, or its agent got what it wished for."""
+    holds.remove(tx, interest)
+    tx.append("interest.ended", interest["agent"], interest["interest"], {"why": why})
+
+
+def serve(tx: Transaction, freed: Iterable[Sequence[str]], asking: str = "") -> None:
     """Something became free: hand over to those who wait, in their order, then tell those who only wished."""
     freed = list(freed)
     if not freed:
         return
     met = list(holds.meeting(tx, freed, ""))
     waiting = [record for record in met if holds.WAITER in record]
-    interested = [record for record in met if holds.INTEREST in record]
+    interested = [record for record in met if holds.INTEREST in record and record["agent"] != asking]
     waiting.sort(key=lambda record: record["ticket"])
     if waiting:
         _hand_over(tx, waiting[:SERVE], freed, met)
@@ -163,7 +190,8 @@ def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[
         if any(stands_before(claim, waiter) and claim["until"] > tx.now for claim in claims):
             continue
         earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and stands_before(other, waiter)]
-        if any(other["until"] > tx.now for other in earlier):
+        live = [claim for claim in claims if claim["until"] > tx.now]
+        if any(other["until"] > tx.now for other in earlier) and not holds_all(live, waiter):  # an upgrade passes them
             continue
         for claim in [claim for claim in claims if stands_before(claim, waiter)]:
             expire(tx, claim)
@@ -189,21 +217,21 @@ def claim_from(tx: Transaction, waiter: Record) -> Record:
 
 
 def _tell(tx: Transaction, interest: Record) -> None:
-    """A message for an agent that was refused earlier, if what it wanted is free indeed."""
+    """A message for an agent that was refused earlier, if what it wanted is free indeed and it has not got it."""
     for record in holds.meeting(tx, interest["resources"], interest["tree"]):
-        if (
-            holds.INTEREST not in record
-            and record["until"] > tx.now
-            and blocks(record, interest["mode"], interest["agent"])
-        ):
+        if holds.INTEREST in record or record["until"] <= tx.now:
+            continue
+        if record["agent"] == interest["agent"]:  # it has it, or is in line for it: that is told elsewhere
+            end_interest(tx, interest, "granted")
+            return
+        if blocks(record, interest["mode"], interest["agent"]):
             return
     from dibs.operations import messages
 
-    holds.remove(tx, interest)
     if interest["until"] <= tx.now:
-        tx.append("interest.ended", interest["agent"], interest["interest"], {"why": "lapsed"})
+        end_interest(tx, interest, "lapsed")
         return
-    tx.append("interest.ended", interest["agent"], interest["interest"], {"why": "served"})
+    end_interest(tx, interest, "served")
     names = resources.shown(interest["resources"])
-    text = f"{', '.join(names)} is free now; you were refused it at {iso(tx, interest['since'])}. Claim it to go on."
+    text = f"{', '.join(names)} is free now; you were refused it before. Claim it to go on."
     messages.post(tx, interest["agent"], "dibs", "free", text, resources=names)

@@ -23,6 +23,13 @@ PAGE = 512  # rows in one trip
 CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"
 # What a claim takes over from the wish, or from the waiter, that it comes of.
 WISHED = ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
+# How a claim ends by itself, before its time is over, by what made it (`by`) or by what it says itself (`ends`).
+ENDS = {
+    "edit": "ends with its commit", "commit": "ends with its commit", "shell": "ends with its command",
+    "task": "ends with its task",
+}  # fmt: skip
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+LONG = 2 * HOUR  # from here on whole hours will do
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
 
@@ -147,6 +154,21 @@ def with_aliases(held: Sequence[Sequence[str]], chosen: Sequence[Sequence[str]])
     return found
 
 
+def left(tx: Transaction, record: Record) -> str:
+    """For how much longer a claim is held, and what ends it sooner: "29 min left; ends with its commit"."""
+    ends = ENDS.get(record.get("ends") or record["by"], "")
+    return f"{in_words(record['until'] - tx.now)} left" + (f"; {ends}" if ends else "")
+
+
+def in_words(ms: int) -> str:
+    """How long something lasts, for a reader without a clock: rounded down, so that it is not promised too long."""
+    if ms < MINUTE:
+        return "under a minute"
+    if ms < LONG:
+        return f"{ms // MINUTE} min"
+    return f"{ms // HOUR} h" if ms < 2 * DAY else f"{ms // DAY} days"
+
+
 def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
     """One record in the way, as a refusal shows it."""
     resource = resources.any_overlap(record["resources"], wanted)
@@ -163,8 +185,13 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]]) ->
     if WAITER in record:
         shown["waiting"] = True
         shown["until"] = iso(tx, record["deadline"])
+    else:
+        shown["left"] = left(tx, record)
     if record.get("task"):
         shown["task"] = record["task"]
+        task = tx.fetch([f"t\t{record['task']}"]).values[f"t\t{record['task']}"]
+        if task is not None:
+            shown["title"] = task["title"]
     return shown
 
 

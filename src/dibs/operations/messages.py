@@ -275,6 +275,10 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
     if check_text(message, "message") == "all":
         _acknowledge_all(tx, call)
         return {"message": "all"}
+    if message.startswith("v"):  # no message, but a change of a file that may stay as it is
+        from dibs.operations import changes
+
+        return {"message": message, "path": changes.accept(tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
     if found is None:
         raise NotFound(f"no unread message {message} for {call.agent}", message_id=message)

@@ -251,11 +251,11 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
 
 def _refuse_closing(tx: Transaction, given: Record) -> None:
     """A hand-over past the queue must not close a cycle: those who wait would then wait for the new holder."""
-    from dibs.operations import waiting
+    from dibs.operations import cycles
 
     for record in list(holds.meeting(tx, given["resources"], given["tree"])):
         if holds.WAITER in record and record["until"] > tx.now and ending.blocks(record, given["mode"], given["agent"]):
-            cycle = waiting.find_cycle(tx, record, [given])
+            cycle = cycles.find(tx, record, [given])
             if cycle:
                 raise Deadlock(cycle=cycle)
 

@@ -8,7 +8,7 @@ before it is remembered in the same way, so that a restore can be taken back.
 from __future__ import annotations
 
 from dibs.errors import DibsError, Held, NotFound
-from dibs.operations import claims, resources, roles
+from dibs.operations import changes, claims, resources, roles
 from dibs.operations.call import check_text, due, iso
 from dibs.operations.declare import Operation
 from dibs.operations.edits import BY
@@ -73,6 +73,7 @@ def _restore(
     held = claims.take(tx, call, got, [resource], tree=tree, by=BY, reason=f"restores {kept}")
     if isinstance(held, DibsError):
         return held
+    changes.settle(tx, tree, [record["path"]])
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"

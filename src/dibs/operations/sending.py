@@ -12,7 +12,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Forbidden, Invalid, NotFound, Quota
-from dibs.operations import messages, payloads
+from dibs.operations import messages, names, payloads
 from dibs.operations.call import MAX_ID, check_agent_id, check_text, due, lineage_of, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import check_duration
@@ -124,7 +124,7 @@ def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> 
             raise Invalid("to: which type?", field="to")
         return _fitting(tx, call, f"an agent of type {kind}", lambda agent: agent["type"] == kind)
     check_agent_id(to)
-    return [_known(tx, to)]
+    return [_known(tx, names.found(tx, to))]
 
 
 def _known(tx: Transaction, agent: str) -> str:
@@ -188,7 +188,7 @@ OPERATIONS = (
             Field(
                 "to",
                 "text",
-                "an agent's id, type:T, all; or - for the other side of what you reply to",
+                "an agent's id or name, type:T, all; or - for the other side of what you reply to",
                 positional=True,
                 required=True,
                 metavar="TO",

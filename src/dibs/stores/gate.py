@@ -6,6 +6,10 @@ nothing for seconds; behind a kernel lock they queue. The kernel drops the lock 
 The gate file also holds one short line, `PID COMMIT`: who is inside (so that a caller who had to give up can say which
 process is in the way) and the last commit that was answered. The number is written after the commit is durable, so it
 is never ahead of the database; a database that is behind it was cut or replaced by an older copy.
+
+The line may be kept a second time, elsewhere (`kept`): a sweep that takes the database takes the gate with it, and the
+other copy still says what was answered. The gate's own line counts; the copy counts where the gate has none, or where
+it knows more of the same database. It is written where that is possible: a sandbox may forbid it; then it is behind.
 """
 
 from __future__ import annotations
@@ -25,14 +29,16 @@ if TYPE_CHECKING:
 else:
     import _signal  # `signal` itself imports enum
 
+LARGEST = 2**62  # a commit above this was never made: then the line is damaged, and nothing is remembered
 LINE = 48  # bytes: ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
 
 
 class Gate:
     """At most one process is inside at a time."""
 
-    def __init__(self, path: str, timeout: float) -> None:
+    def __init__(self, path: str, timeout: float, kept: str = "") -> None:
         self.path = path
+        self.kept = kept
         self.timeout = timeout
         self._fd = -1
         self._threads = _thread.allocate_lock()  # the kernel's lock is per open file, not per thread
@@ -52,7 +58,7 @@ class Gate:
             except BlockingIOError:
                 if not self._queue_here():
                     self._queue_elsewhere()
-            self._pid, self._commit, self._id = _read(os.pread(self._fd, LINE, 0))
+            self._pid, self._commit, self._id = self._known(_read(os.pread(self._fd, LINE, 0)))
             if self._pid != os.getpid():
                 self._write()
         except BaseException:  # also Ctrl-C between the kernel's yes and our return
@@ -68,6 +74,7 @@ class Gate:
             if commit:
                 self._commit, self._id = commit, identifier
                 self._write()
+                self._keep()
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             self._threads.release()
@@ -76,9 +83,10 @@ class Gate:
         """The last commit that was answered and by which database, read without going in."""
         try:
             with open(self.path, "rb") as file:
-                return _read(file.read(LINE))[1:]
+                own = _read(file.read(LINE))
         except OSError:
-            return 0, ""
+            own = 0, 0, ""
+        return self._known(own)[1:]
 
     def holder(self) -> int:
         """The pid that went in last."""
@@ -105,6 +113,42 @@ class Gate:
         # Without this line nothing is decided differently: a full disk must not stop a release.
         try:
             os.pwrite(self._fd, b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode()), 0)
+        except OSError:
+            pass
+
+    def _known(self, own: tuple[int, int, str]) -> tuple[int, int, str]:
+        """What the gate and the copy of its line say together."""
+        if not self.kept:
+            return own
+        try:
+            fd = os.open(self.kept, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return own
+        try:
+            _, commit, identifier = _read(os.read(fd, LINE))
+        except OSError:
+            return own
+        finally:
+            os.close(fd)
+        if identifier and (identifier == own[2] or not own[2]) and commit > own[1]:
+            return own[0], commit, identifier
+        return own
+
+    def _keep(self) -> None:
+        """Write the copy, if that is possible here."""
+        if not self.kept:
+            return
+        line = b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode())
+        try:
+            try:
+                fd = os.open(self.kept, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:
+                os.mkdir(os.path.dirname(self.kept), 0o700)
+                fd = os.open(self.kept, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(fd, line, 0)
+            finally:
+                os.close(fd)
         except OSError:
             pass
 
@@ -186,6 +230,7 @@ def _time_is_up(_number: int, _frame: object) -> None:
 def _read(line: bytes) -> tuple[int, int, str]:
     """The pid, commit and id in the gate's line; nothing is remembered where it cannot be read."""
     try:
-        return int(line[:10] or b"0"), int(line[11:31] or b"0"), line[32:47].decode().strip()
+        pid, commit, identifier = int(line[:10] or b"0"), int(line[11:31] or b"0"), line[32:47].decode().strip()
     except ValueError:
         return 0, 0, ""
+    return (pid, commit, identifier) if 0 <= commit < LARGEST else (0, 0, "")

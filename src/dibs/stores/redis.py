@@ -56,14 +56,14 @@ class RedisStore:
 
     follow = 5.0  # seconds that one who follows the log waits for the next event; it is woken by it
 
-    def __init__(self, wire: Wire, workspace: str, *, timeout: float = 5.0, memory: str = "") -> None:
+    def __init__(self, wire: Wire, workspace: str, *, timeout: float = 5.0, memory: str = "", kept: str = "") -> None:
         self.wire = wire
         self.timeout = timeout
         self.expire = 0  # ms without a commit after which all of it may go; 0: never
         self.missing: Callable[[], None] | None = None  # told when no server listens there; may raise
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
-        self.remembered = redis_epoch.Remembered(memory)
+        self.remembered = redis_epoch.Remembered(memory, kept)
         self._mutex = _thread.RLock()
         self._memory = Memory()
         self.habits = Habits()

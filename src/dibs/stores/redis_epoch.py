@@ -32,28 +32,33 @@ NEVER = b"0" * 40  # the second replication id of a server that was never a repl
 
 
 class Remembered:
-    """The highest commit that was answered on this machine, in a file of `.dibs/local/`."""
+    """The highest commit that was answered on this machine, in a file of `.dibs/local/`, and in a second one if given.
 
-    def __init__(self, path: str) -> None:
-        self._fd = -1
+    The second lies where nothing sweeps it away. Without a memory the server's own word has to do.
+    """
+
+    def __init__(self, path: str, kept: str = "") -> None:
+        self._fds: list[int] = []
         self.number = 0
-        if path:
-            try:
-                self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            except OSError:
-                pass  # without a memory the server's own word has to do
-            self.look()
+        for name in (path, kept):
+            if name:
+                try:
+                    self._fds.append(os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                except OSError:
+                    pass
+        self.look()
 
     def look(self) -> None:
         """See what other processes remembered meanwhile."""
-        try:
-            kept = os.pread(self._fd, SLOTS * WIDTH, 0) if self._fd >= 0 else b""
-        except OSError:
-            return
-        for place in range(0, len(kept), WIDTH):
-            text = kept[place : place + WIDTH - 1]
-            if text.isdigit() and self.number < int(text) < LARGEST:
-                self.number = int(text)
+        for fd in self._fds:
+            try:
+                written = os.pread(fd, SLOTS * WIDTH, 0)
+            except OSError:
+                continue
+            for place in range(0, len(written), WIDTH):
+                text = written[place : place + WIDTH - 1]
+                if text.isdigit() and self.number < int(text) < LARGEST:
+                    self.number = int(text)
 
     def rise(self, number: int) -> None:
         """Remember a higher one.
@@ -63,17 +68,16 @@ class Remembered:
         """
         if number > self.number:
             self.number = number
-            if self._fd >= 0:
+            for fd in self._fds:
                 try:
-                    os.pwrite(self._fd, b"%020d\n" % number, number % SLOTS * WIDTH)
+                    os.pwrite(fd, b"%020d\n" % number, number % SLOTS * WIDTH)
                 except OSError:
                     pass  # the commit is done, and a full disk here does not undo it
 
     def close(self) -> None:
-        """Close the file."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """Close the files."""
+        while self._fds:
+            os.close(self._fds.pop())
 
 
 def begin(store: RedisStore, *, lost: bool = False) -> bool:

@@ -71,7 +71,8 @@ def create(path: str, commit: int = 0) -> str:
 class SqliteStore:
     """A database of dibs, opened. Threads may share it; they take turns."""
 
-    def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False) -> None:
+    def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False, kept: str = "") -> None:
+        """Open it; `kept` is where the gate's memory is kept a second time."""
         self.path = path
         try:
             found = os.stat(path)
@@ -83,7 +84,7 @@ class SqliteStore:
 
             filesystems.refuse_network(os.path.dirname(path) or ".")
         self._connection = sqlite_file.connect(path, timeout)
-        self._gate, self._timeout = Gate(f"{path}.gate", timeout), timeout
+        self._gate, self._timeout = Gate(f"{path}.gate", timeout, kept), timeout
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
         self._pid = os.getpid()  # a connection of SQLite survives no fork, nor does the gate's place in the kernel

@@ -216,7 +216,9 @@ def cannot_open(path: str) -> DibsError:
     if not os.path.exists(path):
         message = (
             f"{path} is gone, and this workspace coordinated through it. An empty one in its place would forget who "
-            f"holds what. Put it back, or: {RECOVER}"
+            "holds what. Put it back (`git stash pop` after a `git stash -a`, a backup); or begin a new one with "
+            "`dibs doctor --recover`: above every token that was given, all claims void. To go on without dibs: "
+            "`dibs init --uninstall --yes`."
         )
         return Unavailable(message, path=path, missing=True)
     return Unavailable(f"{path} cannot be opened: no permission, or not a file.", path=path)

@@ -56,6 +56,7 @@ class Turn:
     after: tuple[str, ...] = ()
     then: str = ""  # signalled when the model is told what came of the calls
     tokens: int = 100  # how long the conversation is said to be; a client whose window is full compacts it
+    thinks: float = 0.0  # seconds that the model takes for it: no hook of this agent runs meanwhile
 
 
 @dataclass(frozen=True)

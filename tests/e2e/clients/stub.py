@@ -133,6 +133,9 @@ class Stub:
         missing = self._missing(turn.after, PATIENCE)
         if missing:
             return self._fault(f"{script.name}, turn {request.step}: nobody signalled {', '.join(missing)}")
+        if turn.thinks:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing, turn.thinks)
         return turn
 
     def _missing(self, names: tuple[str, ...], seconds: float) -> list[str]:

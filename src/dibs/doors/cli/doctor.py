@@ -13,7 +13,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.doors.session import Session
-from dibs.doors.stores import configured_url, database_path, is_redis, read_pin
+from dibs.doors.stores import configured_url, database_path, is_redis, kept_line, read_pin
 from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
 from dibs.facts import clock, filesystems
 from dibs.operations.declare import Field
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from dibs.stores.sqlite import SqliteStore
 
 FIELDS = (
-    Field("recover", "flag", "set a damaged database aside and start a new one above its tokens", default=False),
+    Field(
+        "recover",
+        "flag",
+        "begin a new database above the tokens of one that is damaged (it is set aside) or gone",
+        default=False,
+    ),
     Field("yes", "flag", "with --recover: do not ask", default=False),
 )
 HELP = "Check the workspace and its store, and prove the guards; --recover after damage."
@@ -48,11 +53,43 @@ def run(arguments: list[str]) -> int:
     checks = examine(session, told)
     checks += _guards(session, told)
     failed = [check["check"] for check in checks if not check["ok"] and check["severity"] == "error"]
+    guarded, todo = _guarded(checks), _todo(checks)
     if words.json:
-        sys.stdout.write(jsontext.encode({"ok": not failed, "checks": checks, "failed": failed}) + "\n")
+        answer = {"ok": not failed, "checks": checks, "failed": failed, "guarded": guarded, "todo": todo}
+        sys.stdout.write(jsontext.encode(answer) + "\n")
     else:
-        sys.stdout.write("all is well\n" if not failed else f"{len(failed)} of {len(checks)} checks failed\n")
+        sys.stdout.write(_ending(len(checks), failed, guarded, todo))
     return NO if failed else YES
+
+
+def _guarded(checks: list[dict[str, Any]]) -> list[str]:
+    """The clients whose hooks refuse what they must in every working tree, and which would run them."""
+    found: dict[str, list[bool]] = {}
+    for check in checks:
+        client, _, what = check["check"].partition(" ")
+        if what in {"guard", "trust"}:
+            found.setdefault(client, []).append(check["ok"])
+    return [client for client, oks in found.items() if all(oks)]
+
+
+def _todo(checks: list[dict[str, Any]]) -> list[str]:
+    """What somebody has to do, the errors first; what is said of several working trees alike, once."""
+    left = [check for check in checks if not check["ok"] and check["severity"] != "advice"]
+    left.sort(key=lambda check: check["severity"] != "error")
+    return list(dict.fromkeys(f"{check['check']}: {check['message']}" for check in left))
+
+
+def _ending(number: int, failed: list[str], guarded: list[str], todo: list[str]) -> str:
+    """The last lines: well or not, and what is left to do."""
+    if failed:
+        line = f"{len(failed)} of {number} checks failed"
+    elif guarded:
+        line = f"all is well for {', '.join(guarded)}" if todo else f"all is well: {', '.join(guarded)} guarded"
+    else:
+        line = "no client is guarded yet"
+    if not todo:
+        return f"{line}\n"
+    return f"{line}. Left to do:\n" + "".join(f"  {place}. {what}\n" for place, what in enumerate(todo, 1))
 
 
 def _say(check: dict[str, Any]) -> None:
@@ -218,13 +255,13 @@ def _recover(session: Session, words: parse.Words) -> int:
         raise Invalid(f"{path} is sound; there is nothing to recover", path=path)
     if not words.fields.get("yes"):
         _ask(path, checks)
-    gate = Gate(f"{path}.gate", 5.0)
+    gate = Gate(f"{path}.gate", 5.0, kept_line(session.place.local, session.place.shared))
     remembered, _ = gate.enter()
     try:
         known = max(remembered, sqlite_file.readable_commit(path))
         start = max(known + ABOVE, clock.wall() // 1000 << 20)
         agents = sqlite_file.readable_rows(path, "a\t")
-        aside = sqlite_file.set_aside(path)
+        aside = sqlite_file.set_aside(path) if os.path.exists(path) else ""
         gate.leave(start, sqlite.create(path, start))  # from now on this is the database that answers here
     except BaseException:
         gate.leave()
@@ -235,10 +272,8 @@ def _recover(session: Session, words: parse.Words) -> int:
     call = fresh.identify(words.common.get("as"))
     call.terminal = True
     fresh.run(RECOVERED, call, {"agents": agents, "aside": os.path.basename(aside)})
-    message = (
-        f"the damaged database is in {aside}; the new one starts above token {start}. "
-        "All claims are void: agents boot again."
-    )
+    was = f"the damaged database is in {aside}; the" if aside else "the old database was gone; a"
+    message = f"{was} new one starts above token {start}. All claims are void: agents boot again."
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, "aside": aside, "commit": start}) + "\n")
     else:

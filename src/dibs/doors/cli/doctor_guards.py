@@ -1,7 +1,8 @@
 """What `dibs doctor` says about the guards: are the hooks in place, do they refuse, would each client run them at all.
 
 Proves rather than looks: from the main and every linked working tree, the exact command of each client's settings is
-run with a forbidden write. Beside that it says what only the client knows: trust, switches, worktrees without settings.
+run with a forbidden write, in a scratch workspace. Beside that it says what only the client knows: trust, switches,
+worktrees without settings.
 """
 
 from __future__ import annotations
@@ -42,13 +43,19 @@ def _launcher(session: Session) -> dict[str, Any]:
     """Does the launcher find an interpreter and dibs?"""
     path = f"{session.place.local}/run"
     if launcher.is_current(session.place.local):
-        return _check("launcher", True, f"{path} starts this dibs")
+        if launcher.is_put(session.place):
+            return _check("launcher", True, f"{path} starts this dibs")
+        message = f"the copies in {session.place.shared} are missing or old; `dibs init` makes them"
+        return _check("launcher", False, message, WARNING)
     named = launcher.read_run(session.place.local)
     if named is None:
         return _check("launcher", False, MISSING_RUN.format(path=path), WARNING)
     gone = [one for one in named if not os.path.exists(one)]
     if gone:
-        message = f"{path} names {gone[0]}, which is not there: every guarded call is refused. Run `dibs init` again"
+        message = (
+            f"{path} names {gone[0]}, which is not there: every guarded call is refused, or decided by another dibs on "
+            "the PATH. Run `dibs init` again"
+        )
         return _check("launcher", False, message)
     return _check(
         "launcher", True, f"hooks are run by {named[0]}, another one than this dibs's; `dibs init` changes it"
@@ -65,20 +72,37 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
         yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
         return
     try:
-        with probe.Claimed(session) as claimed:
+        roles = session.config.policy.guards["roles"]
+        given = roles["default"] or roles["assign"]  # then the trial's agents might not write at all
+        with probe.Scratch("" if given else session.place.config) as scratch:
             for client in used:
                 for tree in trees:
-                    yield _proof(client, tree, claimed.path)
-    except DibsError as error:
-        yield _check("guards", False, f"they could not be tried: {error.message}")
+                    yield _proof(client, tree, scratch.folder)
+    except (DibsError, OSError) as error:
+        yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
     for client in used:
+        yield from _current(client, base)
         yield from _trusted(client, trees)
     yield from _uncommitted(session, base, used, linked=len(trees) > 1)
     message = "started with --bare, Claude Code runs no hooks; that cannot be seen from here"
     yield _check("bare", True, message, ADVICE)
 
 
-def _proof(client: str, tree: str, path: str) -> dict[str, Any]:
+def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
+    """Are the settings as this dibs would write them?"""
+    path = f"{base}/{settings.FILES[client]}"
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        if settings.merged(text, client, path) == text:
+            return
+    except (OSError, ValueError, DibsError):
+        return  # what is wrong with it was said already
+    message = f"{path} was written by an older dibs, or changed; `dibs init --clients {client}` brings it up to date"
+    yield _check(f"{client} settings", False, message, WARNING)
+
+
+def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
     name = f"{client} guard"
     commands = _commands(client, tree)
     if commands is None:
@@ -90,7 +114,7 @@ def _proof(client: str, tree: str, path: str) -> dict[str, Any]:
     if not command:
         message = f"{tree}/{settings.FILES[client]} has no {probe.EVENTS[client]} hook of dibs; `dibs init` puts it in"
         return _check(name, False, message)
-    wrong = probe.attempt(client, command, tree, path)
+    wrong = probe.attempt(client, command, tree, scratch)
     if wrong:
         return _check(name, False, f"{client} in {tree}: {wrong}")
     return _check(name, True, f"a forbidden write is refused in {tree}")

@@ -12,9 +12,9 @@ import sys
 from dibs import jsontext
 from dibs.doors import config
 from dibs.doors.cli import parse
-from dibs.doors.install import clients, launcher, plan, remove
-from dibs.doors.stores import configured_url, open_store
-from dibs.errors import YES, Invalid, Unavailable
+from dibs.doors.install import clients, launcher, permissions, plan, remove
+from dibs.doors.stores import configured_url, open_store, refuse_missing
+from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.declare import Field
 
@@ -29,6 +29,7 @@ FIELDS = (
           "in use here)", metavar="C,…"),
     Field("dry_run", "flag", "change nothing; show what would be, as a diff", default=False),
     Field("uninstall", "flag", "take out what init put in, and .dibs/ with its record", default=False),
+    Field("temporary", "flag", "also where this dibs may soon be gone (uvx, pipx run)", default=False),
     Field("yes", "flag", "with --uninstall: also while others hold claims", default=False),
 )  # fmt: skip
 HELP = "Make a repository or folder a workspace, with hooks for its clients and for git."
@@ -62,7 +63,13 @@ def _place(folder: str | None) -> workspace.Place:
 def _install(place: workspace.Place, words: parse.Words) -> int:
     given = words.fields.get("clients")
     chosen = clients.detected(plan.base(place)) if given is None else clients.named(given)
+    passing = _passing(allowed=bool(words.fields.get("temporary")))
     made = plan.install(place, chosen, _config(place))
+    if passing:
+        made.notes.append(
+            f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "
+            "another dibs is on the PATH. Run `dibs init` again from one that stays"
+        )
     dry = bool(words.fields.get("dry_run"))
     changes = [made.name(change.path) for change in made.own]
     changes += _local(place, dry=True)
@@ -79,9 +86,23 @@ def _install(place: workspace.Place, words: parse.Words) -> int:
     if dry:
         sys.stdout.write(_diff(made))
     _say(place, changes, dry)
-    for note in [*made.notes, *_about_clients(chosen, named=given is not None)]:
+    allowed = [permissions.NOTES[client] for client in chosen] if changes else []
+    for note in [*made.notes, *_about_clients(chosen, named=given is not None), *allowed]:
         sys.stdout.write(f"note: {note}\n")
     return YES
+
+
+def _passing(*, allowed: bool) -> str:
+    """Why the hooks' interpreter may soon be gone, "" if it stays. One in a runner's cache is refused."""
+    passing = launcher.passing(sys.executable)
+    if passing == "cache" and not allowed:
+        message = (
+            f"{sys.executable} lies in a runner's cache (uvx, pipx run), which may be emptied at any time; every "
+            "guarded call would be refused then. Install dibs to stay (`uv tool install dibs`, `pipx install dibs`), "
+            "then run `dibs init`; or say `--temporary`. Nothing was changed."
+        )
+        raise Forbidden(message, path=sys.executable)
+    return passing
 
 
 def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:
@@ -113,12 +134,17 @@ def _first(place: workspace.Place, made: plan.Plan) -> None:
 
 
 def _config(place: workspace.Place) -> str:
-    """The text of a new config; that of the repository itself where there is one (a bare one's worktree)."""
-    try:
-        with open(f"{place.root}/.dibs/config.toml", encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return config.TEMPLATE.format(id=f"{clock.random_id()}{clock.random_id()}")
+    """The text of a new config; that of the repository itself where there is one (a bare one's worktree).
+
+    If it was swept away, what it last said: the workspace's id is to stay what it was.
+    """
+    for folder in (f"{place.root}/.dibs", place.shared):
+        try:
+            with open(f"{folder}/{config.NAME}", encoding="utf-8") as file:
+                return file.read()
+        except OSError:
+            continue
+    return config.TEMPLATE.format(id=f"{clock.random_id()}{clock.random_id()}")
 
 
 def _local(place: workspace.Place, *, dry: bool) -> list[str]:
@@ -130,16 +156,18 @@ def _local(place: workspace.Place, *, dry: bool) -> list[str]:
         if not dry:
             os.makedirs(home, exist_ok=True)
             os.mkdir(local, 0o700)
+    if not launcher.is_put(place):
+        changes.append(".dibs/local/run")
+        if not dry:
+            launcher.put(place)
     if not os.path.exists(f"{local}/store"):
         url = configured_url(config.parse(f"{home}/config.toml")["store"])
         changes.append(".dibs/local/dibs.db" if url == "sqlite:" else ".dibs/local/store")
         if not dry:
-            read = config.load(f"{home}/config.toml", local, place.top)
-            open_store(local, read.store, read.id, 5.0).close()
-    if not launcher.is_current(local):
-        changes.append(".dibs/local/run")
-        if not dry:
-            launcher.write_run(local)
+            read = config.load(f"{home}/config.toml", local, place.top, place.shared)
+            open_store(local, read.store, read.id, 5.0, shared=place.shared).close()
+    elif not dry:
+        refuse_missing(local)
     return changes
 
 

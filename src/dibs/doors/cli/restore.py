@@ -12,6 +12,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse, show
 from dibs.doors.cli.run import open_session
+from dibs.doors.hooks import auditing, trees
 from dibs.errors import YES, NotFound, Unavailable
 from dibs.facts import objects
 from dibs.facts.clock import random_id
@@ -83,11 +84,14 @@ def _restore(session: Session, call: Any, chosen: dict[str, Any]) -> dict[str, A
     place = session.place
     tree = chosen["tree"] or place.top
     path = os.path.join(tree, chosen["path"])
-    folders = [objects.objects_of(place.common, place.local), objects.objects_of("", place.local)]
-    content = next(filter(None.__ne__, (objects.read_blob(folder, chosen["blob"]) for folder in folders)), None)
+    content = auditing.find(place, chosen["blob"], tree)
     if content is None:
         raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
-    now = objects.keep_file(folders[0], path)
+    ledger = trees.at(tree, place)
+    inner = os.path.realpath(path)[len(tree) + 1 :]
+    ledger.look([inner])
+    ledger.write()
+    now = objects.keep_file(objects.objects_of(place.common, place.local), path)
     if not now and os.path.lexists(path):
         raise Unavailable(f"{path} cannot be kept before it is overwritten, so it is left alone", path=path)
     resource = session.paths.resource(path, session.cwd, literal=True)
@@ -96,6 +100,8 @@ def _restore(session: Session, call: Any, chosen: dict[str, Any]) -> dict[str, A
     if answer["undo"]:
         objects.pin(place.common, f"kept/{answer['undo']}", now)
     _write(path, content)
+    ledger.made(inner, call.agent)
+    ledger.write()
     return {"restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"]}
 
 

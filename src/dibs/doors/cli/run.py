@@ -27,6 +27,8 @@ OTHERS = (
 # Operations whose command does more than run them: module of doors/cli, too; its help comes from the declaration.
 AROUND = ("sweep", "run end", "run gates", "run start")
 
+PROGRESS = 15.0  # seconds between two lines that say the same: a model pays for each of them
+
 # Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for nobody's good.
 _kept: list[Any] = []
 
@@ -145,19 +147,22 @@ def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
 
 
 class _Waiting:
-    """Says once whom one waits for, and again when that changes; people do not like silence."""
+    """Says once whom one waits for, again when that changes, and now and then that it goes on."""
 
     def __init__(self) -> None:
         self._said = ""
+        self._at = 0.0
 
     def __call__(self, result: dict[str, Any]) -> None:
-        from dibs.errors import say_blocked
+        from time import monotonic
 
-        if "blockers" in result:
-            text = say_blocked("waiting", {"blockers": result["blockers"]}).partition(" Wait (")[0]
-        else:
-            text = f"waiting: {result['for']}"
-        if text != self._said:
-            self._said = text
-            sys.stderr.write(f"dibs: {text}\n")
-            sys.stderr.flush()
+        from dibs.errors import say_who
+
+        blockers = result.get("blockers", ())
+        whom = "; ".join([f"{one['agent']} {one['resource']} {one.get('waiting', '')}" for one in blockers])
+        if whom == self._said and self._at and monotonic() - self._at < PROGRESS:
+            return
+        self._said, self._at = whom, monotonic()
+        text = "; ".join(map(say_who, blockers)) if blockers else result["for"]
+        sys.stderr.write(f"dibs: waiting: {text}\n")
+        sys.stderr.flush()

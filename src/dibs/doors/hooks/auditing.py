@@ -1,118 +1,107 @@
-"""After a command: which files of other agents are not what they left there, and which of its own did this one change?
+"""After a look: those whom a change concerns are told, and the agent hears what is new. The store is opened for that.
 
-What a command writes cannot always be known beforehand (`make`, `python x.py`). So afterwards the files under others'
-live claims are compared with what their holders' journals say; here only the facts are found, the operation says what
-they mean.
+Whether there is anything to do is known without the store: changes of which nobody was told yet, claims that end with
+the call, commits that git's hooks did not tell of, mail, or a sign of life that is due.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import briefing, journal
-from dibs.doors.hooks.moments import RESTAMPED, identify, left_behind, open_session
-from dibs.facts import clock, reflog
-from dibs.operations import resources
-from dibs.operations.audits import AUDIT, OTHERS
+from dibs.facts import contents, ledgers
+from dibs.operations.ledger import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dibs.doors.hooks.clients import Event
+    from dibs.doors.hooks.trees import Tree
     from dibs.doors.session import Session
     from dibs.facts.workspace import Place
+    from dibs.operations.call import Call
 
-SLACK = 2_000_000_000  # ns: filesystems' times are coarse, and the command began a little after its hook
 
+def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequence[str] = (), diary: int = -1) -> str:
+    """Tell what there is to tell; returns what the model should know."""
+    missed = []
+    if diary >= 0 and place.common:
+        from dibs.facts import reflog
 
-def after(event: Event, place: Place) -> str:
-    """Audit one call; returns what the model should know."""
+        missed = reflog.commits_since(place.top, diary)
+    due = [tree for tree in known if tree.untold()]
+    from dibs.doors import mail
+
+    if not (due or release or missed or mail.waiting(place, event.agent) or ledgers.is_due(place.local, event.agent)):
+        return ""
+    from dibs.doors.hooks.moments import identify, open_session
+
     session = open_session(place)
     call = identify(session, event)
-    agent = event.agent
-    own = journal.Journal(place.local, agent)
-    claims = session.run(OTHERS, call, {})["claims"]
-    found = changes(session, own, agent, claims, event.call or event.tool)
-    release = own.claims_of(event.call or event.tool)  # what was claimed for this call alone
-    news = session.run(AUDIT, call, {"found": found, "release": release, "tool": event.tool})
-    for violation in news["violations"]:
-        pin(place, violation["violation"], violation["blob"])
-    before = own.diary_at(event.call or event.tool)
-    missed = reflog.commits_since(place.top, before) if before >= 0 and place.common else []
+    told = audit(session, call, due, release=release, tool=event.tool)
     if missed:
         from dibs.doors import git
 
         git.tell_missed(session, call, missed)
-    lines = [journal.line("C", event.call or event.tool), *_restamped(place, own, claims), journal.next_renewal()]
-    journal.append(place.local, agent, lines)
-    journal.compact(place.local, agent)
+    return told
+
+
+def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:
+    """Before a call and at other moments: those concerned are told by message, the agent at its next news."""
+    for tree in known:
+        if tree.untold():
+            from dibs.operations.audits import CHANGED
+
+            answer = session.run(CHANGED, call, {"found": facts_of(session, tree)})
+            _done(session.place, tree, answer["violations"])
+
+
+def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
+    """What was told is noted, and what was taken away is kept for long."""
+    for violation in violations:
+        if violation["tree"] == tree.top:
+            pin(place, violation["violation"], violation["blob"], tree.top)
+    tree.add(*[("D", change.id) for change in tree.untold()])
+    tree.write()
+
+
+def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequence[str] = (), tool: str = "") -> str:
+    """Run the operation about the changes that are not told yet, and keep what they took away."""
+    from dibs.doors.hooks import briefing
+    from dibs.operations.audits import AUDIT
+
+    found: list[dict[str, Any]] = []
+    for tree in due:
+        found += facts_of(session, tree)
+    news = session.run(AUDIT, call, {"found": found, "release": list(release), "tool": tool})
+    for tree in due:
+        _done(session.place, tree, news["violations"])
+    ledgers.heard(session.place.local, call.agent)
     return briefing.news(session, news)
 
 
-def changes(
-    session: Session, own: journal.Journal, agent: str, claims: list[dict[str, Any]], opened: str
-) -> list[dict[str, Any]]:
-    """The files under others' claims whose content is not what the holder left there."""
-    found = []
-    started = own.opened_at(opened)
-    for holder in sorted({claim["agent"] for claim in claims}):
-        theirs = journal.Journal(session.place.local, holder)
-        mine = [claim for claim in claims if claim["agent"] == holder]
-        for real, (signature, blob) in theirs.files().items():
-            now = journal.signature(real)
-            if now == signature or not (blob or signature == journal.MISSING):
-                continue
-            covered = _covered(session.place, real, mine)
-            if covered is None or theirs.is_writing(real):
-                continue
-            changed = journal.blob_of(real) if now != journal.MISSING else ""
-            if changed == blob:
-                continue
-            claim, resource, tree = covered
-            sure = (
-                bool(started) and _during(real, started)
-                and not _others_at_work(session.place.local, agent, started)
-            )  # fmt: skip
-            found.append(
-                {"claim": claim["claim"], "resource": resource, "tree": tree, "was": blob, "now": changed, "sure": sure}
-            )
-    return found
+def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
+    """The changes of which nobody was told, as the operation wants them."""
+    from dibs.doors import git
+
+    return [
+        {
+            "id": change.id, "resource": git.resource_of(session, change.path, tree.top), "tree": tree.top,
+            "was": change.before, "now": change.after, "actor": change.actor, "grade": change.grade,
+            "suspects": change.suspects, "owners": change.was_owned, "named": change.is_named,
+            "heard": list(tree.state.began) if change.grade == OUTSIDE else [],
+        }
+        for change in tree.untold()
+    ]  # fmt: skip
 
 
-def _covered(place: Place, real: str, claims: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str], str] | None:
-    """The claim that covers a file, the file as a resource, and its working tree."""
-    for claim in claims:
-        for top in {claim["tree"] or place.top, place.top, place.root}:
-            if real.startswith(f"{top}/") and claim["tree"] in {"", top}:
-                resource = ["file", real[len(top) + 1 :]]
-                if any(resources.overlap(resource, held) for held in claim["resources"]):
-                    return claim, resource, top
-    return None
-
-
-def _during(real: str, started: int) -> bool:
-    """Was the file last changed while this call ran? What is gone was taken away at an unknown time."""
-    try:
-        changed = os.stat(real).st_mtime_ns
-    except OSError:
-        return True
-    began = (clock.wall() - (clock.since_boot() - started)) * 1_000_000
-    return changed >= began - SLACK
-
-
-def _others_at_work(local: str, agent: str, started: int) -> bool:
-    """Had any other agent a call open while this one ran?"""
-    own = journal.name_of(agent)
-    return any(journal.Journal(local, name=name).open_calls(started) for name in journal.agents(local) if name != own)
-
-
-def pin(place: Place, identifier: str, blob: str) -> None:
+def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
     """Make a content that was overwritten one of git's objects with a name, so that it lasts."""
     from dibs.errors import DibsError
     from dibs.facts import objects
 
-    content = objects.read_blob(f"{place.local}/objects", blob) if blob else None
+    content = find(place, blob, tree)
     if content is None:
         return
     try:
@@ -122,14 +111,14 @@ def pin(place: Place, identifier: str, blob: str) -> None:
         pass  # it is still in dibs' own folder
 
 
-def _restamped(place: Place, own: journal.Journal, claims: list[dict[str, Any]]) -> list[str]:
-    """What the agent's own command did to files that it knows is its own doing, unless another agent holds them."""
-    lines = []
-    for real, (signature, _) in list(own.files().items())[-RESTAMPED:]:
-        if (
-            journal.inside(place, real)
-            and journal.signature(real) != signature
-            and _covered(place, real, claims) is None
-        ):
-            lines.append(left_behind(place.local, real))
-    return lines
+def find(place: Place, blob: str, tree: str) -> bytes | None:
+    """A content that was kept, or that git has; None if it is gone."""
+    if not blob:
+        return None
+    from dibs.facts import objects, workspace
+
+    folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
+    found = contents.kept(f"{folder}/objects", blob) if folder else None
+    if found is None and os.path.isdir(place.common or place.local):
+        found = objects.read_blob(objects.objects_of(place.common, place.local), blob)
+    return found

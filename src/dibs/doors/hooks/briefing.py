@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import journal
+from dibs.facts import contents, ledgers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.session import Session
+    from dibs.operations.ledger import Head
 
 SHOWN = 12  # of each kind; a briefing is read only if it is short
-CHANGED = 200  # files of the agent's journal that are looked at
+CHANGED = 200  # files that the agent knows which are looked at
 WHY = {
     "expired": "its time was over", "gone": "its process was gone", "killed": "the agent was stopped",
     "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
@@ -50,17 +51,7 @@ def text(session: Session, result: dict[str, Any], source: str = "") -> str:
 def news(session: Session, found: dict[str, Any]) -> str:
     """What the agent should hear between two calls; "" if nothing is new."""
     lines = []
-    for violation in found.get("violations", ()):
-        if violation["sure"]:
-            lines.append(
-                f"dibs: your command changed {violation['path']}, which {violation['holder']} holds. What it held is "
-                f"kept; undo it with `dibs restore {violation['violation']}` and leave that file alone."
-            )
-        else:
-            lines.append(
-                f"dibs: {violation['path']}, which {violation['holder']} holds, was changed while several agents were "
-                f"at work. If it was your command: `dibs restore {violation['violation']}`."
-            )
+    lines += [f"dibs: {one['text']}" for one in found.get("violations", ()) if one["text"]]
     lines += _messages(found.get("messages", []))
     if found.get("rules_changed"):
         lines += _rules(session, {"changed": True, "first": found["rules_first"]})
@@ -114,17 +105,20 @@ def _messages(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def _changed(session: Session, agent: str) -> list[str]:
-    """Files that the agent read or wrote and that are not as it left them."""
+    """Files that the agent read or wrote and that are not as it knows them."""
+    from dibs.doors.hooks import trees
+
+    tree = trees.of(session.place)
     found = []
-    for real, (signature, blob) in list(journal.Journal(session.place.local, agent).files().items())[-CHANGED:]:
-        if journal.signature(real) == signature:
+    for path, known in list(ledgers.Seen(tree.folder, agent).files().items())[-CHANGED:]:
+        head = tree.state.heads.get(path)
+        full = f"{tree.top}/{path}"
+        signature = contents.signature(full)
+        now = head.content if head is not None and head.signature == signature else contents.read(full)[0]
+        if now == known:
             continue
-        now = journal.blob_of(real)
-        if now == blob and (now or not os.path.exists(real)):
-            continue
-        name = os.path.relpath(real, session.place.top)
-        gone = "" if os.path.exists(real) else " (deleted)"
-        found.append(f"{name}{gone}{_writer(session, agent, real, now)}")
+        gone = " (deleted)" if now == contents.MISSING else ""
+        found.append(f"{path}{gone}{_writer(head, agent, now)}")
     if not found:
         return []
     return [
@@ -134,11 +128,12 @@ def _changed(session: Session, agent: str) -> list[str]:
     ]
 
 
-def _writer(session: Session, agent: str, real: str, blob: str) -> str:
-    from dibs.doors.hooks.moments import who_changed
-
-    name = who_changed(session.place.local, agent, real, blob)
-    return f" (by {name})" if name else ""
+def _writer(head: Head | None, agent: str, now: str) -> str:
+    """Who put the content there, if that is known and another agent."""
+    if head is None or head.content != now or head.change is None:
+        return ""
+    who = head.change.actor
+    return f" (by {who})" if who != agent and head.change.grade in {"sure", "likely"} else ""
 
 
 def _files(session: Session) -> list[str]:

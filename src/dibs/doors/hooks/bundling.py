@@ -24,14 +24,19 @@ LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.jsontext", "dibs.doors.hooks.clients",
-        "dibs.facts", "dibs.facts.clock", "dibs.doors.hooks.journal", "dibs.errors", "dibs.facts.workspace",
+        "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers", "dibs.errors",
+        "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.moments": (
         "dibs.operations", "dibs.facts.paths",
         "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
         "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
     ),
-    "dibs.operations.edits": (
+    "dibs.doors.hooks.auditing": (
+        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
+    ),
+    "dibs.doors.hooks.editing": (
+        "dibs.operations.edits",
         "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
         "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),

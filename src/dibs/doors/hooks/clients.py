@@ -25,6 +25,15 @@ _CLAUDE_TOOLS = {
     "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL, "Read": READ,
     "apply_patch": PATCH,
 }  # fmt: skip
+# Tools that write no file: a call of one is no suspect for what changes meanwhile.
+HARMLESS = frozenset((
+    "Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "KillBash", "KillShell",
+    "LS", "ListMcpResources", "LSP", "NotebookRead", "ReadMcpResource", "SendMessage", "Skill", "Task", "TaskCreate",
+    "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "TodoRead", "TodoWrite", "ToolSearch", "WebFetch",
+    "WebSearch", "ask_user", "glob", "google_web_search", "grep", "list_directory", "ls", "read_many_files",
+    "report_intent", "rg", "save_memory", "search_file_content", "todowrite", "update_plan", "view_image", "web_fetch",
+    "web_search", "write_todos",
+))  # fmt: skip
 # Events that dibs has no business with. One that is neither here nor in a table is a doubt.
 _SILENT = frozenset((
     "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted", "Notification", "PermissionRequest",
@@ -63,6 +72,9 @@ _PATHS = (
 _MOVES = (("source", "destination"), ("from", "to"), ("old_path", "new_path"), ("src", "dst"))  # both are written
 _MOVING = ("move", "rename", "copy")
 _SHELL_NAMES = ("shell", "bash", "exec", "terminal", "run_command", "runcommand")  # in the name of a tool that runs one
+_OLD = ("old_string", "old_str", "oldString")
+_NEW = ("new_string", "new_str", "newString")
+_WHOLE = ("content", "contents", "file_text", "text")
 _CONTENTS = (
     "content", "contents", "new_string", "new_str", "newString", "old_string", "old_str", "oldString", "edits",
     "file_text", "new_source", "patch", "diff", "text",
@@ -76,20 +88,27 @@ _OWN_TOOLS = frozenset(tool for tools in TOOLS.values() for tool in tools)
 class Event:
     """One call of one hook, in dibs' own words."""
 
-    __slots__ = ("call", "client", "command", "cwd", "kind", "moment", "name", "paths", "session", "source", "subagent",
-                 "tool", "type")  # fmt: skip
+    __slots__ = ("call", "client", "command", "content", "cwd", "edits", "kind", "moment", "name", "paths", "session",
+                 "source", "subagent", "tool", "type")  # fmt: skip
 
     def __init__(self, client: str, name: str, moment: str) -> None:
         self.client, self.name, self.moment = client, name, moment
         self.session = self.subagent = self.type = self.cwd = self.source = ""
         self.tool = self.kind = self.command = self.call = ""
         self.paths: list[str] = []
+        self.content: str | None = None  # what an edit puts into its file, where it brings the whole of it
+        self.edits: list[tuple[str, str, bool]] = []  # old text, new text, everywhere: where it changes what is there
 
     @property
     def agent(self) -> str:
         """The agent's id: as whoever started the client named it, else the client's own session id."""
         base = os.environ.get("DIBS_AGENT") or self.session
         return f"{base}/{self.subagent.replace('/', '-')}" if self.subagent else base
+
+    @property
+    def key(self) -> str:
+        """The call, as the ledger has it: ids of calls are an agent's own."""
+        return f"{self.agent} {self.call or self.tool}"
 
     def real(self, path: str) -> str:
         """Where a path of the client's really leads."""
@@ -160,6 +179,22 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
         raise Unreadable(f"{event.tool} names no path")
     if event.tool == "str_replace_editor" and given.get("command") == "view":
         event.kind = READ
+    else:
+        _read_change(event, given)
+
+
+def _read_change(event: Event, given: dict[str, Any]) -> None:
+    """Does an edit bring the whole content, or does it change what is there?"""
+    several = given.get("edits")
+    for one in several if isinstance(several, list) else [given]:
+        if not isinstance(one, dict):
+            continue
+        old = next((one[name] for name in _OLD if isinstance(one.get(name), str)), None)
+        new = next((one[name] for name in _NEW if isinstance(one.get(name), str)), None)
+        if old is not None and new is not None:
+            event.edits.append((old, new, one.get("replace_all") is True))
+    if not event.edits and several is None and event.tool != "NotebookEdit":
+        event.content = next((given[name] for name in _WHOLE if isinstance(given.get(name), str)), None)
 
 
 def _named(tool: str, given: dict[str, Any]) -> list[Any]:

@@ -4,7 +4,7 @@ What a client does with a hook that fails is mostly to let the write through. So
 ends as a refusal in the client's own dialect with exit code 2: bad JSON, an unknown event, a store that is busy, an
 error in dibs itself. Only the config can say otherwise (`on_doubt = "allow"`), and then it is logged.
 
-A Read is answered from this file alone: the journal is all that it needs. The rest is loaded when it comes.
+A Read is answered from this file alone: what the agent sees is appended to the ledger, and nothing is read back.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors.hooks import clients, journal
+from dibs.doors.hooks import clients
 from dibs.errors import DibsError
-from dibs.facts import workspace
+from dibs.facts import contents, ledgers, workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ else:
 
 PATIENCE = 3.0  # seconds for the client's text
 LARGEST = 16 * 1024 * 1024  # bytes of a payload; a file that long is not written by a model
-HASHED = 256 * 1024  # a bigger file is known by its signature alone when it is read
 ALLOW, DENY = 0, 2
 
 
@@ -144,17 +143,19 @@ def _existing(directory: str) -> str:
 
 
 def _read(event: clients.Event, place: Place) -> int:
-    """The agent looks at a file: note what it sees. Journalled before the look, so that it never knows too much."""
+    """The agent looks at a file: note what it sees. Noted before it looks, so that it never knows too much."""
     real = event.real(event.paths[0])
-    if not journal.inside(place, real):
+    top = workspace.tree_of(place, real)
+    if not top:
         return ALLOW
-    agent = event.agent
-    signature = journal.signature(real)
-    blob = ""
-    if signature != journal.MISSING and int(signature.partition(":")[0]) <= HASHED:
-        blob = journal.blob_of(real)
-    journal.append(place.local, agent, [journal.line("R", real, signature, blob)])
-    if journal.Journal(place.local, agent).renewal_due():
+    agent, path = event.agent, real[len(top) + 1 :]
+    folder = place.private if top == place.top else workspace.private_of(top)
+    now, offset = ledgers.now()
+    signature = contents.signature(real)
+    content = contents.read(real)[0] if signature != contents.MISSING else contents.MISSING
+    ledgers.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
+    ledgers.saw(folder, agent, [(path, content, now)])
+    if ledgers.is_due(place.local, agent):
         from dibs.doors.hooks import moments
 
         told = moments.sign_of_life(event, place)

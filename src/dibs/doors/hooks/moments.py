@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import clients, journal
+from dibs.doors.hooks import clients
 from dibs.doors.session import Session
-from dibs.errors import DibsError, Invalid
+from dibs.errors import DibsError
+from dibs.facts import contents, ledgers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from dibs.doors.hooks.trees import Tree
     from dibs.facts.workspace import Place
     from dibs.operations.call import Call
 
 TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
-LARGEST_KEPT = 4 * 1024 * 1024  # bytes of a file whose content is kept for `dibs restore`
 SHELLS = frozenset(
     {"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout", "nice", "nohup", "uv", "direnv"}
 )
-WITHIN = 2_000  # files of a folder that is written as a whole which are looked at, one by one
-RESTAMPED = 300  # files of an agent's journal that are looked at after a command of its own
+AFTER_ALL = 300  # changed files that are looked at after a command; the rest is left to the next sweep
+YIELD = 9_500_000_000  # ns: Codex tells of the end of a command that still runs after ten seconds
 
 
 def open_session(place: Place) -> Session:
@@ -50,145 +49,85 @@ def before(event: clients.Event, place: Place) -> str:
         from dibs.doors.hooks import shells
 
         return shells.before(event, place)
+    from dibs.doors.hooks import auditing, editing, trees
+
+    writes = editing.writes_of(event)
+    tree = trees.of(place)
+    tree.look(tree.state.watched(tree.now))
+    tree.write()
     session = open_session(place)
     call = identify(session, event)
-    allow_edits(session, call, event, _paths(event))
+    known = {place.top: tree}
+    auditing.tell(session, call, [tree])
+    for top in editing.allow(session, call, event, writes, known):
+        begin(known[top], event, is_open=False)
+    ledgers.heard(place.local, call.agent)
     return ""
 
 
-def _paths(event: clients.Event) -> list[str]:
-    """The files that an edit or a patch names."""
-    if event.kind != clients.PATCH:
-        return event.paths
-    from dibs.facts import patches
-
-    try:
-        paths = [path for _, path in patches.paths(event.command)]
-    except ValueError as error:
-        raise Invalid(f"the patch cannot be read: {error}") from None
-    if not paths:
-        raise Invalid("the patch names no file that could be read.")
-    return paths
+def begin(tree: Tree, event: clients.Event, *, is_open: bool, left: bool = False, diary: int = -1,
+          claims: list[str] | None = None) -> None:  # fmt: skip
+    """Note that the call begins, before the paths that it names."""
+    tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
+    tree.write()
 
 
 def _before_other(event: clients.Event, place: Place) -> str:
     """A tool whose writes cannot be known beforehand: allowed, and audited afterwards."""
-    journal.append(place.local, event.agent, [journal.line("O", event.call or event.tool)])
+    if event.tool not in clients.HARMLESS:
+        from dibs.doors.hooks import trees
+
+        tree = trees.of(place)
+        tree.look(tree.state.watched(tree.now))
+        begin(tree, event, is_open=True)
     return ""
-
-
-def allow_edits(session: Session, call: Call, event: clients.Event, paths: list[str]) -> None:
-    """Run the edit guard on these paths, and note what they hold before the agent writes."""
-    from dibs.operations.edits import EDIT
-
-    known = journal.Journal(session.place.local, call.agent)
-    trees: dict[str, list[Any]] = {}
-    lines = [journal.line("O", event.call or event.tool)]
-    roles = session.config.policy.guards["roles"]
-    for path in paths:
-        real = event.real(path)
-        try:
-            kind, text, alias, top = session.paths.located(path, event.cwd or session.cwd, literal=True)
-        except Invalid:
-            if journal.inside(
-                session.place, real
-            ):  # a name that nobody can claim, a loop of links: where to is unknown
-                raise
-            if roles["default"] or roles["assign"]:  # whoever may write only here may not write elsewhere either
-                trees.setdefault("", []).append([["file", real, ""], True, "", None, ()])
-            continue
-        from dibs.facts.ignored import is_ignored
-
-        signature = journal.signature(real)
-        blob = journal.blob_of(real) if signature != journal.MISSING else ""
-        ignored = is_ignored(top, session.paths.common, text)
-        inside = _within(real, top) if kind == "tree" and not ignored else ()
-        item = [[kind, text, alias], ignored, blob, None, inside]
-        seen = known.last(real)
-        if seen is not None and signature not in {journal.MISSING, seen[0]} and not (blob and blob == seen[1]):
-            item[3] = who_changed(session.place.local, call.agent, real, blob)
-        trees.setdefault(top, []).append(item)
-        lines.append(journal.line("W", real, signature, blob))
-        if blob:
-            keep(session.place.local, real, blob)
-    if trees:
-        first, *more = [
-            {"items": items, "tree": top, "local": top == session.place.root} for top, items in trees.items()
-        ]
-        session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
-    lines.append(journal.next_renewal())
-    journal.append(session.place.local, call.agent, lines)
-
-
-def _within(folder: str, top: str) -> list[str]:
-    """The files in a folder, from the top of its working tree: what is strict may be among them."""
-    found: list[str] = []
-    for directory, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in {".git", "node_modules"}]
-        found += [os.path.join(directory, name)[len(top) + 1 :] for name in files]
-        if len(found) > WITHIN:
-            break
-    return found[:WITHIN]
-
-
-def who_changed(local: str, agent: str, real: str, blob: str) -> str:
-    """Which other agent's journal says that it left the file so; "" if none does."""
-    own = journal.name_of(agent)
-    for name in journal.agents(local):
-        if name != own and blob:
-            seen = journal.Journal(local, name=name).files(b"W").get(real)
-            if seen is not None and seen[1] == blob:
-                return journal.agent_named(name)
-    return ""
-
-
-def keep(local: str, real: str, blob: str) -> None:
-    """Keep a content, so that it can be brought back. In dibs' own folder: it becomes git's when it is needed."""
-    folder = f"{local}/objects"
-    try:
-        os.utime(f"{folder}/{blob[:2]}/{blob[2:]}")  # it is there: needed from now on, see tidying.py
-    except OSError:
-        pass
-    else:
-        return
-    from dibs.facts import objects
-
-    try:
-        with open(real, "rb") as file:
-            content = file.read(LARGEST_KEPT + 1)
-        if len(content) <= LARGEST_KEPT:
-            objects.keep(folder, content, sync=False)
-    except OSError:
-        pass
 
 
 # --- after a call
 
 
 def after(event: clients.Event, place: Place) -> str:
-    """Note what the agent left in its files; after a command, look at everybody else's."""
-    agent = event.agent
+    """Note what the agent left in its files, and look at everybody else's; then the news."""
+    from dibs.doors.hooks import auditing, trees
+
+    known = [trees.of(place)]
     if event.kind in {clients.EDIT, clients.PATCH}:
-        lines = [journal.line("C", event.call or event.tool)]
-        for path in _paths(event):
-            real = event.real(path)
-            if journal.inside(place, real):
-                lines.append(left_behind(place.local, real))
-        journal.append(place.local, agent, lines)
-        journal.compact(place.local, agent)
-        return ""
-    from dibs.doors.hooks import auditing
+        known += [trees.at(top, place) for top in _others(event, place)]
+    elif event.cwd and not os.path.realpath(event.cwd).startswith(f"{place.top}/"):
+        known += [trees.at(top, place) for top in _tops(place, [event.cwd])]
+    claims: list[str] = []
+    diary = -1
+    for tree in known:
+        call = tree.state.calls.get(event.key)
+        if call is None or call.closed:
+            continue
+        over = ledgers.now()
+        claims += call.claims
+        diary = max(diary, call.diary) if tree.top == place.top else diary
+        tree.look([*call.named, *(tree.state.watched(tree.now) if event.kind != clients.EDIT else ())])
+        left = "1" if call.left or (event.client == "codex" and over[0] - call.opened > YIELD) else ""
+        tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
+        tree.write()
+        if place.common and tree.state.owes(call, over[0]):
+            tree.look_at_all(AFTER_ALL)
+    return auditing.report(event, place, known, release=claims, diary=diary)
 
-    return auditing.after(event, place)
+
+def _others(event: clients.Event, place: Place) -> list[str]:
+    """Other working trees than the one in use that an edit names files of."""
+    from dibs.doors.hooks import editing
+
+    try:
+        return _tops(place, [event.real(write.path) for write in editing.writes_of(event)])
+    except DibsError:
+        return []
 
 
-def left_behind(local: str, real: str) -> str:
-    """The journal's line about a file as it is now; its content is kept."""
-    signature = journal.signature(real)
-    blob = journal.blob_of(real) if signature != journal.MISSING else ""
-    if blob:
-        keep(local, real, blob)
-    return journal.line("W", real, signature, blob)
+def _tops(place: Place, paths: list[str]) -> list[str]:
+    from dibs.facts import workspace
+
+    found = {workspace.tree_of(place, f"{os.path.realpath(path)}/.") for path in paths}
+    return [top for top in found if top and top != place.top]
 
 
 # --- the rest of an agent's life
@@ -196,59 +135,85 @@ def left_behind(local: str, real: str) -> str:
 
 def boot(event: clients.Event, place: Place) -> str:
     """The agent begins, or begins again: register it and tell it what is true."""
-    from dibs.doors.hooks import briefing, tidying
+    from dibs.doors.hooks import auditing, briefing, tidying, trees
 
-    tidying.tidy(place.local)
+    tree = trees.of(place)
+    tidying.tidy(place, tree)
+    stamp = tree.stamp()
+    tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
+    tree.write()
+    if place.common:
+        tree.look_at_all()
+    tree.cut()
+    ledgers.cut_seen(place.private, event.agent)
     session = open_session(place)
     call = identify(session, event)
-    journal.compact(place.local, call.agent)
-    fields = {"client_type": event.type or event.client}
-    result = session.run(session.operation("boot"), call, fields)
-    journal.append(place.local, call.agent, [journal.next_renewal()])
-    return briefing.text(session, result, source=event.source)
+    result = session.run(session.operation("boot"), call, {"client_type": event.type or event.client})
+    auditing.tell(session, call, [tree])
+    ledgers.heard(place.local, call.agent)
+    from dibs.doors.hooks import leftovers
+
+    left = leftovers.told(session, call, tree)
+    return "\n".join([briefing.text(session, result, source=event.source), *left])
 
 
 def prompt(event: clients.Event, place: Place) -> str:
-    """A person spoke: a good moment for news."""
+    """A person spoke: calls that nobody told of the end of are over, and it is a good moment for news."""
+    _step(event, place)
     return sign_of_life(event, place)
+
+
+def _step(event: clients.Event, place: Place, *, over: bool = False) -> Tree:
+    """The agent went on: no call of its is open any more."""
+    from dibs.doors.hooks import trees
+
+    tree = trees.of(place)
+    tree.look(tree.state.watched(tree.now))
+    tree.add(("X" if over else "E", tree.stamp(), event.agent))
+    tree.write()
+    return tree
 
 
 def sign_of_life(event: clients.Event, place: Place) -> str:
     """The store hears that the agent is active, which renews its claims, and the agent hears what is new."""
-    from dibs.doors.hooks import briefing
-    from dibs.operations.audits import ACTIVITY
+    from dibs.doors.hooks import auditing, trees
 
     session = open_session(place)
-    call = identify(session, event)
-    news = session.run(ACTIVITY, call, {})
-    journal.append(place.local, call.agent, [journal.next_renewal()])
-    return briefing.news(session, news)
+    tree = trees.of(place)
+    return auditing.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
 
 
 def stop(event: clients.Event, place: Place) -> str:
     """The agent's turn is over: what it holds and did not change is free again."""
+    from dibs.doors.hooks import auditing
     from dibs.operations.audits import IDLE, MINE
 
+    tree = _step(event, place)
+    tree.cut()
     session = open_session(place)
     call = identify(session, event)
+    auditing.tell(session, call, [tree])
     now: dict[str, str] = {}
     mine = session.run(MINE, call, {})["claims"]
-    for claim, tree, texts in mine:
+    for claim, top, texts in mine:
         for text in texts:
-            real = f"{tree}/{text}"
-            now[f"{claim}\t{text}"] = journal.blob_of(real) if os.path.isfile(real) else ""
+            content = contents.read(f"{top}/{text}")[0]
+            now[f"{claim}\t{text}"] = "" if content == contents.MISSING else content
     if mine:
         session.run(IDLE, call, {"now": now})
     return ""
 
 
 def end(event: clients.Event, place: Place) -> str:
-    """The agent ends: what it holds is free, or passes to its parent."""
+    """The agent ends: what it holds is free, or passes to its parent. Its unfinished work stays its own."""
+    from dibs.doors.hooks import auditing
     from dibs.operations.audits import KNOWN
 
     session = open_session(place)
     call = identify(session, event)
     if session.run(KNOWN, call, {})["known"]:  # compaction tells of the end of subagents that never began
+        tree = _step(event, place, over=True)
+        auditing.tell(session, call, [tree])
         session.run(session.operation("leave"), call, {})
     return ""
 

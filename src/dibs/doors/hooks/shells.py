@@ -1,29 +1,33 @@
 """Before a shell command: its words are read, its files go to the edit guard, the rest to the command's own decision.
 
-Facts only: which files the words name, what git would sweep up, whether it is a deploy. A command of which nothing is
-to be said (`ls`, `make`, `pytest`) passes without opening the store, and is audited afterwards.
+Facts only: which files the words name and show, what git would sweep up, whether it is a deploy. A command of which
+nothing is to be said (`ls`, `make`, `pytest`) passes without opening the store, and is audited afterwards.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import journal
-from dibs.doors.hooks.moments import allow_edits, identify, open_session
+from dibs.doors.hooks import auditing, trees
+from dibs.doors.hooks.moments import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import clock, reflog, shell
+from dibs.facts import clock, ledgers, reflog, shell
+from dibs.operations.ledger import MERGES, MISSING, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.hooks.clients import Event
+    from dibs.doors.hooks.editing import Write
+    from dibs.doors.hooks.trees import Tree
     from dibs.doors.session import Session
     from dibs.facts.gitwords import GitEffect as Effect
     from dibs.facts.workspace import Place
     from dibs.operations.call import Call
 
-PATIENCE = 3.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
+PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
+REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
 GLANCE = 0.15  # seconds between two looks
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
@@ -31,48 +35,153 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
     reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
+    known = _trees(event, place)
+    shown = _shown(known, place, reading)
+    for top, tree in known.items():
+        tree.look([*tree.state.watched(tree.now), *shown.get(top, ())])
+        tree.write()
     session = open_session(place) if reading.commands or reading.writes or reading.unresolved else None
     taken: list[str] = []
     if session is not None:
         effects = _effects(reading)
         deploys = _deploys(session, reading)
-        if reading.writes or reading.unresolved or effects or deploys:
-            taken = _decide(session, event, reading, effects, deploys)
-    line = journal.line("O", event.call or event.tool, str(reflog.size(place.top)), ",".join(taken))
-    journal.append(place.local, event.agent, [line])
+        if reading.writes or reading.unresolved or effects or deploys or any(tree.untold() for tree in known.values()):
+            call = identify(session, event)
+            auditing.tell(session, call, known.values())
+            taken = _decide(session, call, event, reading, effects, deploys, known)
+    _note(event, place, reading, known, shown, taken)
     return ""
 
 
-def _decide(session: Session, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]]) -> list[str]:
+def _trees(event: Event, place: Place) -> dict[str, Tree]:
+    """The working tree in use, and the one that the command is run in, if that is another."""
+    found = {place.top: trees.of(place)}
+    here = os.path.realpath(event.cwd or os.getcwd())
+    if here != place.top and not here.startswith(f"{place.top}/"):
+        from dibs.facts import workspace
+
+        top = workspace.tree_of(place, f"{here}/.")
+        if top and top != place.top:
+            found[top] = trees.at(top, place)
+    return found
+
+
+def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list[str]]:
+    """The files that the command shows to the agent, by working tree."""
+    found: dict[str, list[str]] = {}
+    for path in [*reading.shown, *[path for path, _ in reading.git_shown]]:
+        real = os.path.realpath(path)
+        for top in known:
+            if real.startswith(f"{top}/"):
+                found.setdefault(top, []).append(real[len(top) + 1 :])
+                break
+        else:
+            from dibs.facts import workspace
+
+            top = workspace.tree_of(place, real)
+            if top:
+                known[top] = trees.at(top, place)
+                found.setdefault(top, []).append(real[len(top) + 1 :])
+    return found
+
+
+def _note(
+    event: Event, place: Place, reading: Any, known: dict[str, Tree], shown: dict[str, list[str]], taken: list[str]
+) -> None:
+    """What the agent will have seen, and that the call begins: unless it can write nothing."""
+    partly = {os.path.realpath(path) for path, how in reading.git_shown if how == "show"}
+    for top, paths in shown.items():
+        tree = known[top]
+        seen = []
+        for path in paths:
+            head = tree.state.heads.get(path)
+            if head is None or head.content == MISSING:
+                continue
+            if f"{top}/{path}" in partly and head.content != tree.index.blob(path):
+                continue  # an earlier version is shown, and not what is there
+            seen.append((path, head.content, tree.now))
+        if seen:
+            ledgers.saw(tree.folder, event.agent, seen)
+    if reading.kind == "harmless" and not taken:
+        return
+    for tree in known.values():
+        begin(
+            tree, event, is_open=reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
+            claims=taken,
+        )  # fmt: skip
+
+
+def _decide(
+    session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
+    known: dict[str, Tree],
+) -> list[str]:  # fmt: skip
     """Both decisions: the command's own, and that about the files it names. The claims that end with the call."""
-    call = identify(session, event)
-    paths = [target.path for target in reading.writes]
+    from dibs.doors.hooks.editing import Write, allow
+
+    writes = [_write(target) for target in _not_claimed(reading)]
     unresolved = _doubts(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[list[str]] = []
+    owned: list[list[Any]] = []
     if effects:
         from dibs.doors.hooks import sweeping
 
+        owned = _owned(session, call, known)
         found = sweeping.look(session, effects)
         sweeps, index = found.sweeps, found.index
-        paths += found.named
+        writes += [Write(path, WHOLE) for path in found.named]
         unresolved += found.unresolved
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
-        "index": index, "client": event.client,
+        "index": index, "client": event.client, "owned": owned,
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:
         taken = _command(session, call, fields)
-    if paths:
+    if writes:
         try:
-            allow_edits(session, call, event, paths)
+            allow(session, call, event, writes, known)
         except DibsError:
             if taken:
                 _give_back(session, call, taken)
             raise
     return taken
+
+
+def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
+    """Others' unfinished work in these working trees, after a look at all that git calls changed."""
+    from dibs.doors import git
+
+    found = []
+    for tree in known.values():
+        if not session.place.common:
+            continue
+        tree.look_at_all()
+        auditing.tell(session, call, [tree])
+        found += [
+            [tree.top, git.resource_of(session, path, tree.top), owners]
+            for path, owners in tree.state.owned(call.agent).items()
+        ]
+    return found
+
+
+def _write(target: Any) -> Write:
+    """A target of the command, as the edit guard wants it."""
+    from dibs.doors.hooks.editing import Write
+
+    how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
+    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"})
+
+
+def _not_claimed(reading: Any) -> list[Any]:
+    """The targets, but for those that the command itself claims first (`dibs claim F --wait 60s && … > F`)."""
+    first = reading.commands[0] if reading.commands else None
+    words = first.words if first is not None else []
+    if words[:2] != ["dibs", "claim"] or first is None or first.cwd is None:
+        return list(reading.writes)
+    claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
+    return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
 
 
 def _doubts(session: Session, reading: Any) -> list[Any]:
@@ -88,14 +197,9 @@ def _effects(reading: Any) -> list[Effect]:
     """What the git commands among them would do, each with the directory it is run in."""
     if not reading.git:
         return []
-    from dibs.facts import gitwords
+    from dibs.facts import gitaliases
 
-    found = []
-    for simple in reading.git:
-        effect = gitwords.effect(simple.words, simple.cwd)
-        if effect is not None and not effect.dry:
-            found.append(effect)
-    return found
+    return gitaliases.effects(reading)
 
 
 def _acts(effects: list[Effect]) -> list[str]:
@@ -117,8 +221,7 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
         try:
             claims: list[str] = session.run(COMMAND, call, fields)["claims"]
         except Held as error:
-            index = all(blocker["resource"].startswith("git:index") for blocker in error.fields["blockers"])
-            if not index or clock.since_boot() > until:
+            if not error.fields.get("transient") or clock.since_boot() > until:
                 raise
             call.facts.clear()
             clock.sleep(GLANCE)
@@ -160,7 +263,7 @@ def _against(session: Session, call: Call, target: str) -> str:
     """What speaks against a deploy right now; "" if nothing does."""
     from dibs.doors import deploying
 
-    error = deploying.check(session, call, target, session.place.top, timeout=PATIENCE)
+    error = deploying.check(session, call, target, session.place.top, timeout=REMOTE)
     return "" if error is None else error.message
 
 

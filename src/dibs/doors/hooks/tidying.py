@@ -1,7 +1,7 @@
-"""Throws away what the guards kept and nobody needs any more: contents of days ago, journals of agents long gone.
+"""Throws away what the guards kept and nobody needs any more: contents of days ago, what agents long gone have seen.
 
-Done at boot, a little at a time. A claim lasts hours; what was overwritten under one was made a git object when it was
-found, so the copies here are safe to drop after two days.
+Done at boot, a little at a time. What was overwritten was made a git object when it was found; what is somebody's
+unfinished work stays. So the other copies are safe to drop after two days.
 """
 
 from __future__ import annotations
@@ -9,28 +9,37 @@ from __future__ import annotations
 import os
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from dibs.doors.hooks.trees import Tree
+    from dibs.facts.workspace import Place
+
 DAY = 86_400
 CONTENTS = 2 * DAY
-JOURNALS = 30 * DAY  # an agent that comes back within a month is still told what changed
+SEEN = 30 * DAY  # an agent that comes back within a month is still told what changed
 A_FEW = 500  # files looked at in one boot
 
 
-def tidy(local: str) -> None:
+def tidy(place: Place, tree: Tree) -> None:
     """Remove some of what is old."""
-    left = _old_files(f"{local}/journal", JOURNALS, A_FEW)
+    left = _old_files(f"{place.private}/seen", SEEN, A_FEW)
+    left = _old_files(f"{place.local}/alive", SEEN, left)
     try:
-        folders = sorted(os.listdir(f"{local}/objects"))
+        folders = sorted(os.listdir(tree.objects))
     except OSError:
         return
+    needed = {head.content for head in tree.state.heads.values() if head.owners}
     first = time.time_ns() // 1_000_000_000 // 60 % len(folders) if folders else 0  # another one each minute
     for folder in folders[first:] + folders[:first]:
-        left = _old_files(f"{local}/objects/{folder}", CONTENTS, left)
+        left = _old_files(f"{tree.objects}/{folder}", CONTENTS, left, {one[2:] for one in needed if one[:2] == folder})
         if left <= 0:
             return
 
 
-def _old_files(folder: str, age: int, limit: int) -> int:
-    """Remove files of that age; returns how many more may be looked at."""
+def _old_files(folder: str, age: int, limit: int, needed: Collection[str] = ()) -> int:
+    """Remove files of that age but the needed ones; returns how many more may be looked at."""
     before = time.time() - age
     try:
         with os.scandir(folder) as entries:
@@ -38,7 +47,9 @@ def _old_files(folder: str, age: int, limit: int) -> int:
                 limit -= 1
                 if limit <= 0:
                     break
-                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
+                if entry.name in needed or not entry.is_file(follow_symlinks=False):
+                    continue
+                if entry.stat(follow_symlinks=False).st_mtime < before:
                     os.unlink(entry.path)
     except OSError:
         pass

@@ -17,6 +17,14 @@ SIGNS = {
     "copilot": ((".github/copilot-instructions.md", ".github/copilot", ".github/hooks"), (".copilot",), "copilot"),
 }
 
+# What people call them; hyphens, underscores, blanks and capitals do not matter.
+ALIASES = {
+    "claude": ("claude-code", "anthropic-claude", "claude-cli"),
+    "codex": ("openai-codex", "codex-cli"),
+    "gemini": ("gemini-cli", "google-gemini"),
+    "copilot": ("copilot-cli", "github-copilot", "github-copilot-cli"),
+}
+
 
 def detected(folder: str) -> list[str]:
     """The clients that somebody who works in this folder uses."""
@@ -35,13 +43,20 @@ def _is_here(client: str, folder: str, home: str) -> bool:
 
 
 def named(text: str) -> list[str]:
-    """What `--clients` says: names with commas between, `all`, or `none`."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    """What `--clients` says: names with commas between, `all`, or `none`. The products' own names will do."""
+    words = [word.strip().lower() for word in text.split(",") if word.strip()]
     if words == ["none"]:
         return []
     if words == ["all"]:
         return list(ALL)
-    wrong = [word for word in words if word not in ALL]
+    meant = {_plain(alias): client for client, aliases in ALIASES.items() for alias in (client, *aliases)}
+    wrong = [word for word in words if _plain(word) not in meant]
     if wrong or not words:
         raise Invalid(f"clients: {', '.join(ALL)}, all or none, not {', '.join(wrong) or 'nothing'}", field="clients")
-    return [client for client in ALL if client in words]
+    chosen = {meant[_plain(word)] for word in words}
+    return [client for client in ALL if client in chosen]
+
+
+def _plain(name: str) -> str:
+    """`claude-code`, `claude_code`, `Claude Code` and `claudecode` are one name."""
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -174,20 +174,25 @@ def missing(folder: str) -> list[str]:
 
 
 class Record:
-    """`.dibs/local/installed.json`: for each file what was there before, and what was written."""
+    """`.dibs/local/installed.json`: for each file what was there before, and what was written.
 
-    def __init__(self, root: str, local: str) -> None:
+    Kept a second time below git's directory (`shared`), where nothing sweeps it away.
+    """
+
+    def __init__(self, root: str, local: str, shared: str) -> None:
         self.root = root
-        self.path = os.path.join(local, NAME)
+        self.paths = list(dict.fromkeys([os.path.join(local, NAME), os.path.join(shared, NAME)]))
         self.files: dict[str, dict[str, Any]] = {}
         self.folders: list[str] = []
-        try:
-            with open(self.path, encoding="utf-8") as file:
-                known = jsontext.decode(file.read())
-            if known["version"] == VERSION:
-                self.files, self.folders = known["files"], known["folders"]
-        except (OSError, ValueError, KeyError, TypeError):
-            pass  # then what is ours is recognised by its text
+        for path in self.paths:
+            try:
+                with open(path, encoding="utf-8") as file:
+                    known = jsontext.decode(file.read())
+                if known["version"] == VERSION:
+                    self.files, self.folders = known["files"], known["folders"]
+                    return
+            except (OSError, ValueError, KeyError, TypeError):
+                pass  # then what is ours is recognised by its text
 
     def name(self, path: str) -> str:
         """A path as the record has it: relative to the workspace, so that it may be moved."""
@@ -221,4 +226,5 @@ class Record:
     def save(self) -> None:
         """Write the record, before the first of the files it is about."""
         what = {"version": VERSION, "files": self.files, "folders": self.folders}
-        put(self.path, State(jsontext.encode(what).encode(), 0o600))
+        for path in self.paths:
+            put(path, State(jsontext.encode(what).encode(), 0o600))

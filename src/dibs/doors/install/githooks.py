@@ -25,6 +25,7 @@ SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash")
 CALL = """\
 dibs_hook=.dibs/hook
 [ -f "$dibs_hook" ] || dibs_hook=${{0%/*}}/{root}/.dibs/hook
+[ -f "$dibs_hook" ] || dibs_hook=$(git rev-parse --git-common-dir)/dibs/hook
 if [ -f "$dibs_hook" ]; then
     "$dibs_hook" git {name} "$@" </dev/null || {otherwise}
 fi
@@ -33,6 +34,7 @@ fi
 CALL_PUSH = """\
 dibs_hook=.dibs/hook
 [ -f "$dibs_hook" ] || dibs_hook=${{0%/*}}/{root}/.dibs/hook
+[ -f "$dibs_hook" ] || dibs_hook=$(git rev-parse --git-common-dir)/dibs/hook
 if [ -f "$dibs_hook" ]; then
     dibs_input=$(cat)
     if [ -n "$dibs_input" ]; then

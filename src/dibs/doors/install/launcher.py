@@ -1,8 +1,10 @@
 """The launcher `.dibs/hook`: the one command that all client settings and git hooks call.
 
 It is committed and names no machine. Which interpreter and which file run here stands in `.dibs/local/run`, which
-`dibs init` writes, and the first call in a fresh clone. This file holds the launcher's text, writes `run`, and makes
-the command that a client's settings get. It is imported by the first hook of a clone, so it imports next to nothing.
+`dibs init` writes, and the first call in a fresh clone. Copies of the launcher and of `run` are kept below git's own
+directory: `git clean -x`, a branch from before dibs and a sparse checkout take the others away. This file puts them in
+place, makes the command that a client's settings get, and says by which name models call dibs. Its texts are in
+`scripts.py`. It is imported by the first hook of a clone, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -10,144 +12,27 @@ from __future__ import annotations
 import os
 import sys
 
-# Before a tool call every failure is a refusal: a launcher that is missing must not be an open door, and only exit 2 is
-# taken for a refusal by every client. At other moments exit 2 would keep back a person's words, or send the model back
-# to work.
+from dibs.doors.install import scripts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.facts.workspace import Place
+
+# Before these events every failure is a refusal. At other moments exit 2 would keep back a person's words, or send the
+# model back to work.
 BEFORE = frozenset({"PreToolUse", "BeforeTool", "preToolUse"})
-# The launcher is read by the shell that is running already, which saves the start of another one.
-READ_IT = '[ -r "$dibs_hook" ] && . "$dibs_hook"; {otherwise}'
-CLAUDE = f"dibs_hook=$CLAUDE_PROJECT_DIR/.dibs/hook; set -- claude; {READ_IT}"
-# The other clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
-# to the user's own shell, which may be one that cannot read it, so sh reads it.
-OTHERS = (
-    'sh -c \'d=$PWD; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${{d%/*}}; done; '
-    f"dibs_hook=$d/.dibs/hook; set -- {{words}}; {READ_IT}' || exit {{code}}"
-)
-# Codex takes exit 2 for a refusal only if something stands on stderr.
-REFUSE = 'echo "dibs: $dibs_hook did not answer" >&2; exit 2'
 MARK = ".dibs/hook"  # by this an entry in somebody's settings is recognised as ours
-
-TEXT = r"""#!/bin/sh
-# dibs: the command that client settings and git hooks call. Made by `dibs init`. Commit it: it names no machine.
-#   .dibs/hook CLIENT [EVENT]     a client's hook; its JSON comes on stdin
-#   .dibs/hook git NAME [WORD…]   a git hook
-# Where dibs is installed, it decides. Where it is not, nothing is guarded, and a session's start says how to get it.
-# Up to dibs only the shell's own commands are used: a hook has milliseconds.
-
-case ${dibs_hook:-$0} in */*) home=${dibs_hook:-$0} home=${home%/*} ;; *) home=. ;; esac
-
-# Which interpreter runs dibs on this machine: it stands beside this file, or in the main worktree.
-find_run() {
-    run=$home/local/run
-    [ ! -f "$run" ] || return 0
-    if [ -n "$DIBS_WORKSPACE" ]; then
-        run=$DIBS_WORKSPACE/.dibs/local/run
-        [ ! -f "$run" ] || return 0
-    fi
-    [ -f "$home/../.git" ] || return 1
-    line= common=
-    IFS= read -r line <"$home/../.git" || [ -n "$line" ] || return 1
-    git=${line#gitdir: }
-    case $git in /*) ;; *) git=$home/../$git ;; esac
-    [ -f "$git/commondir" ] || return 1
-    IFS= read -r common <"$git/commondir" || [ -n "$common" ] || return 1
-    case $common in /*) ;; *) common=$git/$common ;; esac
-    for run in "$common/.dibs/local/run" "$common/../.dibs/local/run"; do
-        [ ! -f "$run" ] || return 0
-    done
-    return 1
-}
-
-if [ "$1" != git ]; then # whose working tree this is, wherever the agent has gone meanwhile
-    DIBS_TREE=$home/..
-    export DIBS_TREE
-fi
-if find_run; then
-    python= entry=
-    . "$run"
-    if [ -x "$python" ] && [ -r "$entry" ]; then
-        [ -n "$dibs_hook" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
-        # read by a client's command, which says what any other end means: before a tool call, a refusal
-        "$python" -I -S -X utf8 "$entry" "$@"
-        code=$?
-        case $code in 0 | 2) exit $code ;; esac
-        return 1
-    fi
-    found=gone
-elif command -v dibs >/dev/null 2>&1; then
-    case $1 in
-        git) shift; exec dibs git-hook "$@" ;;
-        *) exec dibs hook "$@" ;;
-    esac
-else
-    found=none
-fi
-
-# From here on dibs cannot be asked. The client's text is read to its end all the same (a client may stumble over a
-# hook that does not), and it says what is about to happen.
-said=
-if [ "$1" != git ] && [ ! -t 0 ]; then
-    said=$(cat)
-elif [ "$2" = pre-push ] && [ ! -t 0 ]; then
-    cat >/dev/null
-fi
-case $1:$2 in
-    git:* | *:preToolUse) moment=before ;;
-    *:sessionStart) moment=start ;;
-    *:?*) moment=other ;;
-    *)
-        case $said in
-            *'"PreToolUse"'* | *'"BeforeTool"'*) moment=before ;;
-            *'"hook_event_name":"SessionStart"'* | *'"hook_event_name": "SessionStart"'*) moment=start ;;
-            *'"hook_event_name":"'* | *'"hook_event_name": "'*) moment=other ;;
-            *) moment=before ;; # not understood, so it may be a write
-        esac
-        ;;
-esac
-
-tell() { # in a form that the client shows, or its model hears; Copilot shows nothing at a start
-    case $1 in
-        claude | codex)
-            printf '{"systemMessage":"%s","hookSpecificOutput":{"hookEventName":"SessionStart",' "$2"
-            printf '"additionalContext":"%s"}}\n' "$2"
-            ;;
-        gemini) printf '{"systemMessage":"%s"}\n' "$2" ;;
-    esac
-}
-
-deny() { # in the client's own dialect: not every model hears what is said on stderr
-    case $1 in
-        claude | codex)
-            printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
-            printf '"permissionDecisionReason":"%s"}}\n' "$2"
-            ;;
-        gemini) printf '{"decision":"deny","reason":"%s"}\n' "$2" ;;
-        copilot) printf '{"permissionDecision":"deny","permissionDecisionReason":"%s"}\n' "$2" ;;
-    esac
-}
-
-if [ $found = none ]; then
-    message='This repository is guarded by dibs, which is not installed here. To get it:'
-    [ $moment != start ] || tell "$1" "$message pip install dibs, then: dibs init"
-    exit 0
-fi
-message='dibs was moved or removed from this machine; run `dibs init` again, or `dibs init --uninstall`'
-[ $moment != start ] || tell "$1" "$message"
-printf '%s\n' "$message" >&2
-[ $moment = before ] || exit 0
-deny "$1" "dibs: $message"
-exit 2
-"""
+IGNORE = "*\n"
 
 
 def command(client: str, event: str) -> str:
     """The command for one event in a client's settings; Copilot's payload does not say which event it is."""
     before = event in BEFORE
-    otherwise = REFUSE if before else "exit 0"
+    ends = scripts.refuse(client) if before else scripts.PASS
     if client == "claude":
-        return CLAUDE.format(otherwise=otherwise)
+        return scripts.CLAUDE + ends
     words = f"{client} {event}" if client == "copilot" else client
-    return OTHERS.format(words=words, otherwise=otherwise, code=2 if before else 0)
+    return f"sh -c '{scripts.OTHERS}{words}; {scripts.FIND}{ends}' || exit {2 if before else 0}"
 
 
 def entry_path() -> str:
@@ -167,11 +52,7 @@ def run_text() -> str:
 
 def is_current(local: str) -> bool:
     """Does `.dibs/local/run` name the interpreter and the file of this very dibs?"""
-    try:
-        with open(f"{local}/run", encoding="utf-8", errors="surrogateescape") as file:
-            return file.read() == run_text()
-    except OSError:
-        return False
+    return _read(f"{local}/run") == run_text()
 
 
 def read_run(local: str) -> tuple[str, str] | None:
@@ -187,18 +68,82 @@ def read_run(local: str) -> tuple[str, str] | None:
     return named.get("python", ""), named.get("entry", "")
 
 
-def write_run(local: str) -> None:
-    """Write `.dibs/local/run`. Never raises: where it cannot be written, the next call goes by the PATH again."""
-    path = f"{local}/run"
+def put(place: Place) -> None:
+    """Write `run`, and the copies below git's directory, as far as that can be done: see `write`."""
+    write(f"{place.local}/.gitignore", IGNORE)  # on a branch without .dibs/.gitignore it would be taken for new files
+    write(f"{place.local}/run", run_text())
+    if place.shared != place.local:
+        try:
+            os.makedirs(place.shared, 0o700, exist_ok=True)
+        except OSError:
+            return  # a client's sandbox may forbid it
+        write(f"{place.shared}/run", run_text())
+        write(f"{place.shared}/hook", scripts.HOOK, 0o700)
+        write(f"{place.shared}/dibs", scripts.COMMAND, 0o700)
+
+
+def is_put(place: Place) -> bool:
+    """Is everything there that `put` writes, and as this very dibs writes it?"""
+    wanted = [(f"{place.local}/.gitignore", IGNORE), (f"{place.local}/run", run_text())]
+    if place.shared != place.local:
+        wanted += [(f"{place.shared}/run", run_text()), (f"{place.shared}/hook", scripts.HOOK)]
+        wanted += [(f"{place.shared}/dibs", scripts.COMMAND)]
+    return all(_read(path) == text for path, text in wanted)
+
+
+def write(path: str, text: str, mode: int = 0o600) -> None:
+    """Write one of them in one step. Never raises: where it cannot be written, the next call goes by the PATH again."""
     making = f"{path}.{os.getpid()}"
     try:
         with open(making, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(run_text())
+            file.write(text)
+        os.chmod(making, mode)
         os.replace(making, path)
     except OSError:
         pass
 
 
+def command_name(place: Place, cwd: str = "") -> str:
+    """By which name a model calls dibs here: `dibs` where that is on the PATH, else the command in the working tree.
+
+    `cwd` is where the agent's shell stands; below the top of its working tree the path is written out.
+    """
+    for folder in os.environ.get("PATH", "").split(":"):
+        if folder and os.access(f"{folder}/dibs", os.X_OK):
+            return "dibs"
+    for home, short in ((f"{place.top}/.dibs", ".dibs/dibs"), (f"{place.root}/.dibs", ""), (place.shared, "")):
+        if os.path.exists(f"{home}/dibs"):
+            if short and cwd in {"", place.top}:
+                return short
+            path = f"{home}/dibs"
+            return path if path.replace("/", "").replace("-", "").replace(".", "").isalnum() else quoted(path)
+    return "dibs"
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
 def quoted(text: str) -> str:
     """A word for sh."""
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+# Folders in which runners keep what they may throw away at any time: `uvx`, `uv run --with`, `pipx run`.
+PASSING = ("archive-v", "environments-v", "builds-v")
+
+
+def passing(python: str) -> str:
+    """Why an interpreter may soon be gone: "cache", "temporary", or "" for one that stays."""
+    parts = python.split("/")
+    if any(part.startswith(PASSING) and part[-1:].isdigit() for part in parts) or ".cache" in parts:
+        return "cache"
+    import tempfile
+
+    folders = {os.path.realpath(folder) for folder in (tempfile.gettempdir(), "/tmp", "/var/tmp")}  # noqa: S108 - compared
+    real = os.path.join(os.path.realpath(os.path.dirname(python)), os.path.basename(python))
+    return "temporary" if any(real.startswith(f"{folder}/") for folder in folders) else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.install import githooks, launcher, pointers, rules, settings
+from dibs.doors.install import githooks, permissions, pointers, rules, scripts, settings
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ class Plan:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.base = base(place)
-        self.record = Record(place.root, place.local)
+        self.record = Record(place.root, place.local, place.shared)
         self.own: list[Change] = []  # below .dibs/
         self.others: list[Change] = []  # files that others have a say in
         self.notes: list[str] = []
@@ -68,9 +68,12 @@ def install(place: Place, clients: list[str], config: str) -> Plan:
         path = os.path.join(home, name)
         if not os.path.lexists(path):  # from then on it is the team's
             plan.add(path, State(text.encode()))
-    plan.add(os.path.join(home, "hook"), State(launcher.TEXT.encode(), 0o755))
+    for name, text in (("hook", scripts.HOOK), ("dibs", scripts.COMMAND)):
+        plan.add(os.path.join(home, name), State(text.encode(), 0o755))
     for client in clients:
         _settings(plan, client)
+    if "codex" in clients:
+        _codex_rules(plan)
     _pointers(plan, clients)
     _hooks(plan)
     plan.check()
@@ -82,6 +85,13 @@ def _settings(plan: Plan, client: str) -> None:
     before = look(path)
     text = settings.merged(text_of(before, path), client, path)
     plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _codex_rules(plan: Plan) -> None:
+    path = os.path.realpath(os.path.join(plan.base, permissions.RULES_FILE))
+    before = look(path)
+    if before is None or before.data.startswith(permissions.MARK.encode()):  # else it is somebody's own
+        plan.add(path, State(permissions.RULES.encode(), before.mode if before else 0o644))
 
 
 def _pointers(plan: Plan, clients: list[str]) -> None:
@@ -157,6 +167,8 @@ def uninstall(place: Place) -> Plan:
     for relative in settings.FILES.values():
         path = os.path.realpath(os.path.join(plan.base, relative))
         _take_out(plan, path, settings.cleaned)
+    path = os.path.realpath(os.path.join(plan.base, permissions.RULES_FILE))
+    _take_out(plan, path, lambda text, _: None if text.startswith(permissions.MARK) else text)
     for path in sorted({pointers.real_name(plan.base, name) for name in pointers.NAMES}):
         _take_out(plan, path, lambda text, _: pointers.cleaned(text))
     for hooks in _hook_folders(plan):
@@ -221,7 +233,10 @@ def take_back(plan: Plan) -> None:
     emptied = {os.path.dirname(change.path) for change in plan.others if change.after is None}
     made = {os.path.join(plan.place.root, name) for name in plan.record.folders}
     if not plan.record.files:  # no record: git keeps no empty folders, so these can go
-        made = {os.path.join(plan.base, name) for name in (".claude", ".codex", ".gemini", ".github/hooks", ".github")}
+        made = {
+            os.path.join(plan.base, name)
+            for name in (".claude", ".codex/rules", ".codex", ".gemini", ".github/hooks", ".github")
+        }
         made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT}
     for folder in sorted(made, key=len, reverse=True):
         try:

@@ -1,8 +1,10 @@
 """A forbidden write, tried through the exact command that a client's settings name.
 
-A probe agent claims a path; then the settings' own command is run as the client would run it, with the payload that
-the client would send for another agent's write to that path. A guard that works refuses it with exit code 2 and a
-refusal in the client's dialect. Nothing is written, and both agents leave afterwards.
+The command, the launcher and the interpreter are the installed ones; the workspace is a scratch one, made for it and
+thrown away, so that nothing of the trial stays in the real record. In it a probe agent claims a path; then the
+settings' own command is run as the client would run it, with the payload that the client would send for another
+agent's write to that path, and to one that nobody holds. A guard that works refuses the first with exit code 2 and in
+the client's dialect, and lets the second pass.
 """
 
 from __future__ import annotations
@@ -10,72 +12,78 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.doors.hooks import journal
-from dibs.errors import DibsError
-from dibs.facts import git, processes
+from dibs.doors.install import settings
+from dibs.errors import Unavailable
+from dibs.facts import processes, workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Self
 
-    from dibs.doors.session import Session
-
 HOLDER, OTHER = "dibs-doctor-holder", "dibs-doctor-other"
-PATHS = ("dibs-doctor-probe", ".dibs/doctor-probe")  # neither is ever made
-LIMIT = 15.0  # seconds; more than the settings give a hook
+HELD, FREE = "dibs-doctor-held", "dibs-doctor-free"  # neither is ever made
+LIMIT = settings.TIMEOUT + 5.0  # seconds; more than the settings give a hook
+REFUSED = 2  # the one exit code that all clients take for a refusal
 EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool", "copilot": "preToolUse"}
 
 # The command runs without this process above it: run by an agent's client, doctor would otherwise give the probe that
-# client's own process, and so its agent's identity.
+# client's own process.
 DETACHED = 'exec 4<&0; ( sh -c "$1" <&4; echo "$?" >&3 ) &'
+# What would lead the trial to somebody else's workspace, store or name.
+ASTRAY = ("DIBS_AGENT", "DIBS_TREE", "CLAUDE_PROJECT_DIR")
 
 
-class Claimed:
-    """A path that the probe's holder has claimed for as long as this lasts."""
+class Scratch:
+    """A workspace for as long as this lasts, with the config of a real one, in which the holder has claimed a path."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.path = PATHS[0]
+    def __init__(self, config: str) -> None:
+        self._config = config
+        self.folder = ""
 
     def __enter__(self) -> Self:
-        self.path = self._free_path()
-        resource = list(self._session.paths.resource(self.path, self._session.place.top))
-        self._as(HOLDER, "boot", {})  # its last process was another doctor's
-        self._as(HOLDER, "claim", {"resources": [resource], "reason": "dibs doctor tries the guards", "ttl": 300_000})
+        import tempfile
+
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="dibs-doctor-"))
+        try:
+            self._fill()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for agent in (OTHER, HOLDER):
-            try:
-                self._as(agent, "boot", {})
-                self._as(agent, "leave", {})
-            except DibsError:
-                pass  # it never came, or the claim ends by itself in a few minutes
+        import shutil
+
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _fill(self) -> None:
+        from dibs.doors.session import Session
+        from dibs.stores import sqlite
+
+        local = f"{self.folder}/.dibs/local"
+        os.makedirs(local, 0o700)
+        if os.path.exists(self._config):
+            with open(self._config, "rb") as file, open(f"{self.folder}/.dibs/config.toml", "wb") as copy:
+                copy.write(file.read())
+        if workspace.find(self.folder, self.folder).root != self.folder:
+            raise Unavailable(f"the folder for temporary files lies in a repository ({self.folder})", path=self.folder)
+        sqlite.create(f"{local}/dibs.db")
+        session = Session(self.folder, self.folder)
+        session.use(sqlite.SqliteStore(f"{local}/dibs.db"))
         try:
-            os.unlink(f"{self._session.place.local}/journal/{journal.name_of(OTHER)}")
-        except OSError:
-            pass
-
-    def _free_path(self) -> str:
-        """One that git does not ignore: what it ignores needs no claim."""
-        top = self._session.place.top
-        try:
-            ignored = git.is_ignored(top, PATHS) if self._session.place.common else set()
-        except DibsError:
-            ignored = set()
-        return next((path for path in PATHS if path not in ignored), PATHS[0])
-
-    def _as(self, agent: str, operation: str, fields: dict[str, Any]) -> None:
-        call = self._session.identify(agent, client=processes.this())
-        self._session.run(self._session.operation(operation), call, fields)
+            call = session.identify(HOLDER, client=processes.this())
+            resource = list(session.paths.resource(HELD, self.folder))
+            session.run(session.operation("claim"), call, {"resources": [resource], "ttl": 300_000})
+        finally:
+            session.close()
 
 
-def payload(client: str, tree: str, path: str) -> dict[str, Any]:
+def payload(client: str, folder: str, path: str) -> dict[str, Any]:
     """What the client sends before a write."""
-    full = os.path.join(tree, path)
+    full = os.path.join(folder, path)
     if client == "copilot":
-        return {"sessionId": OTHER, "cwd": tree, "toolName": "create", "toolArgs": {"path": full, "file_text": "x\n"}}
-    sent = {"session_id": OTHER, "transcript_path": "", "cwd": tree, "hook_event_name": EVENTS[client]}
+        return {"sessionId": OTHER, "cwd": folder, "toolName": "create", "toolArgs": {"path": full, "file_text": "x\n"}}
+    sent = {"session_id": OTHER, "transcript_path": "", "cwd": folder, "hook_event_name": EVENTS[client]}
     if client == "codex":
         patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
         return {**sent, "tool_name": "apply_patch", "tool_input": {"command": patch}}
@@ -83,19 +91,20 @@ def payload(client: str, tree: str, path: str) -> dict[str, Any]:
     return {**sent, "tool_name": tool, "tool_input": {"file_path": full, "content": "x\n"}}
 
 
-def attempt(client: str, command: str, tree: str, path: str) -> str:
-    """Try it; "" if the write was refused as it must be, else what happened instead."""
-    code, out, err = _run(command, tree, jsontext.encode(payload(client, tree, path)))
+def attempt(client: str, command: str, tree: str, scratch: str) -> str:
+    """Try it from a working tree; "" if the write was refused as it must be, else what happened instead."""
+    code, out, err = _run(command, tree, scratch, jsontext.encode(payload(client, scratch, HELD)))
     said = " ".join((err or out).split())[:300]
     if code is None:
         return f"it would fail open: the hook gave no answer within {LIMIT:.0f} s"
     if code == 0 and not out.strip():
         return "it fails open: the write was let through"
-    if code != 2:  # noqa: PLR2004 - the one code that all clients take for a refusal
+    if code != REFUSED:
         return f"it fails open: exit code {code} lets the write through ({said or 'it said nothing'})"
     if not _denies(client, out):
         return f"refused with exit code 2, but not in the client's own form ({said or 'it said nothing'})"
-    return "" if HOLDER in out else f"refused, but not because of the claim: {said}"
+    code, _, _ = _run(command, tree, scratch, jsontext.encode(payload(client, scratch, FREE)))
+    return "" if code == 0 else f"refused, but not because of the claim: {said}"
 
 
 def _denies(client: str, out: str) -> bool:
@@ -109,16 +118,13 @@ def _denies(client: str, out: str) -> bool:
         return False
 
 
-def _run(command: str, tree: str, given: str) -> tuple[int | None, str, str]:
+def _run(command: str, tree: str, scratch: str, given: str) -> tuple[int | None, str, str]:
     """Run a settings' command as its client would; its exit code (None: too slow) and what it said."""
     import subprocess
 
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in {"DIBS_AGENT", "DIBS_TREE", "CLAUDE_PROJECT_DIR"}
-    }
+    environment = {name: value for name, value in os.environ.items() if name not in ASTRAY}
     environment["CLAUDE_PROJECT_DIR"] = environment["PWD"] = tree
+    environment["DIBS_WORKSPACE"], environment["DIBS_STORE"] = scratch, "sqlite:"
     ours, theirs = os.pipe()
     try:
         started = subprocess.Popen(  # noqa: S603 - the very command that the client would run

@@ -1,4 +1,4 @@
-"""The end of a workspace: `.dibs/` goes, with the database, the record and what was kept for `dibs restore`.
+"""The end of a workspace: `.dibs/` goes, with the database, the record and what is kept below git's directory.
 
 Refused while agents hold claims, unless somebody says so: they would go on working without knowing that nobody guards
 them any more.
@@ -11,6 +11,7 @@ import shutil
 
 from dibs.doors.install import githooks
 from dibs.errors import DibsError, Held, Unavailable
+from dibs.facts import workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ REFS = "refs/dibs/"  # contents that were kept for `dibs restore`
 
 def names(place: Place) -> list[str]:
     """What goes, for people."""
-    found = [".dibs/"] if _homes(place) else []
+    found = [".dibs/"] if _homes(place) or _kept(place) else []
     if _refs(place):
         found.append(REFS)
     return found
@@ -71,7 +72,7 @@ def everything(place: Place) -> None:
         from dibs.doors import serving
 
         serving.stop(place.local)  # its files are about to go
-    for home in _homes(place):
+    for home in [*_homes(place), *_kept(place)]:
         shutil.rmtree(home)
 
 
@@ -80,6 +81,16 @@ def _homes(place: Place) -> list[str]:
     if place.root == place.common:  # a bare repository: its worktree has the files to commit
         homes.add(os.path.join(place.top, ".dibs"))
     return sorted(home for home in homes if os.path.isdir(home))
+
+
+def _kept(place: Place) -> list[str]:
+    """What is kept below git's directories: of all working trees, and of each."""
+    if not place.common:
+        return []
+    trees = os.path.join(place.common, "worktrees")
+    own = [os.path.join(trees, name) for name in (os.listdir(trees) if os.path.isdir(trees) else ())]
+    folders = [os.path.join(folder, workspace.OURS) for folder in (place.common, *own)]
+    return [folder for folder in folders if os.path.isdir(folder)]
 
 
 def _refs(place: Place) -> list[str]:

@@ -6,7 +6,7 @@ command. What other people have in these files, comments and order included, sta
 
 from __future__ import annotations
 
-from dibs.doors.install import jsonc
+from dibs.doors.install import jsonc, permissions
 from dibs.doors.install.launcher import MARK, command
 from dibs.errors import Invalid
 
@@ -93,14 +93,16 @@ def merged(text: str | None, client: str, path: str) -> str:
     entries = wanted(client)
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
         start: dict[str, Any] = {"version": 1} if client == "copilot" else {}
-        return jsonc.dump({**start, "hooks": {event: [entry] for event, entry in entries.items()}})
+        text = jsonc.dump({**start, "hooks": {event: [entry] for event, entry in entries.items()}})
+        return permissions.merged(text) if client == "claude" else text
     document = _document(text, path)
     hooks = document.get("hooks")
     if hooks is None:
-        return jsonc.insert(text, document, {event: [entry] for event, entry in entries.items()}, "hooks")
-    for event, entry in entries.items():
-        text = _one(text, event, entry, path)
-    return text
+        text = jsonc.insert(text, document, {event: [entry] for event, entry in entries.items()}, "hooks")
+    else:
+        for event, entry in entries.items():
+            text = _one(text, event, entry, path)
+    return permissions.merged(text) if client == "claude" else text
 
 
 def _one(text: str, event: str, entry: dict[str, Any], path: str) -> str:
@@ -124,6 +126,8 @@ def _one(text: str, event: str, entry: dict[str, Any], path: str) -> str:
 def cleaned(text: str, path: str) -> str | None:
     """The settings without our entries, by recognising them; None if nothing of anybody else's is left."""
     before = text
+    if next(_ours(text, path), None) is not None:
+        text = permissions.cleaned(text)  # what was put in last goes first
     while True:
         found = next(_ours(text, path), None)
         if found is None:

@@ -1,0 +1,192 @@
+"""What a git command that brings commits would change: pull, merge, rebase, cherry-pick, revert, am.
+
+A pull is judged by what it really brings: the remote is asked first, for some seconds at most; where it does not
+answer, by what is known of it. What stopped half-way is judged by what is staged and still to come. Facts only, see
+sweeping.py.
+"""
+
+from __future__ import annotations
+
+from dibs.doors.hooks.sweeping import OWN_TREE
+from dibs.errors import Unavailable
+from dibs.facts import git, gitcommits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.hooks.sweeping import Look
+    from dibs.facts.gitwords import GitEffect
+
+NO = frozenset({"false", "no", "off", "0", ""})
+THEIRS = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
+
+
+def look(found: Look, effect: GitEffect) -> None:
+    """One command."""
+    if not effect.tree:
+        return
+    if effect.action:
+        _go_on(found, effect)
+    elif effect.kind == "pull":
+        _pull(found, effect)
+    elif effect.kind == "rebase":
+        _rebase(found, effect)
+    elif effect.kind == "merge":
+        ask_remotes(found, effect)
+        names = effect.refspecs or ["@{u}"]
+        paths = [path for name in names for path in gitcommits.merged(found.where, name)]
+        _sweep(found, effect, paths)
+    elif effect.kind == "am":
+        _mail(found, effect)
+    else:
+        ask_remotes(found, effect)
+        commits = gitcommits.chosen(found.where, effect.refspecs)
+        paths = gitcommits.paths_of(found.where, commits, effect.value("m", "mainline") or "")
+        _sweep(found, effect, paths)
+
+
+def _sweep(found: Look, effect: GitEffect, paths: list[str], note: str = "") -> None:
+    if effect.kind not in {"cherry-pick", "revert", "am"} and _stashes_itself(found, effect):
+        paths = [*paths, *[change.path for change in git.dirty(found.where, untracked=False)]]
+    found.sweep(effect, paths, "change", other=f"{note}{OWN_TREE}")
+
+
+def _stashes_itself(found: Look, effect: GitEffect) -> bool:
+    """Does it take uncommitted changes away for as long as it works, everybody's?"""
+    if effect.has("autostash"):
+        return True
+    kinds = {"pull": ("rebase", "merge"), "merge": ("merge",)}.get(effect.kind, ("rebase",))
+    return not effect.has("no-autostash") and any(_setting(found, f"{kind}.autostash") not in NO for kind in kinds)
+
+
+def _setting(found: Look, name: str) -> str:
+    done = git.ask(found.where, "config", "--get", name, fine=(0, 1, 128))
+    return done.out.decode(errors="replace").strip() if done.ok else ""
+
+
+# --- what comes from elsewhere
+
+
+def ask_remotes(found: Look, effect: GitEffect) -> None:
+    """Where the same line fetches first, names mean what they will mean then."""
+    if effect.fetched:
+        for remote in git.remotes(found.where)[:3]:
+            _ask(found, remote)
+
+
+def _ask(found: Look, remote: str) -> str:
+    """Bring up to date what is known of a remote, once for a line; why that failed, "" if it did not."""
+    if remote not in found.asked:
+        try:
+            gitcommits.fetched(found.where, remote)
+            found.asked[remote] = ""
+        except Unavailable:
+            found.asked[remote] = (
+                f"({remote} did not answer within {gitcommits.QUESTION:g} s; this is judged by what is known of it.) "
+            )
+    return found.asked[remote]
+
+
+def _pull(found: Look, effect: GitEffect) -> None:
+    """What the branch that is followed, or those that are named, would bring."""
+    follows = git.upstream(found.where)
+    remote = effect.remote or (follows.remote if follows else "")
+    if not remote:
+        return  # git says that it does not know from where
+    names: list[str] = []
+    note = ""
+    if effect.refspecs:
+        for spec in effect.refspecs:
+            name = spec.lstrip("+").partition(":")[0]
+            try:
+                names.append(gitcommits.fetched(found.where, remote, name))
+            except Unavailable:
+                note = f"({remote} did not answer; this is judged by what is known of it.) "
+                names.append(f"refs/remotes/{remote}/{name}")
+    else:
+        note = "" if remote == "." else _ask(found, remote)
+        if follows is not None and follows.remote == remote:
+            names.append(follows.ref)
+    names = [name for name in names if git.commit(found.where, name)]
+    if _rebases(found, effect):
+        for name in names[:1]:
+            _replay(found, effect, name, note=note)
+        return
+    _sweep(found, effect, [path for name in names for path in gitcommits.merged(found.where, name)], note)
+
+
+def _rebases(found: Look, effect: GitEffect) -> bool:
+    """Does this pull rebase?"""
+    if effect.has("no-rebase", "ff-only", "squash", "no-ff"):
+        return False
+    for option, value in reversed(effect.options):
+        if option in {"rebase", "r"}:
+            return (value or "true") not in NO
+    setting = _setting(found, f"branch.{git.branch(found.where)}.rebase") or _setting(found, "pull.rebase")
+    return setting not in NO
+
+
+# --- commits that are made anew
+
+
+def _rebase(found: Look, effect: GitEffect) -> None:
+    from dibs.doors.hooks import heads
+
+    ask_remotes(found, effect)
+    names = list(effect.refspecs)
+    root = effect.has("root")
+    upstream = "" if root else names.pop(0) if names else "@{u}"
+    if names and names[0] != git.branch(found.where):
+        heads.switched(found, effect, names[0])
+        return
+    if root:
+        _replay(found, effect, "", onto=effect.value("onto") or "")
+    elif found.commit_of(upstream):
+        _replay(found, effect, upstream, onto=effect.value("onto") or "")
+
+
+def _replay(found: Look, effect: GitEffect, upstream: str, *, onto: str = "", note: str = "") -> None:
+    """Our commits since `upstream` are made anew on top of it, or of `onto`."""
+    commits = gitcommits.between(found.where, upstream)
+    base = onto or upstream
+    comes = gitcommits.merged(found.where, base) if base else []
+    anyway = effect.has("i", "interactive", "x", "exec", "f", "force-rebase", "no-ff", "root", "autosquash") or onto
+    if not comes and not anyway and not gitcommits.between(found.where, "HEAD", base):
+        return  # it is there already
+    found.fact(effect, does="rewrite", makers=gitcommits.makers(found.where, commits))
+    _sweep(found, effect, [*comes, *gitcommits.paths_of(found.where, commits)], note)
+
+
+def _mail(found: Look, effect: GitEffect) -> None:
+    """The files that patches name."""
+    paths: list[str] = []
+    for name in effect.refspecs:
+        found_here = gitcommits.named_by(f"{found.where}/{name}" if not name.startswith("/") else name)
+        if found_here is None:
+            found.sweep(effect, None, "may change", other="Name the patch files, one by one.", may=True)
+            return
+        paths += found_here
+    if not effect.refspecs:
+        found.sweep(effect, None, "may change", other="Write the patch into a file first, and name it.", may=True)
+        return
+    _sweep(found, effect, paths)
+
+
+# --- what stopped half-way
+
+
+def _go_on(found: Look, effect: GitEffect) -> None:
+    """--continue, --skip, --abort."""
+    stopped = gitcommits.stopped(found.where, effect.kind)
+    if not stopped.running:
+        return  # git says so
+    paths = git.staged(found.where)  # what is unmerged is among them
+    if effect.action != "abort":
+        paths += stopped.paths + gitcommits.paths_of(found.where, stopped.commits)
+    if effect.kind == "rebase" and effect.action in {"skip", "abort"}:  # as by `git reset --hard`
+        paths += [change.path for change in git.dirty(found.where, untracked=False)]
+    if effect.action == "abort" and stopped.back:
+        paths += git.diff_paths(found.where, "HEAD", stopped.back)
+        dropped = gitcommits.between(found.where, stopped.back, "HEAD", stopped.onto)
+        found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+    does = {"abort": "write over", "skip": "write over"}.get(effect.action, "change or commit")
+    found.sweep(effect, paths, does, other=THEIRS)

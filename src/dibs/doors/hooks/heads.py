@@ -1,0 +1,237 @@
+"""What a git command would do to HEAD and to branches: checkout, switch, reset, bisect, branch, update-ref, push.
+
+Others who are at work in the same working tree expect their next commit on the branch that they know. Facts only: which
+branch would be there instead, which files would change, which agents' commits would be dropped. See sweeping.py.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.hooks.gitadvice import called, quoted
+from dibs.doors.hooks.sweeping import OWN_TREE
+from dibs.facts import git, gitcommits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.hooks.sweeping import Look
+    from dibs.facts.gitwords import GitEffect
+
+BACK = "restore --source=HEAD --staged --worktree"  # what `git reset --hard` is for some files
+
+
+def look(found: Look, effect: GitEffect) -> None:
+    """One command."""
+    if effect.kind in {"checkout", "switch"}:
+        _switch(found, effect)
+    elif effect.kind == "reset":
+        _reset(found, effect)
+    elif effect.kind == "bisect":
+        _bisect(found, effect)
+    elif effect.kind == "branch":
+        _branch(found, effect)
+    elif effect.kind in {"update-ref", "symbolic-ref"}:
+        _reference(found, effect)
+    elif effect.kind == "push":
+        _push(found, effect)
+    elif effect.kind in {"replace", "filter-branch", "filter-repo"}:
+        _moved(found, effect, found.top)
+
+
+# --- another branch in this working tree
+
+
+def switched(found: Look, effect: GitEffect, name: str, *, new: str = "", start: str = "") -> None:
+    """HEAD would be on another branch, or on none."""
+    if not found.prefix:
+        found.fact(effect, head="switch", to=new or name, **{"else": _way_out(found, name, new, start)})
+
+
+def _way_out(found: Look, name: str, new: str, start: str) -> str:
+    """The same in a working tree of one's own."""
+    branch = new or name
+    if not branch or branch.startswith(("-", "@", ".")) or not _is_plain(branch):
+        return OWN_TREE
+    folder = f"{os.path.basename(found.session.place.root)}-{branch.replace('/', '-')}"
+    beside = os.path.dirname(found.session.place.root)
+    place = f"../{folder}" if os.path.dirname(os.path.realpath(found.where)) == beside else f"{beside}/{folder}"
+    words = ["-b", quoted(new), quoted(place)] if new else [quoted(place), quoted(name)]
+    words += [quoted(start)] if start else []
+    added = f"git worktree add {' '.join(words)}"
+    return f"Work in a working tree of your own, `{added}`, or wait until they have committed."
+
+
+def _is_plain(name: str) -> bool:
+    return all(letter.isalnum() or letter in "/._-" for letter in name)
+
+
+def _switch(found: Look, effect: GitEffect) -> None:
+    if effect.kind == "checkout" and not effect.head:
+        found.restore(effect)
+        return
+    from dibs.doors.hooks import arrivals
+
+    arrivals.ask_remotes(found, effect)
+    if effect.action == "create":
+        _create(found, effect)
+        return
+    here = git.branch(found.where)
+    name = effect.refspecs[0] if effect.refspecs else ""
+    commit = found.commit_of("@{-1}" if name == "-" else name)
+    if name and not commit:
+        commit = gitcommits.tracking(found.where, name)
+    if name and not commit:
+        if effect.kind == "checkout" and git.tracked_matching(found.where, [name]):  # a file that is not there now
+            effect.paths, effect.refspecs = [name], []
+            found.restore(effect)
+        elif effect.later:  # what it names may be made before
+            switched(found, effect, name)
+        return
+    if (name and name not in {here, "HEAD"}) or effect.has("d", "detach"):
+        switched(found, effect, "" if name == "-" else name)
+    lost = _lost(found) if effect.force else []
+    brought = list(git.diff_paths(found.where, "HEAD", commit)) if commit else []
+    if name:
+        found.sweep(effect, [*lost, *brought], "write over", other=_way_out(found, name, "", ""))
+    else:
+        found.sweep(effect, lost, "write over", safe=_back(effect), other=OWN_TREE)
+
+
+def _create(found: Look, effect: GitEffect) -> None:
+    """A new branch, from here or from elsewhere."""
+    new, start = [*effect.refspecs, "", ""][:2]
+    switched(found, effect, new, new=new, start=start)
+    paths = _lost(found) if effect.force else []
+    commit = found.commit_of(start)
+    if commit:
+        paths += git.diff_paths(found.where, "HEAD", commit)
+    if effect.kind == "switch" and effect.has("orphan"):
+        paths += git.tracked_matching(found.top)
+    found.sweep(effect, paths, "write over", other=_way_out(found, new, new, start))
+
+
+def _lost(found: Look) -> list[str]:
+    """The uncommitted changes that would be gone."""
+    return [change.path for change in git.dirty(found.where, untracked=False)]
+
+
+def _back(effect: GitEffect) -> str:
+    return " ".join([*called(effect), BACK])
+
+
+# --- the branch of this working tree elsewhere
+
+
+def _reset(found: Look, effect: GitEffect) -> None:
+    if effect.paths:
+        return  # the index alone
+    name = effect.refspecs[0] if effect.refspecs else ""
+    from dibs.doors.hooks import arrivals
+
+    arrivals.ask_remotes(found, effect)
+    commit, here = found.commit_of(name), git.head(found.where)
+    paths: list[str] = []
+    if effect.tree:
+        paths = _lost(found) if effect.force else git.staged(found.where) if effect.has("merge") else []
+    if not commit or commit == here:
+        found.sweep(effect, paths, "write over", safe=_back(effect) if effect.force else "", other=OWN_TREE)
+        return
+    dropped = gitcommits.between(found.where, commit)
+    found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+    does = "write over" if effect.tree else "move the branch away from commits of"
+    found.sweep(effect, [*paths, *git.diff_paths(found.where, "HEAD", commit)], does, other=OWN_TREE)
+
+
+def _bisect(found: Look, effect: GitEffect) -> None:
+    if effect.action != "reset":
+        switched(found, effect, "")
+        return
+    done = git.ask(found.where, "rev-parse", "--git-path", "BISECT_START", fine=(0, 128))
+    try:
+        with open(os.path.join(found.where, os.fsdecode(done.out).strip()), encoding="utf-8") as file:
+            commit = found.commit_of(file.read(1024).strip())
+    except OSError:
+        return
+    if commit:
+        found.sweep(effect, list(git.diff_paths(found.where, "HEAD", commit)), "write over", other=OWN_TREE)
+
+
+# --- branches and refs by name
+
+
+def _moved(found: Look, effect: GitEffect, top: str) -> None:
+    """A branch that a working tree has would be somewhere else, or history another one."""
+    if not found.prefix:
+        fact = found.fact(effect, head="move", to="", **{"else": OWN_TREE})
+        fact["tree"], fact["main"] = top, top == found.session.place.root
+
+
+def _branch(found: Look, effect: GitEffect) -> None:
+    names, here = effect.refspecs, git.branch(found.where)
+    if effect.action == "move":
+        old, new = (names[0], names[1]) if len(names) > 1 else (here, names[0] if names else "")
+        for top, branch in gitcommits.checked_out(found.where).items():
+            if branch == old and old != new:
+                fact = found.fact(effect, head="switch", to=new, **{"else": OWN_TREE})
+                fact["tree"], fact["main"] = top, top == found.session.place.root
+    elif effect.action == "delete" and not effect.has("r", "remotes"):
+        dropped = [commit for name in names for commit in gitcommits.only_on(found.where, name)]
+        found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+    elif effect.action == "create" and effect.force and names:
+        start = found.commit_of(names[1] if len(names) > 1 else "HEAD")
+        if start and found.commit_of(names[0]):
+            _update(found, effect, names[0], start)
+
+
+def _reference(found: Look, effect: GitEffect) -> None:
+    if effect.unknown:
+        _moved(found, effect, found.top)
+        return
+    name, value = [*effect.refspecs, "", ""][:2]
+    if effect.kind == "symbolic-ref":
+        if name == "HEAD" and value != f"refs/heads/{git.branch(found.where)}":
+            switched(found, effect, value.removeprefix("refs/heads/"))
+        return
+    branch = git.branch(found.where) if name == "HEAD" and not effect.has("no-deref") else ""
+    branch = branch or (name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else "")
+    if name == "HEAD" and not branch:
+        switched(found, effect, "")
+    elif branch:
+        _update(found, effect, branch, found.commit_of(value) if effect.action == "set" else "")
+
+
+def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
+    """A branch becomes another commit ("" if it goes away), wherever it is checked out."""
+    old = found.commit_of(f"refs/heads/{branch}")
+    if old and old == commit:
+        return
+    for top, name in gitcommits.checked_out(found.where).items():
+        if name == branch:
+            _moved(found, effect, top)
+    dropped = gitcommits.between(found.where, commit, old) if commit else gitcommits.only_on(found.where, branch)
+    found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+
+
+# --- a push past git's own hook
+
+
+def _push(found: Look, effect: GitEffect) -> None:
+    if not effect.past or found.prefix:
+        return
+    done = git.ask(found.where, "rev-parse", "--git-path", "hooks/pre-push", fine=(0, 128))
+    if not os.path.exists(os.path.join(found.where, os.fsdecode(done.out).strip())):
+        return
+    from dibs.doors import deploying
+
+    here = git.branch(found.where)
+    if effect.all or effect.unknown:
+        names = [name for name in gitcommits.branches(found.where) if deploying.targets_of(found.session, name)]
+    elif effect.refspecs:
+        ends = [spec.lstrip("+").rpartition(":")[2].removeprefix("refs/heads/") for spec in effect.refspecs]
+        names = [here if end == "HEAD" else end for end in ends]
+    else:
+        follows = git.upstream(found.where)
+        names = [here, *([follows.branch] if follows else [])]
+    protected = [name for name in dict.fromkeys(names) if name and deploying.targets_of(found.session, name)]
+    if protected:
+        found.fact(effect, past=effect.past, protected=protected)

@@ -1,0 +1,264 @@
+"""One working tree as a hook finds it: looks at its files, and writes into its ledger what they show.
+
+Nothing is decided here: operations/ledger.py says what lines mean, operations/attribution.py whose a change is. The
+order of a look is what makes it sound: note the time, stat and read the files, read the ledger, judge, append. A tool
+writes only after its first hook has ended, so the call that made a change is in the ledger before the change can be
+seen.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts import contents, ledgers, workspace
+from dibs.operations import attribution
+from dibs.operations.ledger import CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, SURE, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.facts.workspace import Place
+    from dibs.operations.ledger import Change, Head, Line
+
+
+MOMENT = 3_000_000_000  # ns within which a command that emptied a file fills it
+ALL = 2_000  # changed files of a working tree that a look at the whole of it takes
+
+
+class Seen:
+    """One path at one look."""
+
+    __slots__ = ("content", "data", "path", "signature")
+
+    def __init__(self, path: str, signature: str, content: str, data: bytes | None) -> None:
+        self.path, self.signature, self.content, self.data = path, signature, content, data
+
+
+class Tree:
+    """One working tree's ledger, read once and added to."""
+
+    def __init__(self, top: str, folder: str) -> None:
+        self.top, self.folder = top, folder
+        self.objects = f"{folder}/objects"
+        self.now, self.offset = ledgers.now()
+        self._state: State | None = None
+        self._known = (0, 0)
+        self._index: contents.Index | None = None
+        self._lines: list[Line] = []  # to be appended
+        self._pending: set[str] = set()  # the changes among them, by id
+        self.found: dict[str, Seen] = {}  # what this hook saw, by path
+
+    # --- what there is
+
+    @property
+    def state(self) -> State:
+        """What the ledger says."""
+        if self._state is None:
+            lines, self._known = ledgers.load(self.folder)
+            self._state = State(lines)
+        return self._state
+
+    @property
+    def index(self) -> contents.Index:
+        """What git's index has."""
+        if self._index is None:
+            in_git = os.path.basename(self.folder) == workspace.OURS
+            self._index = contents.Index(os.path.dirname(self.folder) if in_git else "")
+        return self._index
+
+    def inner(self, real: str) -> str:
+        """A real path as the ledger has it; "" for what is not in this working tree."""
+        return real[len(self.top) + 1 :] if real.startswith(f"{self.top}/") else ""
+
+    # --- looking
+
+    def look(self, paths: Iterable[str]) -> None:
+        """Look at these paths; what is new goes into the ledger with the next `write`."""
+        self.now, self.offset = ledgers.now()
+        state = self.state
+        seen = []
+        for path in dict.fromkeys(paths):
+            head = state.heads.get(path)
+            full = f"{self.top}/{path}"
+            signature = contents.signature(full)
+            if head is not None and head.signature == signature and not contents.is_racy(signature, head.looked):
+                continue
+            content, data = (MISSING, None) if signature == contents.MISSING else contents.read(full)
+            seen.append(Seen(path, signature, content, data))
+        if seen:
+            self._refresh()
+            for one in seen:
+                self._note(one)
+
+    def look_at_all(self, most: int = ALL) -> None:
+        """Look at whatever git calls changed. What is somebody's work and is not among it was committed unseen."""
+        from dibs.facts.git import dirty
+
+        before = ledgers.now()[0]
+        changed = [change.path for change in dirty(self.top) if not change.path.endswith("/")]
+        self.look([*self.state.watched(self.now), *changed[:most]])
+        self.write()
+        clean = set(self.state.owned()) - set(changed)
+        self.add(*[("K", self.state.heads[path].content, path) for path in clean])
+        self.add(("F", self.stamp(), str(ledgers.now()[0] - before)))
+        self.write()
+
+    def _refresh(self) -> None:
+        """Read what others added since: the calls that made what was just seen."""
+        if self._known[0]:
+            added = ledgers.tail(self.folder, self._known)
+            if added is not None:
+                rows, self._known = added
+                self.state.add(rows)
+                return
+        self._state = None
+
+    def _note(self, seen: Seen) -> None:
+        """One path that is new, or not certainly as it was."""
+        head = self.state.heads.get(seen.path)
+        if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
+            return
+        self.found[seen.path] = seen
+        stamp = f"{self.now}:{self.offset}"
+        if head is not None and head.content == seen.content:
+            self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+            return
+        in_git = self.index.blob(seen.path)
+        if seen.content != in_git:
+            self.keep(seen)
+        before = head.content if head is not None else in_git
+        if before == seen.content:
+            self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+            return
+        self._judge(seen, head, before, is_git=seen.content == in_git)
+
+    def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
+        """Was the file emptied just now by a call that runs, and will be looked at when that has filled it?
+
+        While a file is emptied, its time of change may still be the earlier one.
+        """
+        changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
+        fresh = self.now - changed < MOMENT or (head is not None and changed < head.looked)
+        return fresh and self.state.is_being_written(seen.path, self.now)
+
+    def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
+        changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
+        verdict = attribution.judge(
+            self.state, seen.path, seen.content, changed, self.now, self.offset, known=head
+        )  # fmt: skip
+        flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
+        self._change(seen, before, verdict.actor, verdict.grade, verdict.suspects, flags)
+
+    def _change(self, seen: Seen, before: str, actor: str, grade: str, suspects: Sequence[str], flags: str) -> None:
+        identifier = os.urandom(6).hex()
+        line = (
+            "T", identifier, f"{self.now}:{self.offset}", before, seen.content, seen.signature, actor, grade,
+            " ".join(suspects), flags, seen.path,
+        )  # fmt: skip
+        self._lines.append(line)
+        self._pending.add(identifier)
+
+    def made(self, path: str, actor: str, flags: str = NAMED) -> None:
+        """The caller itself wrote this path just now, and nobody else could have (`dibs restore`)."""
+        self.now, self.offset = ledgers.now()
+        full = f"{self.top}/{path}"
+        signature = contents.signature(full)
+        content, data = contents.read(full)
+        head = self.state.heads.get(path)
+        seen = Seen(path, signature, content, data)
+        self.keep(seen)
+        before = head.content if head is not None else self.index.blob(path)
+        if before != content:
+            self._change(seen, before, actor, SURE, [actor], flags)
+
+    def keep(self, seen: Seen) -> None:
+        """Keep what was seen, so that it can be brought back."""
+        if seen.data is not None:
+            contents.keep(self.objects, seen.content, seen.data)
+        elif seen.content != MISSING:
+            contents.keep_file(self.objects, seen.content, f"{self.top}/{seen.path}")
+
+    # --- writing
+
+    def add(self, *lines: Line) -> None:
+        """Lines for the next `write`."""
+        self._lines += lines
+
+    def stamp(self) -> str:
+        """This moment, as the ledger writes it."""
+        wall, offset = ledgers.now()
+        return f"{wall}:{offset}"
+
+    def open_call(
+        self, call: str, agent: str, *, is_open: bool, left: bool = False, diary: int = -1, claims: Sequence[str] = ()
+    ) -> None:
+        """A call begins. It comes before the names that were noted for it."""
+        kind = OPEN if is_open else CLOSED
+        self._lines.insert(0, ("O", self.stamp(), call, agent, kind, "1" if left else "", str(diary), ",".join(claims)))
+
+    def name(self, call: str, path: str, how: str, expected: bytes | None = None, *, goes: bool = False) -> None:
+        """The call names a path that it writes; `expected` is the content that it will have, unless it goes."""
+        blob = MISSING if goes else ""
+        if expected is not None:
+            blob = contents.blob_id(expected)
+            contents.keep(self.objects, blob, expected)
+        self.add(("N", call, how, blob, path))
+
+    def write(self) -> list[Change]:
+        """Append what was found; the changes that count, because nobody else had found them before."""
+        if not self._lines:
+            return []
+        lines, self._lines = self._lines, []
+        pending, self._pending = self._pending, set()
+        state = self.state
+        added = ledgers.append(self.folder, lines, self._known)
+        if added is None:  # it was cut down meanwhile, or there was none
+            self._state = None
+            counted = list(self.state.untold.values())
+        else:
+            counted = state.add(added[0])
+            self._known = added[1]
+        mine = [change for change in counted if change.id in pending]
+        for change in mine:
+            self._learn(change)
+        return mine
+
+    def _learn(self, change: Change) -> None:
+        """What the actor of a change knows of the new content."""
+        if change.grade not in {SURE, LIKELY}:
+            return
+        known = ledgers.Seen(self.folder, change.actor)
+        last = known.last(change.path)
+        if last == change.after:
+            return
+        knows = attribution.knowledge(
+            change.flags[1:2] if change.is_named else "", sure=change.grade == SURE,
+            before_known=change.before in {MISSING, last},
+            after_seen=known.ever(change.path, change.after),
+        )  # fmt: skip
+        maker = self.state.heads[change.path].authors.get(change.before, change.actor)
+        if not knows and not last and maker == change.actor:
+            return  # it never saw the file, and nobody else had changed it: no more is unknown than before
+        content = change.after if knows else ledgers.BLIND
+        ledgers.saw(self.folder, change.actor, [(change.path, content, change.looked)])
+
+    def untold(self) -> list[Change]:
+        """Changes of which nobody has been told yet."""
+        return list(self.state.untold.values())
+
+    def cut(self) -> None:
+        """Cut a long ledger down."""
+        state = self.state
+        if self._known[1] > ledgers.LONG:
+            ledgers.replace(self.folder, state.lines(self.now), self._known)
+
+
+def of(place: Place) -> Tree:
+    """The working tree in use."""
+    return Tree(place.top, place.private)
+
+
+def at(top: str, place: Place) -> Tree:
+    """The working tree with this top."""
+    return Tree(top, place.private if top == place.top else workspace.private_of(top))

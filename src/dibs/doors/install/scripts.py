@@ -1,0 +1,188 @@
+"""The sh texts that `dibs init` writes: the launcher `.dibs/hook`, the command `.dibs/dibs`, a client's hook command.
+
+They run on every machine that has a checkout, with whatever sh is there (dash, bash, busybox), and before dibs does: so
+they are plain and name no machine. `launcher.py` puts them in place.
+"""
+
+from __future__ import annotations
+
+HOOK = r"""#!/bin/sh
+# dibs: the command that client settings and git hooks call. Made by `dibs init`. Commit it: it names no machine.
+#   .dibs/hook CLIENT [EVENT]     a client's hook; its JSON comes on stdin
+#   .dibs/hook git NAME [WORD…]   a git hook
+#   .dibs/hook cli [WORD…]        the command `dibs` (what .dibs/dibs calls)
+# Where dibs is installed, it decides. Where it is not, nothing is guarded, and a session's start says how to get it.
+# Up to dibs only the shell's own commands are used: a hook has milliseconds.
+
+case ${dibs_hook:-$0} in */*) home=${dibs_hook:-$0} home=${home%/*} ;; *) home=. ;; esac
+# The same text lies below git's directory, for a branch or a sparse checkout without this file.
+case $home in */.dibs | .dibs | .) tree=$home/.. ;; *) tree=${dibs_tree:-$PWD} ;; esac
+
+# Which interpreter runs dibs on this machine: it stands beside this file, below git's directory (which no `git clean`
+# reaches), or in the main worktree.
+find_run() {
+    run=$home/local/run
+    [ ! -f "$run" ] || return 0
+    if [ -n "$DIBS_WORKSPACE" ]; then
+        run=$DIBS_WORKSPACE/.dibs/local/run
+        [ ! -f "$run" ] || return 0
+    fi
+    case $home in
+        */.dibs | .dibs | .) run=$home/../.git/dibs/run ;;
+        *) run=$home/run ;;
+    esac
+    [ ! -f "$run" ] || return 0
+    [ -f "$home/../.git" ] || return 1
+    line= common=
+    IFS= read -r line <"$home/../.git" || [ -n "$line" ] || return 1
+    git=${line#gitdir: }
+    case $git in /*) ;; *) git=$home/../$git ;; esac
+    [ -f "$git/commondir" ] || return 1
+    IFS= read -r common <"$git/commondir" || [ -n "$common" ] || return 1
+    case $common in /*) ;; *) common=$git/$common ;; esac
+    for run in "$common/.dibs/local/run" "$common/../.dibs/local/run" "$common/dibs/run"; do
+        [ ! -f "$run" ] || return 0
+    done
+    return 1
+}
+
+if [ "$1" != git ]; then # whose working tree this is, wherever the agent has gone meanwhile
+    DIBS_TREE=$tree
+    export DIBS_TREE
+fi
+found=none
+if find_run; then
+    python= entry=
+    . "$run"
+    if [ -x "$python" ] && [ -r "$entry" ]; then
+        [ "$1" != cli ] || { shift && unset DIBS_TREE && exec "$python" -I -X utf8 -m dibs "$@"; }
+        [ -n "$dibs_hook" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
+        # read by a client's command, which says what any other end means: before a tool call, a refusal
+        "$python" -I -S -X utf8 "$entry" "$@"
+        code=$?
+        case $code in 0 | 2) exit $code ;; esac
+        return 1
+    fi
+    found=gone
+fi
+if command -v dibs >/dev/null 2>&1; then
+    case $1 in
+        git) shift; exec dibs git-hook "$@" ;;
+        cli) shift; unset DIBS_TREE; exec dibs "$@" ;;
+    esac
+    [ -n "$dibs_hook" ] || exec dibs hook "$@"
+    dibs hook "$@"
+    code=$?
+    case $code in 0 | 2) exit $code ;; esac
+    return 1
+fi
+if [ "$1" = cli ]; then
+    echo "dibs is not installed on this machine, or was moved: pip install dibs, then: dibs init" >&2
+    exit 127
+fi
+
+# From here on dibs cannot be asked. The client's text is read to its end all the same (a client may stumble over a
+# hook that does not), and it says what is about to happen.
+said=
+if [ "$1" != git ] && [ ! -t 0 ]; then
+    said=$(cat)
+elif [ "$2" = pre-push ] && [ ! -t 0 ]; then
+    cat >/dev/null
+fi
+case $1:$2 in
+    git:* | *:preToolUse) moment=before ;;
+    *:sessionStart) moment=start ;;
+    *:?*) moment=other ;;
+    *)
+        case $said in
+            *'"PreToolUse"'* | *'"BeforeTool"'*) moment=before ;;
+            *'"hook_event_name":"SessionStart"'* | *'"hook_event_name": "SessionStart"'*) moment=start ;;
+            *'"hook_event_name":"'* | *'"hook_event_name": "'*) moment=other ;;
+            *) moment=before ;; # not understood, so it may be a write
+        esac
+        ;;
+esac
+
+tell() { # in a form that the client shows, or its model hears; Copilot shows nothing at a start
+    case $1 in
+        claude | codex)
+            printf '{"systemMessage":"%s","hookSpecificOutput":{"hookEventName":"SessionStart",' "$2"
+            printf '"additionalContext":"%s"}}\n' "$2"
+            ;;
+        gemini) printf '{"systemMessage":"%s"}\n' "$2" ;;
+    esac
+}
+
+deny() { # in the client's own dialect: not every model hears what is said on stderr
+    case $1 in
+        claude | codex)
+            printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
+            printf '"permissionDecisionReason":"%s"}}\n' "$2"
+            ;;
+        gemini) printf '{"decision":"deny","reason":"%s"}\n' "$2" ;;
+        copilot) printf '{"permissionDecision":"deny","permissionDecisionReason":"%s"}\n' "$2" ;;
+    esac
+}
+
+if [ $found = none ]; then
+    message='This repository is guarded by dibs, which is not installed here. To get it:'
+    [ $moment != start ] || tell "$1" "$message pip install dibs, then: dibs init"
+    exit 0
+fi
+message='dibs was moved or removed from this machine; run `dibs init` again, or `dibs init --uninstall`'
+[ $moment != start ] || tell "$1" "$message"
+printf '%s\n' "$message" >&2
+[ $moment = before ] || exit 0
+deny "$1" "dibs: $message"
+exit 2
+"""
+
+# For where `dibs` is not on the PATH (a virtual environment): models are told to run this one instead.
+COMMAND = r"""#!/bin/sh
+# dibs: the command, wherever dibs is installed on this machine. Made by `dibs init`. Commit it: it names no machine.
+exec "${0%/*}/hook" cli "$@"
+"""
+
+# A client's command for one event. The launcher is read by the shell that is running already, which saves the start of
+# another one. Without one in this working tree (a branch from before dibs, a sparse checkout) the copy below git's
+# directory is taken.
+FIND = (
+    '[ -r "$dibs_hook" ] || dibs_hook=$(cd "$dibs_tree" && d=$(git rev-parse --git-common-dir 2>/dev/null) && '
+    'cd "$d" && pwd)/dibs/hook; '
+)
+CLAUDE = "dibs_tree=$CLAUDE_PROJECT_DIR; dibs_hook=$dibs_tree/.dibs/hook; set -- claude; " + FIND
+# The other clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
+# to the user's own shell, which may be one that cannot read it, so sh reads it: no single quotes in what follows.
+OTHERS = (
+    'd=$PWD; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${d%/*}; done; '
+    "dibs_tree=${d:-$PWD}; dibs_hook=$d/.dibs/hook; set -- "
+)
+PASS = '[ -r "$dibs_hook" ] && . "$dibs_hook"; exit 0'
+# Before a tool call every failure is a refusal: a launcher that is missing must not be an open door, and only exit 2 is
+# taken for a refusal by every client; Codex wants a word on stderr with it. But whoever stands on a branch without
+# dibs must be able to look around and to go back: reading passes, and so does going to another branch.
+REFUSE = (
+    'if [ -r "$dibs_hook" ]; then . "$dibs_hook"; echo "dibs: $dibs_hook did not answer" >&2; exit 2; fi; said=$(cat); '
+)
+READS = {
+    "claude": ("Read",),
+    "gemini": ("read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search"),
+    "copilot": ("view", "glob", "grep"),
+}
+# Three words at most, none of which the shell would read: no option that discards changes fits beside a branch.
+GO_BACK = (
+    'c=${said#*\\"command\\":}; c=${c# }; c=${c#\\"}; c=${c%%\\"*}; '
+    "case $c in *[!A-Za-z0-9_./\\ -]*|*\\ *\\ *\\ *) ;; "
+    '"git switch "*|"git status"|"git branch"|"git log"|ls|"ls "*|"cat "*|pwd) exit 0;; '
+    '"git checkout "*) git show-ref -q --verify "refs/heads/${c#git checkout }" && exit 0;; esac; '
+    'echo "dibs: this working tree has no .dibs/hook (a branch from before dibs, or a sparse checkout), so it cannot '
+    'be told whether this call is safe. Reading passes. Go back with: git switch BRANCH; or a person runs: dibs init" '
+    ">&2; "
+    "exit 2"
+)
+
+
+def refuse(client: str) -> str:
+    """The end of a command that runs before a tool call."""
+    reads = "|".join(f'*ame\\":\\"{tool}\\"*|*ame\\":\\ \\"{tool}\\"*' for tool in READS.get(client, ()))
+    return REFUSE + (f"case $said in {reads}) exit 0;; esac; " if reads else "") + GO_BACK

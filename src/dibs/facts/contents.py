@@ -1,0 +1,233 @@
+"""Contents of files: what a look shows of them, their ids, what git's index has, and copies that are kept.
+
+A content is known by git's blob id; what is not there is "-". A file over 4 MB is known by a sample: "~" and a digest
+of its size and of blocks spread evenly over it. A signature (size, mtime, ctime, inode) tells without reading that a
+file is as it was; ctime cannot be set back, so a change with the old size and mtime is seen too.
+
+Kept copies lie uncompressed in one folder a working tree, named by content: they cost a hook no zlib.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MISSING = "-"
+WHOLE_MOST = 4 * 1024 * 1024  # bytes of a file that is read whole
+FAST_FROM = 1024 * 1024  # from here on hashlib's digest is worth its import
+BLOCKS, BLOCK = 64, 4096  # of a sample
+KEPT_MOST = 64 * 1024 * 1024  # bytes of a file that is copied
+TICK = 20_000_000  # ns: a file written within this before a look may change again without a new ctime
+SMALL = 256 * 1024  # bytes of an index that is read; of a larger one only what is looked for
+INDEX_MOST = 512 * 1024 * 1024
+_FILE, _DIRECTORY, _KIND = 0o100000, 0o040000, 0o170000  # st_mode, without importing stat
+
+
+def signature(path: str) -> str:
+    """What a look at the file shows without reading it; MISSING where there is no file."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return MISSING
+    if status.st_mode & _KIND == _DIRECTORY:
+        return MISSING
+    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
+
+
+def changed_at(path: str, signature: str) -> int:
+    """When the file was last changed, by its inode; of one that is gone, when its directory was."""
+    if signature != MISSING:
+        return int(signature.split(":")[2])
+    directory = os.path.dirname(path)
+    while True:
+        try:
+            return os.stat(directory).st_mtime_ns
+        except OSError:
+            if directory in {"/", ""}:
+                return 0
+            directory = os.path.dirname(directory)
+
+
+def is_racy(signature: str, looked: int) -> bool:
+    """Could the file have changed since that look and still show the same?"""
+    return signature != MISSING and int(signature.split(":")[2]) + TICK >= looked
+
+
+def read(path: str) -> tuple[str, bytes | None]:
+    """The id of a file's content, and the bytes where it was read whole."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep a hook waiting
+    except (OSError, ValueError):
+        return MISSING, None
+    try:
+        status = os.fstat(fd)
+        if status.st_mode & _KIND != _FILE:
+            return MISSING, None
+        if status.st_size > WHOLE_MOST:
+            return _sampled(fd, status.st_size), None
+        content = b""
+        while part := os.read(fd, status.st_size + 1):
+            content += part
+    except OSError:
+        return MISSING, None
+    finally:
+        os.close(fd)
+    return blob_id(content), content
+
+
+def blob_id(content: bytes) -> str:
+    """The id that git gives to this content."""
+    digest = _hasher(len(content))(b"blob %d\0" % len(content), usedforsecurity=False)
+    digest.update(content)
+    found: str = digest.hexdigest()
+    return found
+
+
+def _hasher(size: int) -> Any:
+    """Git's digest; by the C module behind hashlib, which costs several milliseconds to import."""
+    if size < FAST_FROM:
+        try:
+            from _sha1 import sha1
+        except ImportError:  # pragma: no cover - an interpreter without it
+            pass
+        else:
+            return sha1
+    from hashlib import sha1 as fast
+
+    return fast
+
+
+def _sampled(fd: int, size: int) -> str:
+    digest = _hasher(0)(b"%d\0" % size, usedforsecurity=False)
+    step = max(BLOCK, (size - BLOCK) // (BLOCKS - 1))
+    for number in range(BLOCKS):
+        digest.update(os.pread(fd, BLOCK, min(number * step, size - BLOCK)))
+    return f"~{digest.hexdigest()[1:]}"
+
+
+# --- what git's index has
+
+
+class Index:
+    """The index of one working tree, looked into without starting git."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, git_dir: str) -> None:
+        """Open it; one that is not there, or of a kind that is not known here, has nothing."""
+        self._data: Any = b""
+        if not git_dir:
+            return
+        try:
+            fd = os.open(f"{git_dir}/index", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            size = os.fstat(fd).st_size
+            if size <= SMALL:
+                self._data = os.read(fd, SMALL)
+            elif size <= INDEX_MOST:
+                import mmap
+
+                self._data = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+        except (OSError, ValueError):
+            pass
+        finally:
+            os.close(fd)
+        if self._data[:4] != b"DIRC" or self._data[4:8] not in {b"\0\0\0\2", b"\0\0\0\3"}:
+            self._data = b""
+
+    def blob(self, path: str) -> str:
+        """The id of a path's content, MISSING if it has none: not known, merged, or in a sha256 repository."""
+        name = os.fsencode(path)
+        wanted = min(len(name), 0xFFF)  # 12 bits of the flags
+        place = self._data.find(name + b"\0") if self._data else -1
+        while place >= 0:
+            for extended in (0, 2):  # version 3 may have two more bytes of flags
+                flags = self._data[place - 2 - extended : place - extended]
+                number = int.from_bytes(flags, "big")
+                if len(flags) == 2 and number & 0xFFF == wanted and bool(number & 0x4000) is bool(extended):  # noqa: PLR2004
+                    if number & 0x3000:  # a side of a merge
+                        return MISSING
+                    found: str = self._data[place - 22 - extended : place - 2 - extended].hex()
+                    return found
+            place = self._data.find(name + b"\0", place + 1)
+        return MISSING
+
+
+# --- copies
+
+
+def keep(folder: str, blob: str, content: bytes) -> None:
+    """Keep a content in this folder, under its id. Where that cannot be done, it is not kept."""
+    path = f"{folder}/{blob[:2]}/{blob[2:]}"
+    try:
+        os.utime(path)  # it is there: needed from now on, see tidying.py
+    except OSError:
+        pass
+    else:
+        return
+    making = f"{path}.{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        try:
+            fd = os.open(making, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+            fd = os.open(making, flags, 0o600)
+        try:
+            while content:
+                content = content[os.write(fd, content) :]
+        finally:
+            os.close(fd)
+        os.rename(making, path)
+    except OSError:
+        pass
+
+
+def keep_file(folder: str, blob: str, path: str) -> None:
+    """Keep what a big file holds: by sharing its blocks where the filesystem can, else by copying up to a limit."""
+    to = f"{folder}/{blob[:2]}/{blob[2:]}"
+    if os.path.exists(to):
+        os.utime(to)
+        return
+    making = f"{to}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(to), 0o700, exist_ok=True)
+        with open(path, "rb") as source, open(making, "wb") as copy:
+            done = _cloned(source.fileno(), copy.fileno())
+            if not done and os.fstat(source.fileno()).st_size <= KEPT_MOST:
+                while part := source.read(FAST_FROM):
+                    copy.write(part)
+                done = True
+        (os.rename(making, to) if done else os.unlink(making))
+    except OSError:
+        try:
+            os.unlink(making)
+        except OSError:
+            pass
+
+
+def _cloned(source: int, copy: int) -> bool:
+    try:
+        from fcntl import ioctl
+
+        ioctl(copy, 0x40049409, source)  # FICLONE
+    except (OSError, ImportError):
+        return False
+    return True
+
+
+def kept(folder: str, blob: str) -> bytes | None:
+    """A kept content; None if it is not there or damaged."""
+    if len(blob) != 40 or not set(blob[1:]) <= set("0123456789abcdef"):  # noqa: PLR2004 - the digits of SHA-1
+        return None
+    try:
+        with open(f"{folder}/{blob[:2]}/{blob[2:]}", "rb") as file:
+            content = file.read()
+    except OSError:
+        return None
+    return content if blob.startswith("~") or blob_id(content) == blob else None

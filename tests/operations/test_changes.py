@@ -1,0 +1,371 @@
+"""What a change of a file means for whoever held it or had work in it: who is told what, how often, and what is kept.
+
+Whose a change is, the ledger says (test_attribution.py). A change here is what a hook brings to the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dibs.errors import Conflict, Killed, NotFound
+from dibs.operations import changes
+from dibs.operations.audits import AUDIT
+from dibs.operations.commits import CHECK
+from dibs.operations.edits import NOTHING, SAME
+from dibs.operations.ledger import LIKELY, NOBODY, OUTSIDE
+from dibs.operations.restores import RESTORABLE, RESTORE
+from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item, known
+
+MINUTE, DAY = 60_000, 86_400_000
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    made = Fleet()
+    yield made
+    made.clean()
+
+
+def kinds(fleet: Fleet) -> list[str]:
+    """What the log says about changes."""
+    return [event["kind"] for event in fleet.events("edit.")]
+
+
+def commit(fleet: Fleet, agent: str, name: str = "x.py", tree: str = TREE) -> None:
+    """Before a commit of that file; raises the refusal."""
+    fleet.internal(agent, CHECK, paths=[["file", name, ""]], tree=tree)
+
+
+# --- a violation
+
+
+def test_a_change_of_what_another_holds_is_a_violation_kept_logged_and_told_to_both(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b", id="77"))
+    assert found.pop("text").startswith("your command changed x.py, which a holds. What was there is kept: undo it")
+    assert found == {"violation": "v77", "path": "x.py", "blob": "old", "tree": TREE, "how": "violated"}
+    kept = fleet.record("v\tv77")
+    assert (kept["path"], kept["tree"], kept["holder"], kept["by"]) == ("x.py", TREE, "a", "b")
+    assert (kept["blob"], kept["overwritten"], kept["at"]) == ("old", "new", fleet.now)
+    (event,) = fleet.events("edit.")
+    assert (event["kind"], event["agent"], event["subject"]) == ("edit.violated", "b", "x.py")
+    assert event["data"] == {
+        "id": "v77", "holder": "a", "tree": TREE, "was": "old", "now": "new", "grade": "sure", "suspects": [],
+        "tool": "Bash",
+    }  # fmt: skip
+    ((kind, text),) = fleet.told("a")
+    assert kind == "violation"
+    assert text.startswith("b changed x.py, which you hold, by a command.")
+    assert "`dibs restore v77`" in text
+    assert fleet.told("b") == []  # its own answer says it
+    assert fleet.holders() == [("a", "x.py")]
+
+
+def test_unfinished_work_that_no_claim_covers_is_violated_like_a_claim(fleet: Fleet) -> None:
+    (found,) = fleet.overwrite("b", change("b", owners=["a"]))
+    assert found["how"] == "violated"
+    assert [kind for kind, _ in fleet.told("a")] == ["violation"]
+
+
+def test_the_holder_of_a_claim_is_told_and_not_whoever_left_work_there_before_it(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("b", owners=["c"]))
+    assert (len(fleet.told("a")), fleet.told("c")) == (1, [])
+
+
+def test_whoever_finds_a_change_plays_no_part_in_what_it_means(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    for finder in ("a", "b", "c"):
+        (found,) = fleet.overwrite(finder, change("b"))
+        assert found["how"] == "violated"
+    assert [event["agent"] for event in fleet.events("edit.violated")] == ["b", "b", "b"]
+    assert len(fleet.told("a")) == 2
+    assert len(fleet.told("b")) == 2
+    assert fleet.told("c") == []
+
+
+def test_a_change_is_told_once_by_its_id_whoever_tells_it_again(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    one = change("b")
+    assert len(fleet.overwrite("b", one)) == 1
+    for agent in ("b", "c", "a"):
+        assert fleet.overwrite(agent, one) == []
+    assert (len(fleet.told("a")), kinds(fleet)) == (1, ["edit.violated"])
+
+
+def test_the_same_content_a_second_time_is_a_second_violation(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    assert len(fleet.overwrite("b", change("b"))) == 1
+    assert len(fleet.overwrite("b", change("b"))) == 1
+    assert len(fleet.told("a")) == 2
+    assert len(fleet.internal("a", RESTORABLE)["kept"]) == 2
+
+
+def test_two_files_of_one_claim_are_two_violations(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py", "y.py")
+    assert [one["path"] for one in fleet.overwrite("b", change("b"), change("b", "y.py"))] == ["x.py", "y.py"]
+
+
+def test_what_was_given_back_or_ended_meanwhile_is_nobodys_and_no_violation(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py", "y.py")
+    fleet.release("a", "x.py")
+    assert fleet.overwrite("b", change("b")) == []
+    fleet.now += 30 * MINUTE
+    assert fleet.overwrite("b", change("b", "y.py")) == []
+    assert fleet.events("edit.") == []
+
+
+def test_a_claim_in_another_working_tree_and_one_for_reading_are_not_violated(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py", tree=OTHER_TREE)
+    fleet.claim("a", "y.py", mode="read")
+    assert fleet.overwrite("b", change("b"), change("b", "y.py")) == []
+
+
+def test_a_folder_that_is_held_covers_the_files_in_it(fleet: Fleet) -> None:
+    fleet.claim("a", "src/")
+    (found,) = fleet.overwrite("b", change("b", "src/x.py"))
+    assert (found["how"], found["path"]) == ("violated", "src/x.py")
+
+
+def test_a_file_that_was_not_there_before_has_nothing_to_be_brought_back(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("b", was="-"))
+    ((_, text),) = fleet.told("a")
+    assert "brings back" not in text
+    assert fleet.internal("a", RESTORABLE)["kept"] == []
+
+
+def test_what_was_overwritten_can_be_listed_for_a_month(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b"))
+    (kept,) = fleet.internal("a", RESTORABLE)["kept"]
+    assert (kept["id"], kept["blob"], kept["by"]) == (found["violation"], "old", "b")
+    fleet.now += 30 * DAY - 1
+    assert len(fleet.internal("a", RESTORABLE)["kept"]) == 1
+    fleet.now += 1
+    assert fleet.internal("a", RESTORABLE)["kept"] == []
+    fleet.call("a", "sweep")
+    assert fleet.record(f"v\t{found['violation']}") is None
+    assert fleet.record(f"vu\t{TREE}\tx.py") is None
+
+
+# --- nobody certain
+
+
+def test_a_change_that_several_may_have_made_accuses_nobody_and_is_told_to_all_of_them(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("unknown", grade=NOBODY, suspects=["b", "c"]))
+    assert found["how"] == "unattributed"
+    assert "was changed while several agents were at work" in found["text"]
+    assert fleet.record(f"v\t{found['violation']}")["by"] == ""
+    ((kind, text),) = fleet.told("a")
+    assert kind == "violation"
+    assert "who did it is not known" in text
+    assert "b changed" not in text
+    assert len(fleet.told("c")) == 1
+
+
+def test_a_likely_actor_is_named_as_that_and_not_as_certain(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b", grade=LIKELY, suspects=["b", "c"]))
+    assert found["how"] == "unattributed"
+    assert found["text"].startswith("your command probably changed x.py")
+    ((_, text),) = fleet.told("a")
+    assert "probably b did it" in text
+    assert fleet.record(f"v\t{found['violation']}")["by"] == ""
+
+
+def test_a_change_from_outside_is_told_to_the_owner_and_to_nobody_else(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change(OUTSIDE, grade=OUTSIDE, heard=["a", "b"]))
+    assert (found["how"], found["text"]) == ("unattributed", None)
+    ((_, text),) = fleet.told("a")
+    assert "no agent did it: a person, or a program that runs in the background" in text
+
+
+def test_a_change_from_outside_is_the_own_work_of_a_holder_that_runs_no_hooks(fleet: Fleet) -> None:
+    """A person with an editor, a script: nobody tells of its calls."""
+    fleet.claim("me@here", "x.py")
+    assert fleet.overwrite("b", change(OUTSIDE, grade=OUTSIDE, heard=["b"])) == []
+    assert fleet.told("me@here") == []
+    commit(fleet, "me@here")
+    assert len(fleet.overwrite("b", change("b", heard=["b"]))) == 1
+
+
+def test_of_many_suspects_five_are_told(fleet: Fleet) -> None:
+    names = [f"s{number}" for number in range(9)]
+    fleet.overwrite("a", change("unknown", grade=NOBODY, owners=["a"], suspects=names))
+    assert [len(fleet.told(name)) for name in names] == [1] * changes.TOLD + [0] * (9 - changes.TOLD)
+
+
+def test_every_one_of_several_owners_is_told(fleet: Fleet) -> None:
+    fleet.overwrite("c", change("c", owners=["a", "b"]))
+    assert (len(fleet.told("a")), len(fleet.told("b"))) == (1, 1)
+
+
+def test_an_owner_that_is_a_suspect_too_is_told_once(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("unknown", grade=NOBODY, suspects=["a", "b"]))
+    ((_, text),) = fleet.told("a")
+    assert "which you hold" in text
+
+
+# --- one's own, and what was taken over
+
+
+@pytest.mark.parametrize(("grade", "named"), [("sure", False), ("sure", True), ("likely", True)])
+def test_what_the_owner_changed_itself_is_told_to_nobody(fleet: Fleet, grade: str, named: bool) -> None:
+    fleet.edit("a", "x.py")
+    assert fleet.overwrite("b", change("a", grade=grade, named=named, owners=["a"], suspects=["a", "b"])) == []
+    assert fleet.overwrite("b", change("a", "y.py", grade=grade, named=named, owners=["a"], suspects=["a", "b"])) == []
+    assert (fleet.events("edit."), fleet.told("a"), fleet.told("b")) == ([], [], [])
+
+
+def test_what_the_owner_probably_changed_without_naming_it_is_told_to_it_in_one_line_and_kept(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("a", change("a", grade=LIKELY, owners=["a"], suspects=["a", "b"]))
+    assert found["how"] == "doubted"
+    assert found["text"].startswith("x.py changed while your command ran, and b was at work too. `dibs restore v")
+    assert kinds(fleet) == ["edit.doubted"]
+    assert fleet.told("b") == []
+    assert len(fleet.internal("a", RESTORABLE)["kept"]) == 1
+    commit(fleet, "a")
+
+
+def test_an_agent_and_those_above_and_below_it_count_as_one_and_siblings_do_not(fleet: Fleet) -> None:
+    fleet.edit("p/one", "x.py")
+    assert fleet.overwrite("p", change("p", owners=["p/one"])) == []
+    assert fleet.overwrite("p", change("p/one/deep", owners=["p/one"])) == []
+    (found,) = fleet.overwrite("p/two", change("p/two", owners=["p/one"]))
+    assert found["how"] == "violated"
+
+
+def test_work_that_a_call_let_pass_by_the_edit_guard_went_on_with_is_taken_over_and_its_owner_told_once(
+    fleet: Fleet,
+) -> None:
+    fleet.edit("b", "x.py")
+    (found,) = fleet.overwrite("b", change("b", owners=["a"], named=True))
+    assert (found["how"], found["text"]) == ("taken", None)
+    ((_, text),) = fleet.told("a")
+    assert text.startswith("b went on with x.py, which you left unfinished. `dibs restore v")
+    assert kinds(fleet) == ["edit.taken"]
+    commit(fleet, "b")
+
+
+def test_a_name_does_not_excuse_what_was_done_to_a_file_that_another_holds(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b", owners=["a"], named=True))
+    assert found["how"] == "violated"
+
+
+def test_a_change_that_concerns_nobody_is_nothing(fleet: Fleet) -> None:
+    for grade in ("sure", LIKELY, NOBODY, OUTSIDE):
+        assert fleet.overwrite("b", change("b", grade=grade)) == []
+    assert fleet.events("edit.") == []
+
+
+# --- unsettled
+
+
+def test_a_violated_path_is_committed_by_nobody_until_it_is_settled(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b"))
+    with pytest.raises(Conflict, match=rf"`dibs restore {found['violation']}`.*`dibs ack {found['violation']}`"):
+        commit(fleet, "a")
+    fleet.release("a")
+    with pytest.raises(Conflict, match="it is not settled what is to stand there") as refusal:
+        commit(fleet, "c")
+    assert (refusal.value.path, refusal.value.violations) == ("x.py", [found["violation"]])
+    commit(fleet, "a", "y.py")
+    commit(fleet, "a", "x.py", OTHER_TREE)
+
+
+def test_an_unattributed_change_is_unsettled_too(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("unknown", grade=NOBODY, suspects=["b", "c"]))
+    with pytest.raises(Conflict):
+        commit(fleet, "a")
+
+
+def test_a_path_among_very_many_is_found_unsettled(fleet: Fleet) -> None:
+    fleet.overwrite("b", change("b", "f150.py", owners=["a"]))
+    paths = [["file", f"f{number}.py", ""] for number in range(200)]
+    with pytest.raises(Conflict, match=r"f150\.py"):
+        fleet.internal("a", CHECK, paths=paths, tree=TREE)
+
+
+def test_ack_of_the_change_settles_it_and_is_logged(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b"))
+    fleet.call("a", "ack", message=found["violation"])
+    commit(fleet, "a")
+    (event,) = fleet.events("edit.accepted")
+    assert (event["agent"], event["subject"], event["data"]["id"]) == ("a", "x.py", found["violation"])
+
+
+def test_ack_of_a_change_that_nobody_knows_is_not_found(fleet: Fleet) -> None:
+    with pytest.raises(NotFound, match="v123456789abc"):
+        fleet.call("a", "ack", message="v123456789abc")
+
+
+def test_an_edit_settles_it_once_what_is_there_was_read(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("b"))
+    fleet.edit("a", item("x.py", facts=known(NOTHING, merges=True)))
+    with pytest.raises(Conflict):
+        commit(fleet, "a")
+    fleet.edit("a", item("x.py", facts=known(SAME)))
+    commit(fleet, "a")
+
+
+def test_a_restore_settles_it(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b"))
+    fleet.internal("a", RESTORE, kept=found["violation"], resource=["file", "x.py", ""], tree=TREE, now="new")
+    commit(fleet, "a")
+
+
+def test_what_was_put_back_by_somebody_else_is_told_and_kept_but_settles_both(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("b", was="old", now="new"))
+    (found,) = fleet.overwrite("b", change("b", was="new", now="old"))
+    assert found["how"] == "violated"
+    assert len(fleet.told("a")) == 2
+    assert len(fleet.internal("a", RESTORABLE)["kept"]) == 2
+    commit(fleet, "a")
+
+
+def test_another_content_than_the_one_that_was_taken_away_puts_nothing_back(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("b", was="old", now="new"))
+    fleet.overwrite("b", change("b", was="new", now="other"))
+    with pytest.raises(Conflict):
+        commit(fleet, "a")
+
+
+def test_after_a_second_violation_the_commit_names_the_last_one(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change("b"))
+    (second,) = fleet.overwrite("b", change("b", was="new", now="newer"))
+    with pytest.raises(Conflict, match=f"`dibs restore {second['violation']}`"):
+        commit(fleet, "a")
+
+
+def test_many_violations_of_one_path_do_not_make_its_record_grow_without_end(fleet: Fleet) -> None:
+    for number in range(30):
+        fleet.overwrite("b", change("b", was=f"w{number}", now=f"n{number}", owners=["a"]))
+    assert len(fleet.record(f"vu\t{TREE}\tx.py")["ids"]) == 8
+
+
+def test_a_change_is_told_in_the_transaction_that_keeps_it_or_not_at_all(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.call("b", "boot")
+    fleet.call("boss", "kill", agent="b", why="runs wild")
+    before = fleet.store.head().seq
+    with pytest.raises(Killed, match="runs wild"):
+        fleet.internal("b", AUDIT, found=[change("b", id="5")])
+    assert fleet.record("v\tv5") is None
+    assert [event["kind"] for event in fleet.events() if event["seq"] > before] == ["call.refused"]
+    assert len(fleet.overwrite("a", change("b", id="5"))) == 1
