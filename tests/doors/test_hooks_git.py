@@ -537,8 +537,11 @@ def test_what_is_ignored_and_held_by_others_is_not_cleaned_away(shared: Shared) 
 
 def test_aliases_are_followed(shared: Shared) -> None:
     bob = shared.both_at_work()
-    for name, meant in (("co", "checkout"), ("aa", "add -A"), ("undo", "reset --hard"), ("u2", "undo"),
-                        ("st", "status"), ("wipe", "!git checkout . && echo done"), ("put", "!echo x > src/held.py")):  # fmt: skip
+    aliases = {
+        "co": "checkout", "aa": "add -A", "undo": "reset --hard", "u2": "undo", "st": "status",
+        "wipe": "!git checkout . && echo done", "put": "!echo x > src/held.py",
+    }  # fmt: skip
+    for name, meant in aliases.items():
         shared.git("config", f"alias.{name}", meant)
     for line in (
         "git co free",
@@ -551,6 +554,7 @@ def test_aliases_are_followed(shared: Shared) -> None:
         "git put",
     ):
         assert "src/held.py" in bob.may_run(line).refusal, line
+    assert "src/held.py" in bob.may_run("git -c alias.zap='!git checkout .' zap").refusal
     for line in ("git st", "git co lib/own.py", "git nosuch"):
         assert bob.may_run(line).allowed, line
 

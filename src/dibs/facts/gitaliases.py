@@ -44,7 +44,7 @@ def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
         return _each_submodule(reading, effect, hops)
     if effect.kind != "unknown" or effect.unknown or effect.cwd is None or hops >= HOPS:
         return [effect]
-    meant = _alias(effect.cwd, effect.words[effect.at] or "")
+    meant = _given(effect) or _alias(effect.cwd, effect.words[effect.at] or "")
     if not meant:
         return [effect]
     rest = effect.words[effect.at + 1 :]
@@ -115,6 +115,15 @@ def _top(cwd: str) -> str:
             return cwd
         here = above
     return here
+
+
+def _given(effect: GitEffect) -> str:
+    """What `git -c alias.NAME=… NAME` says itself."""
+    begins = f"alias.{effect.words[effect.at]}=".lower()
+    for option, word in zip(effect.words, effect.words[1 : effect.at], strict=False):
+        if option == "-c" and word is not None and word.lower().startswith(begins):
+            return word[len(begins) :]
+    return ""
 
 
 def _alias(cwd: str, name: str) -> str:

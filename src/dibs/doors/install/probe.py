@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HOLDER, OTHER = "dibs-doctor-holder", "dibs-doctor-other"
 PATHS = ("dibs-doctor-probe", ".dibs/doctor-probe")  # neither is ever made
-LIMIT = 15.0  # seconds; more than the settings give a hook
+LIMIT = 25.0  # seconds; more than the settings give a hook
 EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool", "copilot": "preToolUse"}
 
 # The command runs without this process above it: run by an agent's client, doctor would otherwise give the probe that
