@@ -75,6 +75,7 @@ class Attacked(Shared):
         self._said("update-ref", "--create-reflog", "-m", "stash", "refs/stash", self.stash)
         self._said("branch", "-D", "other", "empty")
         self.ada.dibs("release", "--all")
+        self.ada.read(HELD)
         self.ada.edit(HELD, WORK)
 
 
