@@ -103,6 +103,7 @@ def attempt(attacked: Attacked, line: str) -> str:
     attacked.bob.did("Bash", "try", command=command)
     after = attacked.state()
     if after == before:
+        attacked.put_back()
         return "no effect"
     told = attacked.events("edit.violated", "edit.unattributed", "commit.unverified")[marks:]
     if after[0] != before[0]:

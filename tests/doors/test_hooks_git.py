@@ -299,6 +299,11 @@ def test_a_pull_is_judged_by_what_the_remote_has_now_and_brings_nothing_by_being
                  "git fetch; git rebase origin/main", "git fetch && git reset --hard origin/main"):  # fmt: skip
         assert "src/held.py (ada, 29 min left" in bob.may_run(line).refusal, line
     assert shared.git("rev-parse", "HEAD") == head
+    for line in ("git fetch origin main && git merge FETCH_HEAD", "git fetch origin main:new && git merge new",
+                 "git branch topic taken && git merge topic",
+                 "git tag topic taken; git cherry-pick topic"):  # fmt: skip
+        assert "src/held.py (ada, 29 min left" in bob.may_run(line).refusal, line
+    assert bob.may_run("git fetch origin free:new && git merge new").allowed
     assert not (shared.folder / ".git" / "FETCH_HEAD").exists()
     assert "refs/dibs/coming" not in shared.git("for-each-ref")
 

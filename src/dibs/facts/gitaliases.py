@@ -10,6 +10,7 @@ import os
 
 from dibs.errors import Unavailable
 from dibs.facts import gitwords
+from dibs.facts.shell.options import leading, options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,21 +18,37 @@ if TYPE_CHECKING:
     from dibs.facts.shell.reading import Reading, Simple
 
 HOPS = 5  # aliases that stand for aliases
-FETCHES = frozenset({"fetch", "pull", "remote"})
+FETCH_LONG = ("depth", "deepen", "shallow-since", "shallow-exclude", "upload-pack", "refmap", "jobs", "server-option")
+MAKES_NAMES = frozenset({"tag", "fetch", "remote"})  # change nothing that others stand on, but what names mean
 SUBMODULES = 64  # of which each is looked into
 
 
 def effects(reading: Reading) -> list[GitEffect]:
     """What the git commands of a line would do, in order; shell texts among them are added to the reading."""
     found: list[GitEffect] = []
-    fetched = later = False
+    fetched: list[tuple[str, str]] = []
+    later = False
     for simple in list(reading.git):
         for effect in _of(reading, simple, 0):
-            effect.fetched, effect.later = fetched, later
+            effect.fetched, effect.later = list(fetched), later
             found.append(effect)
             later = True
-        fetched = fetched or any(word in FETCHES for word in simple.words[1:4])
+        fetched += _fetches(simple)
+        later = later or any(word in MAKES_NAMES for word in simple.words[1:])
     return [effect for effect in found if not effect.dry]
+
+
+def _fetches(simple: Simple) -> list[tuple[str, str]]:
+    """The remotes and refspecs that a command fetches; "" for whatever is set up."""
+    end, _ = leading(simple.words, "Cc", ("git-dir", "work-tree", "namespace"))
+    name = simple.words[end] if end < len(simple.words) else ""
+    if name in {"pull", "remote"}:
+        return [("", "")]
+    if name != "fetch":
+        return []
+    operands = [word or "" for word in options(simple.words[end + 1 :], "jo", FETCH_LONG)[1]]
+    remote = operands[0] if operands else ""
+    return [(remote, spec) for spec in operands[1:]] or [(remote, "")]
 
 
 def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
