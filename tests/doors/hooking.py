@@ -23,7 +23,7 @@ ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "entry.py")
 DIBS = str(Path(sys.executable).with_name("dibs"))
 STAND_IN = str(Path(__file__).with_name("client.py"))
 PATIENCE = 60.0  # seconds after which a silent process is a failure
-LIMIT = 10.0  # seconds that `dibs init` gives a client's hook
+LIMIT = 20.0  # seconds that `dibs init` gives a client's hook
 
 
 class Answer:
