@@ -325,6 +325,16 @@ def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_dir
         assert done.stdout.split("\n")[0].endswith(f"{top}/.dibs/..")
 
 
+def test_a_git_directory_that_is_kept_elsewhere_has_the_run_file_too(swept: Swept, tmp_path: Path) -> None:
+    top = tmp_path / "separate"
+    git("init", "-q", f"--separate-git-dir={tmp_path}/apart", str(top), cwd=tmp_path)
+    shutil.copytree(swept.main / ".git" / "dibs", tmp_path / "apart" / "dibs")
+    assert swept.client("codex", top).stdout.startswith("['codex']"), "by the copy of the launcher"
+    (top / ".dibs").mkdir()
+    (top / ".dibs" / "hook").write_text(scripts.HOOK)
+    assert swept.client("codex", top).stdout.startswith("['codex']"), "and by its own"
+
+
 LOOKS = (
     ("claude", '{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"x"}}'),
     ("gemini", '{"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {}}'),
