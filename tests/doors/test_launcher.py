@@ -448,9 +448,12 @@ def test_models_are_told_the_name_by_which_dibs_can_be_called(tmp_path: Path, mo
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert launcher.command_name(place) == launcher.command_name(place, str(top)) == ".dibs/dibs"
     assert launcher.command_name(place, f"{top}/src") == f"'{top}/.dibs/dibs'"
+    (tmp_path / "dibs").mkdir()
+    monkeypatch.setenv("PATH", f"/usr/bin::{tmp_path}")
+    assert launcher.command_name(place) == ".dibs/dibs", "a folder of that name is no command"
+    (tmp_path / "dibs").rmdir()
     (tmp_path / "dibs").write_text("")
     (tmp_path / "dibs").chmod(0o755)
-    monkeypatch.setenv("PATH", f"/usr/bin::{tmp_path}")
     assert launcher.command_name(place, "/anywhere") == "dibs"
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     (top / ".dibs" / "dibs").unlink()

@@ -115,7 +115,7 @@ def command_name(place: Place, cwd: str = "") -> str:
     `cwd` is where the agent's shell stands; below the top of its working tree the path is written out.
     """
     for folder in os.environ.get("PATH", "").split(":"):
-        if folder and os.access(f"{folder}/dibs", os.X_OK):
+        if folder and os.path.isfile(f"{folder}/dibs") and os.access(f"{folder}/dibs", os.X_OK):
             return "dibs"
     for home, short in ((f"{place.top}/.dibs", ".dibs/dibs"), (f"{place.root}/.dibs", ""), (place.shared, "")):
         if os.path.exists(f"{home}/dibs"):
