@@ -79,6 +79,10 @@ class Session:
         if self._store is None:
             from dibs.doors import stores
 
+            if self.place.shared != self.place.local and not os.path.exists(f"{self.place.shared}/hook"):
+                from dibs.doors.install import launcher
+
+                launcher.keep(self.place)  # an older dibs made this workspace
             self._store = stores.open_store(
                 self.place.local, self.config.store, self.config.id, self.timeout,
                 short_lived=self._short_lived, missing=self._missing, shared=self.place.shared,
