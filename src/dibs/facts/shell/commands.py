@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell.options import Options, Words
     from dibs.facts.shell.reading import Reader
 
+CARRIED = ("DIBS_AGENT",)  # variables of the shell that a command is told by: as whom it calls dibs
 WRAPPED = 16  # wrappers around one command
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
@@ -99,7 +100,12 @@ class Call:
         first = self.words[0] if self.words else None
         self.name = os.path.basename(first) if first else ""
         words = [self.name if first else None, *self.words[1:]] if self.words else []
-        self.reading.note(Simple(words, self.cwd, self.text, self.assignments))
+        known: dict[str, str | None] = {}
+        for name in CARRIED:
+            value = self.env.variables.get(name)
+            if isinstance(value, str):
+                known[name] = value
+        self.reading.note(Simple(words, self.cwd, self.text, {**known, **self.assignments}))
         if not self.name:
             return None
         if "/" not in (first or "") and self._function():
