@@ -29,6 +29,7 @@ STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
 )
 SWEPT, LAUNCHER = "tests/doors/test_swept.py", "tests/doors/test_launcher.py"
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
+SPEECH = "tests/operations/test_speech.py"
 CYCLES = "tests/operations/test_cycles.py"
 NAMES = "tests/operations/test_names.py"
 
@@ -345,6 +346,19 @@ MUTANTS = (
     Mutant("operations/subscriptions.py", "held, through = True, before", "held = True", SUBSCRIPTIONS),
     Mutant("doors/quoting.py", "{clean(line)}", "{line}", "tests/doors/test_messages_cli.py"),
     Mutant("operations/call.py", "    if agent.casefold() == OWN:", "    if False:", AGENTS),
+    # Whose shell it is
+    Mutant("operations/speech.py", "    if not within(call.agent, call.inside):", "    if False:",
+           f"{SPEECH}::test_an_agents_shell_cannot_speak_as_another_agent"),
+    Mutant("operations/speech.py", "    return _not_its_business(tx, call, call.inside, reserved)", "    return None",
+           f"{SPEECH}::test_it_neither_stops_nor_revives_others"),
+    Mutant("operations/claims.py", "    return COMMIT_ENDS if by_hand and plain", "    return COMMIT_ENDS if by_hand",
+           f"{SPEECH}::test_what_is_kept_on_purpose_or_is_no_file_stays"),
+    Mutant("operations/claims.py", "and bool(call.inside) and", "and",
+           f"{SPEECH}::test_a_persons_and_a_scripts_claim_stays"),
+    Mutant("operations/commits.py", ' or claim.get("ends") == "commit"', "",
+           f"{SPEECH}::test_a_claim_on_a_file_in_an_agents_shell_ends_with_its_commit_of_it"),
+    Mutant("operations/claims.py", '    if call.inside and by == "hand" and found.children:', "    if False:",
+           f"{SPEECH}::test_a_file_of_ones_own_subagent_is_not_granted_in_the_shell"),
     # Names
     Mutant("operations/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
            f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),

@@ -267,6 +267,15 @@ class Repository:
         done = subprocess.run(command, cwd=cwd or self.folder, env=self.env, capture_output=True, text=True, check=True)
         return done.stdout
 
+    def terminal(self, *words: str) -> dict[str, Any]:
+        """The command line with no client above it, as a person's script runs it."""
+        done = subprocess.run(
+            [DIBS, *words, "--json"], cwd=self.folder, env=self.env, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        )  # fmt: skip
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
     def write(self, name: str, text: str) -> Path:
         """A file, behind everybody's back."""
         path = self.folder / name

@@ -204,7 +204,7 @@ def test_a_client_that_runs_as_node_is_recognised_as_the_hooks_parent(repo: Repo
 def test_the_claims_of_a_killed_agent_are_void_and_its_edits_are_refused(repo: Repository) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")
     ada.edit("a.py", "ada's\n")
-    assert repo.person.dibs("kill", "ada", "--why", "it went astray")["ok"]
+    assert repo.terminal("kill", "ada", "--why", "it went astray")["ok"]
     assert "ada was killed (it went astray)" in ada.may_edit("b.py").refusal
     assert "ada was killed" in ada.may_run("git add -A").refusal
     assert bob.may_edit("a.py").silent

@@ -8,13 +8,14 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import ending, holds, messages, names, releases, resources
+from dibs.operations import ending, holds, messages, names, releases, resources, roles
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
     check_text,
     due,
     iso,
+    name_caller,
     process_name,
     put_agent,
     register,
@@ -294,6 +295,27 @@ def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"agents": listed, "more": found.truncated}
 
 
+def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
+    """Whom dibs takes the caller for, and by what. Reading only: nobody becomes known by asking."""
+    if not call.agent:
+        name_caller(tx, call, _WHOAMI)
+    check_agent_id(call.agent)
+    identifier = names.found(tx, call.agent)
+    call.agent = identifier
+    record = tx.fetch([f"a\t{identifier}"]).values[f"a\t{identifier}"]
+    live = [claim for claim in holds.of_agent(tx, holds.CLAIM, identifier) if claim["until"] > tx.now]
+    return {
+        "agent": identifier,
+        "name": names.name_of(tx, identifier, record) if record else names.computed(identifier, call.kind),
+        "role": roles.of(call, record)[0],
+        "type": record["type"] if record else "",
+        "incarnation": record["incarnation"] if record else 0,
+        "known": record is not None,
+        "held": len(live),
+        "by": call.how,
+    }
+
+
 def _at_work(tx: Transaction) -> dict[str, list[str]]:
     """The live tasks of each agent."""
     from dibs.operations import lifecycle, tasks
@@ -358,6 +380,14 @@ def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
 
 _AGENT = Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT")
 
+_WHOAMI = Operation(
+    "whoami",
+    _whoami,
+    "Say whom dibs takes you for.",
+    json="agent, name, role, type, incarnation, known, held, by",
+    writes=False,
+)
+
 OPERATIONS = (
     Operation(
         "boot",
@@ -389,5 +419,6 @@ OPERATIONS = (
     Operation(
         "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"
     ),
+    _WHOAMI,
     Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),
 )
