@@ -50,6 +50,7 @@ KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was
 WATCHED = 300  # paths that one look takes
 DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
 SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
+RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
 AUTHORS = 8  # contents of a path whose authors are known
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
           "H": 9, "U": 12}  # fmt: skip
@@ -224,10 +225,10 @@ class State:
         return change
 
     def _spend(self, change: Change) -> None:
-        """A name explains one change of a path in a call; a second one is judged as if the call did not name it."""
+        """A name that says what the content will be explains one change; a second is judged as if there were none."""
         for call in reversed(self.calls.values()):
             how = call.named.get(change.path) if call.agent == change.actor else None
-            if how is not None and how[0].islower():
+            if how is not None and how[1] and how[0].islower():
                 how[0] = how[0].upper()
                 return
 
@@ -311,6 +312,13 @@ class State:
         enough for a look to be cheap beside it.
         """
         return call.is_open and (now - call.opened) > SHARE * self.cost
+
+    def is_being_written(self, path: str, now: int) -> bool:
+        """Is a call running that names the path? Then a file that was emptied a moment ago is about to be filled."""
+        return any(
+            path in call.named and not call.closed and not call.ended and now - call.opened < RUNNING
+            for call in self.calls.values()
+        )
 
     def is_busy(self, agent: str) -> bool:
         """Has any other agent a call open now, or said to be open?"""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dibs.operations.ledger import Change, Head, Line
 
 
+MOMENT = 3_000_000_000  # ns within which a command that emptied a file fills it
 ALL = 2_000  # changed files of a working tree that a look at the whole of it takes
 
 
@@ -115,8 +116,10 @@ class Tree:
 
     def _note(self, seen: Seen) -> None:
         """One path that is new, or not certainly as it was."""
-        self.found[seen.path] = seen
         head = self.state.heads.get(seen.path)
+        if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
+            return
+        self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
             self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
@@ -129,6 +132,15 @@ class Tree:
             self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         self._judge(seen, head, before, is_git=seen.content == in_git)
+
+    def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
+        """Was the file emptied just now by a call that runs, and will be looked at when that has filled it?
+
+        While a file is emptied, its time of change may still be the earlier one.
+        """
+        changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
+        fresh = self.now - changed < MOMENT or (head is not None and changed < head.looked)
+        return fresh and self.state.is_being_written(seen.path, self.now)
 
     def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
