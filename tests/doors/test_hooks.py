@@ -165,9 +165,9 @@ def test_reading_editing_stopping_and_ending_take_and_free_a_file(repo: Reposito
     assert "bob holds a.py" in ada.may_edit("a.py").refusal
     bob.end()
     assert repo.claims() == {}
-    assert "bob changed a.py since you last read or wrote it" in ada.may_edit("a.py").refusal
+    assert "bob changed a.py since you last read or wrote it" in ada.may_write("a.py").refusal
     assert ada.read("a.py").silent
-    assert ada.may_edit("a.py").silent
+    assert ada.may_write("a.py").silent
 
 
 def test_whoever_was_refused_hears_when_the_file_is_free(repo: Repository) -> None:

@@ -91,7 +91,7 @@ def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) 
             inode = os.fstat(fd).st_ino
             if turn < TRIES and os.stat(path).st_ino != inode:  # it was cut down meanwhile
                 continue
-            _write(fd, data)
+            _write(fd, b"\n" + data if _is_torn(fd) else data)
             if inode != known[0]:
                 return None
             added = os.pread(fd, os.fstat(fd).st_size - known[1], known[1])
@@ -166,6 +166,12 @@ def _open(path: str, flags: int) -> int:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         return os.open(path, flags, 0o600)
+
+
+def _is_torn(fd: int) -> bool:
+    """Does the file end in the middle of a line? A full disk left it so; the next line is not to be lost with it."""
+    size = os.fstat(fd).st_size
+    return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
 
 
 def _write(fd: int, data: bytes) -> None:

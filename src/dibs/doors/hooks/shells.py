@@ -38,7 +38,7 @@ def before(event: Event, place: Place) -> str:
     known = _trees(event, place)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
-        tree.look([*tree.state.watched(tree.now), *shown.get(top, ())])
+        tree.survey(shown.get(top, ()))
         tree.write()
     session = open_session(place) if reading.commands or reading.writes or reading.unresolved else None
     taken: list[str] = []
