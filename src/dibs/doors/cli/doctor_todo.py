@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 # What a person does so that a client runs the hooks of a folder.
 TRUST = {
-    "claude": "start `claude` in this repository, in each working tree, and trust the folder (`claude -p` needs nothing)",
+    "claude": "start `claude` in this repository, in each working tree, and trust the folder (not for `claude -p`)",
     "codex": "type /hooks in Codex, in each working tree, and trust the hooks of dibs",
     "gemini": "start `gemini` in this repository, in each working tree, and trust the folder",
     "copilot": "start `copilot` in this repository, in each working tree, and trust the folder",
