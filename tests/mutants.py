@@ -399,7 +399,7 @@ MUTANTS = (
            '$(git rev-parse --git-common-dir)/dibs/hook\nif [ -f "$dibs_hook" ]; then\n    "$',
            '\nif [ -f "$dibs_hook" ]; then\n    "$',
            f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
-    Mutant("doors/cli/doctor.py", "return [client for client, oks in found.items() if all(oks)]", "return list(found)",
+    Mutant("doors/cli/doctor_todo.py", "[client for client, oks in found.items() if all(oks)]", "list(found)",
            "tests/doors/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
     Mutant("doors/install/probe.py", 'return "" if code == 0 else', 'return "" if True else',
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
