@@ -212,7 +212,7 @@ MUTANTS = (
            f"{RULES}::test_a_loss_is_told_once_and_remembered_until_it_is_settled_by_a_release"),
     Mutant("operations/edits.py", "            _give_back(tx, call, taken)\n", "",
            "tests/doors/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
-    Mutant("operations/commits.py", ' if claim["by"] == BY else []', "",
+    Mutant("operations/commits.py", ' if claim["by"] == BY or claim.get("ends") == "commit" else []', "",
            f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     Mutant("operations/commits.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
            f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),

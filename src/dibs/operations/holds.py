@@ -209,6 +209,7 @@ def held(tx: Transaction, record: Record) -> dict[str, Any]:
         "token": record["token"],
         "since": iso(tx, record["since"]),
         "expires_at": iso(tx, record["until"]),
+        "left": left(tx, record),
         "reason": record["reason"],
         "task": record["task"],
     }
