@@ -107,7 +107,7 @@ SWEEPS = {
     "git restore .": "git restore -- b.py",
     "git reset --hard": "git restore --source=HEAD --staged --worktree -- b.py",
     "git checkout -f": "git restore --source=HEAD --staged --worktree -- b.py",
-    "git clean -fd": "git clean -f -- other.py",
+    "git clean -fd": "git clean -fd -e /new.py",
 }
 
 

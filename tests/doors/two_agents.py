@@ -110,6 +110,7 @@ class World:
         self.seen: dict[tuple[str, str], set[Content]] = {}
         self.watched: set[str] = set()
         self.looked = dict(self.disk)  # what dibs saw when it last looked
+        self.known_to_dibs: set[tuple[str, Content]] = set()  # what it saw before it was committed
         self.owner = dict.fromkeys(NAMES, "")  # whose work that is not committed lies there; "" for nobody's
         self.losses: list[Loss] = []
         self.wrongs: list[str] = []
@@ -129,7 +130,7 @@ class World:
 
     def before(self, player: Player, command: Command) -> None:
         """The first hook; the call is open if it passes."""
-        self._dibs_looks(command)
+        self._dibs_looks([*NAMES] if command.sweeps else [*self.watched, *command.named])
         answer, call = player.agent.before(command.tool, command.given)
         self.say(player, f"{command.title}{f' REFUSED {_reason(answer)}' if answer.code else ''}")
         if answer.code:
@@ -169,7 +170,7 @@ class World:
         assert player.open is not None
         command, call = player.open.command, player.open.call
         player.open = None
-        self._dibs_looks(command)
+        self._dibs_looks([*self.watched, *command.named])
         player.agent.after(command.tool, command.given, call)
         self.say(player, f"  … after {command.title}")
 
@@ -231,12 +232,17 @@ class World:
             if owner and owner != writer and self._is_at(owner, path):
                 self.excused.add((path, owner))
             self.by_name[path] = how is not None
-            if how is None and not owner:  # what is written past another's claim is not the writer's
+            if (
+                how is None and not owner
+            ):  # what is written past another's claim, or into its command, is not the writer's
                 self.owner[path] = self._holder(path, writer)
         self.disk = now
 
     def _holder(self, path: str, writer: str) -> str:
-        """Who else holds the path; "" for nobody."""
+        """Who else holds the path, or has a command open that names it; "" for nobody."""
+        for player in self.players:
+            if player.session != writer and self._is_at(player.session, path):
+                return player.session
         claims = self.scratch.person.dibs("status")["claims"]
         return next((one["agent"] for one in claims if path in one["resources"] and one["agent"] != writer), "")
 
@@ -248,16 +254,15 @@ class World:
                 return any(path in command.named and command.shell for command in calls)
         return False
 
-    def _dibs_looks(self, command: Command) -> None:
+    def _dibs_looks(self, paths: list[str]) -> None:
         """A hook is about to look: what has changed since the last look, and was that somebody's loss?"""
-        for path in NAMES:
-            if not (path in self.watched or path in command.named or command.sweeps):
-                continue
+        for path in sorted(set(paths)):
             was, now, owner = self.looked[path], self.disk[path], self.owner[path]
             if now == was:
                 continue
             writer = self.history[path][-1][1]
             self.looked[path] = now
+            self.known_to_dibs.add((path, now))
             self.watched.add(path)
             excused = (path, owner) in self.excused
             self.excused.discard((path, owner))
@@ -284,7 +289,8 @@ class World:
             return
         _, author, step = self.history[path][-1]
         uncommitted = content != self.head[path] and author in self.alive
-        if known or uncommitted or step > self.booted[session]:
+        changed = step > self.booted[session] and (path, content) in self.known_to_dibs
+        if known or uncommitted or changed:
             self.wrongs.append(
                 f"step {self.step}: {session}'s {title} passed over {content!r} of {sorted(others)}, never seen by it"
             )
@@ -402,7 +408,7 @@ def _commands(world: World, player: Player, path: str, other: str) -> list[Comma
         _shell(f">> {path}", f"echo {mark} >> {path}", named={path: MERGES}),
         _shell(f"heredoc {path}", heredoc, named={path: WHOLE}, literal=True),
         _shell(f"cp {other} {path}", f"cp {other} {path}", named={path: WHOLE}),
-        _shell(f"mv {other} {path}", f"mv {other} {path}", named={path: WHOLE, other: WHOLE}),
+        _shell(f"mv {other} {path}", f"mv {other} {path}", named={path: WHOLE, other: "moved"}),
         _shell(f"rm {path}", f"rm {path}", named={path: WHOLE}),
         _shell(f"sh gen.sh (writes {path})", "sh gen.sh", plan=f"echo {mark} > {path}"),
         _shell(f"sh gen.sh (appends to {path})", "sh gen.sh", plan=f"echo {mark} >> {path}"),

@@ -33,7 +33,7 @@ def written(reading: shell.Reading, here: str) -> list[str]:
     for target in reading.writes:
         path = target.path.removeprefix(here + "/")
         found.append(path if target.how == "write" else f"{target.how} {path}")
-    return found
+    return found + [f"delete {path.removeprefix(here + '/')}" for path in dict.fromkeys(reading.absent)]
 
 
 def check(here: str, command: str, *targets: str) -> shell.Reading:
@@ -187,7 +187,8 @@ def test_the_shell_is_followed_through_its_statements(here: str, command: str, t
         ("find . -fprint f", ["f"]),
         ("apply_patch <<'E'\n*** Begin Patch\n*** Update File: a b\n*** Move to: c\n*** End Patch\nE", ["a b", "c"]),
         ("apply_patch '*** Begin Patch\n*** Delete File: d\n*** End Patch'", ["delete d"]),
-        ("python -c 'open(\"f\", \"w\")'", []), ("make install", []), ("node x.js > f", ["f"]), ("git checkout .", []),
+        ("python -c 'open(\"f\", \"w\")'", ["f"]), ("make install", []), ("node x.js > f", ["f"]),
+        ("git checkout .", []),
     ],
 )  # fmt: skip
 def test_commands_of_the_table_write_what_they_name(here: str, command: str, targets: list[str]) -> None:

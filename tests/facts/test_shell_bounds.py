@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from dibs.facts import shell
 from dibs.facts.shell import commands as shell_commands
+from dibs.facts.shell import formatters as shell_formatters
+from dibs.facts.shell import harmless as shell_harmless
 from dibs.facts.shell import reading as shell_reading
+from dibs.facts.shell import runners as shell_runners
 from dibs.facts.shell import writers as shell_writers
 
 SRC = Path(__file__).resolve().parent.parent.parent / "src"
@@ -98,12 +101,15 @@ def test_the_parser_is_loaded_without_anything_dear() -> None:
 
 def test_the_table_of_writers_is_loaded_for_all_that_is_in_it_and_nothing_else() -> None:
     assert shell_writers.TABLE.keys() == shell_commands.WRITERS
+    assert shell_runners.TABLE.keys() == shell_commands.RUNNERS
+    assert shell_formatters.FORMATTERS.keys() == shell_harmless.FORMATTERS
+    assert shell_commands.PLAIN_LOOKS < shell_harmless.NAMES
     assert fresh("shell.read('npm test', '/')\nprint('dibs.facts.shell.writers' in sys.modules)") == "False"
 
 
 def test_a_plain_command_needs_no_parser() -> None:
     code = (
-        "print(shell.read('rm -f a', '/').writes[0].path, 'dibs.facts.shell.walk' in sys.modules, shell_parser._kept)"
+        "print(shell.read('touch a', '/').writes[0].path, 'dibs.facts.shell.walk' in sys.modules, shell_parser._kept)"
     )
     assert fresh(code) == "/a False {}"
 

@@ -138,7 +138,7 @@ def test_what_is_made_among_temporary_files_is_no_doubt(
 @pytest.mark.parametrize(
     ("command", "names"),
     [
-        ("echo a.py b.py | xargs rm", ["a.py", "b.py"]), ("printf '%s\\n' a.py | xargs -I{} rm {}", ["a.py"]),
+        ("echo a.py lib/b.py | xargs rm", ["a.py", "lib/b.py"]), ("printf '%s\\n' a.py | xargs -I{} rm {}", ["a.py"]),
         ("rm $(ls lib/*.py)", ["lib/a.py", "lib/b.py"]), ("echo 'rm a.py' | sh", ["a.py"]),
         ("printf 'rm %s' a.py | bash -s", ["a.py"]),
         ("rm $(cd lib && pwd)/a.py", ["lib/a.py"]), ("cat <<'E' | bash\nrm a.py\nE", ["a.py"]),

@@ -44,7 +44,7 @@ def chosen(cwd: str, words: Sequence[str]) -> list[str]:
     """The commits that words mean (`C`, `A..B`, `A...B`, `^A B`), as cherry-pick and revert read them."""
     if not words:
         return []
-    done = git.ask(cwd, "rev-list", "--no-walk", f"--max-count={MOST}", *words, "--", fine=(0, 128, git.USAGE))
+    done = git.ask(cwd, "rev-list", f"--max-count={MOST}", "--no-walk", *words, "--", fine=(0, 128, git.USAGE))
     return os.fsdecode(done.out).split() if done.ok else []
 
 

@@ -61,8 +61,9 @@ def judge(
     """Whose change it is: `changed` is the file's ctime, `known` what the ledger knew of the path."""
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
-    if changed > now or (head is not None and abs(head.offset - offset) > JUMP):
-        changed = now  # the clock was set: it may have been at any time up to now
+    set_back = head is not None and (abs(head.offset - offset) > JUMP or changed < since - TICK)
+    if changed > now or set_back:
+        changed = now  # a clock was set, or a write is going on: it may have been at any time up to now
     suspects = _suspects(state, path, after, since, changed, now)
     if not suspects:
         return Verdict(OUTSIDE, OUTSIDE)

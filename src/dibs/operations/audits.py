@@ -8,7 +8,8 @@ from __future__ import annotations
 from dibs.operations import changes, ending, holds, messages, resources, sweeps
 from dibs.operations.call import check_text, iso, put_agent, related
 from dibs.operations.declare import Operation
-from dibs.operations.edits import BY
+from dibs.operations.edits import BY, is_there
+from dibs.operations.names import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,6 +159,20 @@ def _known(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"known": tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"] is not None}
 
 
+def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]:
+    """Which of these agents are still at work, and which have ended in the very process that the caller runs in.
+
+    A client that is told to forget (`/clear`) goes on under another id in the same process.
+    """
+    there, mine = [], []
+    for agent, record in zip(agents, tx.fetch([f"a\t{one}" for one in agents]).values.values(), strict=True):
+        if is_there(tx, call, agent):
+            there.append(agent)
+        elif record is not None and record["process"] is not None and record["process"] == call.client:
+            mine.append(agent)
+    return {"there": there, "mine": mine, "names": {agent: name_of(tx, agent) for agent in agents}}
+
+
 def _doubt(tx: Transaction, call: Call, got: Fetched, why: str = "", tool: str = "") -> dict[str, Any]:
     """A guard could not decide and the config says to let it pass: at least the log has it."""
     tx.append("guard.doubted", call.agent, check_text(tool, "tool") or "?", {"why": why[:200]})
@@ -170,5 +185,6 @@ KNOWN = Operation("known", _known, "Am I registered?", writes=False)
 AUDIT = Operation("audit", _audit, "What did this call change that others hold?")
 CHANGED = Operation("changed", _changed, "These files were changed; tell whom it concerns.")
 ACTIVITY = Operation("activity", _activity, "I am here; what is new?")
+PEERS = Operation("peers", _peers, "Which of these agents are at work?", writes=False)
 IDLE = Operation("idle", _idle, "My turn is over.")
 DOUBT = Operation("doubt", _doubt, "A guard let something pass without knowing.")

@@ -19,7 +19,7 @@ A line is a kind and its fields:
     D id                                        the change was told
     P agent path                                the path is that agent's unfinished work from now on
     W time path                                 claimed by hand: looked at like what a call names
-    F time                                      a look at the whole tree
+    F time cost                                 a look at the whole tree, and the nanoseconds that it took
     L time moves                                a look at all that is watched, by a hook that had read so many moves
     G moves                                     how many moves of heads the lines had before the ledger was cut down
     H time content signature owners authors change named path        a path as it was when the ledger was cut down
@@ -51,8 +51,11 @@ HOUR = 3600 * SECOND
 WATCHED_FOR = 8 * HOUR  # a path that was named and not committed since is looked at for a working day
 KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was cut down
 WATCHED = 300  # paths that one look takes
+DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
+SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
+RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
 AUTHORS = 8  # contents of a path whose authors are known
-FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 2,
+FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
           "L": 3, "G": 2, "H": 9, "U": 12}  # fmt: skip
 
 
@@ -135,7 +138,7 @@ class Change:
 class State:
     """What the lines of a ledger say together."""
 
-    __slots__ = ("began", "calls", "ended", "formats", "full", "heads", "looks", "moves", "told", "untold")
+    __slots__ = ("began", "calls", "cost", "ended", "formats", "full", "heads", "looks", "moves", "told", "untold")
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -146,6 +149,7 @@ class State:
         self.told: set[str] = set()
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
+        self.cost = DEAR  # ns that such a look took
         self.moves = 0  # how often a line changed what is known of a path
         self.looks: list[tuple[int, int]] = []  # looks at all that is watched: how many moves were known to it, when
         self.add(lines)
@@ -234,10 +238,10 @@ class State:
         return change
 
     def _spend(self, change: Change) -> None:
-        """A name explains one change of a path in a call; a second one is judged as if the call did not name it."""
+        """A name that says what the content will be explains one change; a second is judged as if there were none."""
         for call in reversed(self.calls.values()):
             how = call.named.get(change.path) if call.agent == change.actor else None
-            if how is not None and how[0].islower():
+            if how is not None and how[1] and how[0].islower():
                 how[0] = how[0].upper()
                 return
 
@@ -290,6 +294,7 @@ class State:
 
     def _looked(self, row: Line) -> None:
         self.full = max(self.full, moment(row[1])[0])
+        self.cost = int(row[2]) if row[2].isdigit() else DEAR
 
     def _kept(self, row: Line) -> None:
         looked, offset = moment(row[1])
@@ -342,6 +347,20 @@ class State:
             if head.owners and not (agent and any(related(owner, agent) for owner in head.owners))
         }
 
+    def owes(self, call: Call, now: int) -> bool:
+        """Is a look at the whole tree due after this call?
+
+        It may have written what it did not name, and it took long enough for a look to be cheap beside it.
+        """
+        return call.is_open and (now - call.opened) > SHARE * self.cost
+
+    def is_being_written(self, path: str, now: int) -> bool:
+        """Is a call running that names the path? Then a file that was emptied a moment ago is about to be filled."""
+        return any(
+            path in call.named and not call.closed and not call.ended and now - call.opened < RUNNING
+            for call in self.calls.values()
+        )
+
     def is_busy(self, agent: str) -> bool:
         """Has any other agent a call open now, or said to be open?"""
         return any(
@@ -352,7 +371,7 @@ class State:
         """The same, in fewer lines: what happened long ago and concerns nobody is left out."""
         found: list[Line] = [("G", str(self.moves))]
         if self.full:
-            found.append(("F", f"{self.full}:0"))
+            found.append(("F", f"{self.full}:0", str(self.cost)))
         for agent, when in self.began.items():
             if agent in self.ended and self.ended[agent] < now - KEPT_FOR:
                 continue

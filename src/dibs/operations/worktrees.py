@@ -4,7 +4,8 @@ Doors bring facts, a dictionary for each thing that a git command would do. All 
 (the top of the working tree); beside that, by what is in them:
 - `paths` (None: nobody knows which), `folders`, `does`: files that would be taken in, written over, deleted. Refused
   where others hold one of them, with the list and the same command for the files that nobody else holds: `safe` begins
-  it, `wide` if it says what to leave out; `else` is the way out where there is none. `may`: it is not certain.
+  it, `wide` if it says what to leave out (`without`: by git clean's patterns); `else` is the way out where there is
+  none. `may`: it is not certain.
 - `head` (`switch`: another branch, `move`: the same one elsewhere), `to`: refused while others hold files in that
   working tree, because their next commit would land elsewhere. `main`: the claims that are not bound to a tree count
   there.
@@ -117,8 +118,13 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
                 found += [(hit, record) for hit in _hits(resource, paths, known, folders)]
     if not found:
         return None
+    found.sort(key=lambda one: one[0])
     named = _named(tx, found)
     instead = _instead(fact, [path for path, _ in found])
+    left = [path for path, record in found if record["by"] == WORK and not record["there"]]
+    if len(left) == len(found):
+        names = " ".join([quoted(path) for path in left[:SHOWN]])
+        instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
     would = fact["does"] if fact.get("may") else f"would {fact['does']}"
     unknown = ", as far as can be read from its words" if fact.get("may") else ""
     return Held(
@@ -157,6 +163,9 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
     if not fact.get("safe") or not (free or len(whole) < len(folders)):
         return str(fact.get("else") or OTHER_WAY)
     inside, below = fact.get("inside", ""), bool(fact.get("below"))
+    if "without" in fact:  # git clean deletes a folder with what a pathspec says to leave out
+        but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
+        return f"Run `{fact['safe']} {' '.join(but)}{fact['named']}` instead."
     if len(free) <= SHOWN and len(whole) == len(folders):
         listed = [quoted((":/" if below else "") + path.removeprefix(inside)) for path in free]
         return f"Run `{fact['safe']} -- {' '.join(listed)}` instead."
@@ -164,6 +173,11 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
         return str(fact.get("else") or OTHER_WAY)
     but = [_but(path.removeprefix(inside), below=below) for path in dict.fromkeys(theirs)]
     return f"Run `{fact.get('wide') or fact['safe']} -- {':/' if below else '.'} {' '.join(but)}` instead."
+
+
+def _pattern(path: str) -> str:
+    """A path as a line of .gitignore."""
+    return "/" + "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in path])
 
 
 def _but(path: str, *, below: bool) -> str:

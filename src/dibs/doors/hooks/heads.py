@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.sweeping import OWN_TREE, quoted
+from dibs.doors.hooks.gitadvice import called, quoted
+from dibs.doors.hooks.sweeping import OWN_TREE
 from dibs.facts import git, gitcommits
 
 TYPE_CHECKING = False
@@ -115,7 +116,7 @@ def _lost(found: Look) -> list[str]:
 
 
 def _back(effect: GitEffect) -> str:
-    return " ".join([*[quoted(word) for word in effect.words[: effect.at] if word is not None], BACK])
+    return " ".join([*called(effect), BACK])
 
 
 # --- the branch of this working tree elsewhere

@@ -23,6 +23,7 @@ TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gi
 SHELLS = frozenset(
     {"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout", "nice", "nohup", "uv", "direnv"}
 )
+AFTER_ALL = 300  # changed files that are looked at after a command; the rest is left to the next sweep
 YIELD = 9_500_000_000  # ns: Codex tells of the end of a command that still runs after ten seconds
 
 
@@ -107,6 +108,8 @@ def after(event: clients.Event, place: Place) -> str:
         left = "1" if call.left or (event.client == "codex" and over[0] - call.opened > YIELD) else ""
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
+        if place.common and tree.state.owes(call, over[0]):
+            tree.look_at_all(AFTER_ALL)
     return auditing.report(event, place, known, release=claims, diary=diary)
 
 
@@ -138,8 +141,9 @@ def boot(event: clients.Event, place: Place) -> str:
     tidying.tidy(place, tree)
     stamp = tree.stamp()
     tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
-    tree.survey()
     tree.write()
+    if place.common:
+        tree.look_at_all()
     tree.cut()
     ledgers.cut_seen(place.private, event.agent)
     session = open_session(place)
@@ -147,7 +151,10 @@ def boot(event: clients.Event, place: Place) -> str:
     result = session.run(session.operation("boot"), call, {"client_type": event.type or event.client})
     auditing.tell(session, call, [tree])
     ledgers.heard(place.local, call.agent)
-    return briefing.text(session, result, source=event.source)
+    from dibs.doors.hooks import leftovers
+
+    left = leftovers.told(session, call, tree)
+    return "\n".join([briefing.text(session, result, source=event.source), *left])
 
 
 def prompt(event: clients.Event, place: Place) -> str:

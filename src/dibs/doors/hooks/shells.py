@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
 REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
-LOOKED = 2_000  # changed files of a working tree that are looked at before git sweeps over them
 GLANCE = 0.15  # seconds between two looks
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
@@ -153,19 +152,12 @@ def _decide(
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
     """Others' unfinished work in these working trees, after a look at all that git calls changed."""
     from dibs.doors import git
-    from dibs.facts.git import dirty
 
     found = []
     for tree in known.values():
         if not session.place.common:
             continue
-        changed = [change.path for change in dirty(tree.top)]
-        tree.look([path for path in changed[:LOOKED] if not path.endswith("/")])
-        tree.add(("F", tree.stamp()))
-        tree.write()
-        clean = set(tree.state.owned()) - set(changed)  # what is owned and is what HEAD has was committed unseen
-        tree.add(*[("K", tree.state.heads[path].content, path) for path in clean])
-        tree.write()
+        tree.look_at_all()
         auditing.tell(session, call, [tree])
         found += [
             [tree.top, git.resource_of(session, path, tree.top), owners]

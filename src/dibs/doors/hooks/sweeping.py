@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.doors.hooks.gitadvice import quoted, retold, what
 from dibs.errors import Invalid, Unavailable
 from dibs.facts import git, gitcommits
 
@@ -23,8 +24,6 @@ OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait unt
 SPELL_OUT = "Write the names out."
 UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes what git does not know, too
 RECORD = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
-LONGEST = 200  # letters of an option's value that a safe command repeats
-SHOWN = 120  # letters of the command that a refusal repeats
 
 
 class Look:
@@ -126,7 +125,7 @@ class Look:
         kept = ("A", "all", "no-ignore-removal")
         self.sweep(
             effect, _paths(changes), "take in", safe=retold(effect, drop=kept),
-            wide=retold(effect) if effect.all else retold(effect, drop=kept, also=["-A"]),
+            wide=retold(effect) if effect.all else retold(effect, drop=kept, also=("-A",)),
         )  # fmt: skip
 
     def commit(self, effect: GitEffect) -> None:
@@ -151,13 +150,19 @@ class Look:
         takes = listed if effect.action == "clear" else [kept] if effect.action in {"pop", "drop", "branch"} else []
         self.fact(effect, stashes=listed, takes=[one for one in takes if one], pushes=effect.action in {"push", "save"},
                   named=chosen)  # fmt: skip
+        if effect.action == "branch" and kept:
+            from dibs.doors.hooks import heads
+
+            heads.switched(self, effect, effect.refspecs[0], new=effect.refspecs[0])
         if effect.action in {"pop", "apply", "branch"}:
             self.sweep(effect, git.stash_paths(self.where, chosen), "write over", other=OWN_TREE)
         if effect.action not in {"push", "save"}:
             return
         untracked = effect.has(*UNTRACKED)
         if effect.has("a", "all"):
-            self.fact(effect, record=retold(effect, drop=("a", "all", "u", "include-untracked"), also=["-u"]))
+            verb = "stash push" if "push" in effect.words else ""
+            drop = ("a", "all", "u", "include-untracked")
+            self.fact(effect, record=retold(effect, verb=verb, drop=drop, also=("-u",)))
         safe = retold(effect, verb="stash push")
         self.sweep(
             effect, _paths(git.dirty(self.where, effect.paths, untracked=untracked)), "take away",
@@ -180,9 +185,9 @@ class Look:
         else:
             paths = [change.path for change in git.dirty(self.where, effect.paths, untracked=False)]
         same = ("s", "source", "S", "staged", "W", "worktree") if effect.kind == "restore" else ()
-        options: list[str] = []
+        options: tuple[str, ...] = ()
         if source and effect.kind == "checkout":
-            options = [f"--source={quoted(source)}", "--staged", "--worktree"]
+            options = (f"--source={quoted(source)}", "--staged", "--worktree")
         safe = retold(effect, verb="restore", keep=same, also=options)
         self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE)
 
@@ -202,9 +207,11 @@ class Look:
                 path = os.path.normpath(os.path.join(self.where, _unquoted(row[13:])))
                 inner = os.path.relpath(path, os.path.join(self.top, self.prefix))
                 (folders if row.endswith(("/", '/"')) else files).append("" if inner == "." else inner)
+        named = "".join([f" -- {' '.join([quoted(path) for path in effect.paths])}" if effect.paths else ""])
+        only = "!" if effect.has("X") else ""  # then a pattern says what else goes, and with a ! what stays
         if self.top == self.session.place.root and not self.prefix and any(_holds_record(one) for one in folders):
-            self.fact(effect, record=" ".join([retold(effect), "-e", RECORD, *_behind(effect.paths)]))
-        self.sweep(effect, files, "delete", safe=retold(effect, drop=("d",), also=_forced(effect)), wide=retold(effect),
+            self.fact(effect, record=f"{retold(effect)} -e {quoted(only + RECORD)}{named}")
+        self.sweep(effect, files, "delete", safe=retold(effect), without=only, named=named,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
 
     def names(self, effect: GitEffect) -> None:
@@ -313,59 +320,6 @@ _LOOKS = {
     "submodule": Look.submodule, "sparse-checkout": Look.sparse,
 }  # fmt: skip
 _ARRIVALS = frozenset({"pull", "merge", "rebase", "cherry-pick", "revert", "am"})
-
-
-# --- words
-
-
-def what(effect: GitEffect) -> str:
-    """The command as the agent gave it."""
-    shown = effect.text or " ".join([word if word is not None else "…" for word in effect.words])
-    shown = " ".join(shown.split())
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
-
-
-def retold(
-    effect: GitEffect, *, verb: str = "", drop: tuple[str, ...] = (), keep: tuple[str, ...] | None = None,
-    also: list[str] | None = None,
-) -> str:  # fmt: skip
-    """The same command with its options and without its paths: what the safe command begins with."""
-    from dibs.facts import gitkinds
-
-    short = gitkinds.KINDS[effect.kind][0]
-    told = [quoted(word) for word in effect.words[: effect.at] if word is not None]
-    told.append(verb or effect.kind)
-    for option, given in effect.options:
-        if option in drop or (keep is not None and option not in keep) or option == "pathspec-from-file":
-            continue
-        missing = _needs_value(effect, option) if given is None else len(given) > LONGEST
-        value = "…" if missing else given
-        if len(option) == 1:
-            told += [f"-{option}", quoted(value)] if option in short and value is not None else [f"-{option}"]
-        else:
-            told.append(f"--{option}" if value is None else f"--{option}={quoted(value)}")
-    return " ".join([*told, *(also or [])])
-
-
-def _needs_value(effect: GitEffect, option: str) -> bool:
-    from dibs.facts import gitkinds
-
-    short, long, _ = gitkinds.KINDS[effect.kind]
-    return option in short if len(option) == 1 else option in long
-
-
-def quoted(text: str) -> str:
-    """As a shell takes it for one word."""
-    plain = text and all(letter.isalnum() or letter in "/._-+@%,=:~^" for letter in text) and text[0] not in "~^"
-    return text if plain else "'" + text.replace("'", "'\\''") + "'"
-
-
-def _behind(paths: list[str]) -> list[str]:
-    return ["--", *[quoted(path) for path in paths]] if paths else []
-
-
-def _forced(effect: GitEffect) -> list[str]:
-    return [] if effect.force else ["-f"]
 
 
 def _paths(changes: list[git.Change]) -> list[str]:

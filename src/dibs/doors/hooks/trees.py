@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from dibs.operations.ledger import Change, Head, Line
 
 
+MOMENT = 3_000_000_000  # ns within which a command that emptied a file fills it
+ALL = 2_000  # changed files of a working tree that a look at the whole of it takes
+
+
 class Seen:
     """One path at one look."""
 
@@ -43,6 +47,7 @@ class Tree:
         self._index: contents.Index | None = None
         self._lines: list[Line] = []  # to be appended
         self._pending: set[str] = set()  # the changes among them, by id
+        self._half_done = False  # something was left for a later look
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
     # --- what there is
@@ -73,8 +78,9 @@ class Tree:
         """Look at all that is watched, and at these. One line tells that the rest is as it was."""
         moves = self.state.moves
         watched = self.state.watched(self.now)
+        self._half_done = False
         self.look([*watched, *more])
-        if 0 < len(watched) < WATCHED:
+        if 0 < len(watched) < WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
 
     def look(self, paths: Iterable[str], *, always: bool = False) -> None:
@@ -100,6 +106,19 @@ class Tree:
             for one in seen:
                 self._note(one)
 
+    def look_at_all(self, most: int = ALL) -> None:
+        """Look at whatever git calls changed. What is somebody's work and is not among it was committed unseen."""
+        from dibs.facts.git import dirty
+
+        before = ledgers.now()[0]
+        changed = [change.path for change in dirty(self.top) if not change.path.endswith("/")]
+        self.survey(changed[:most])
+        self.write()
+        clean = set(self.state.owned()) - set(changed)
+        self.add(*[("K", self.state.heads[path].content, path) for path in clean])
+        self.add(("F", self.stamp(), str(ledgers.now()[0] - before)))
+        self.write()
+
     def _refresh(self) -> None:
         """Read what others added since: the calls that made what was just seen."""
         if self._known[0]:
@@ -112,8 +131,11 @@ class Tree:
 
     def _note(self, seen: Seen) -> None:
         """One path that is new, or not certainly as it was."""
-        self.found[seen.path] = seen
         head = self.state.heads.get(seen.path)
+        if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
+            self._half_done = True
+            return
+        self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
             self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
@@ -126,6 +148,15 @@ class Tree:
             self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         self._judge(seen, head, before, is_git=seen.content == in_git)
+
+    def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
+        """Was the file emptied just now by a call that runs, and will be looked at when that has filled it?
+
+        While a file is emptied, its time of change may still be the earlier one.
+        """
+        changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
+        fresh = self.now - changed < MOMENT or (head is not None and changed < head.looked)
+        return fresh and self.state.is_being_written(seen.path, self.now)
 
     def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import flows as shell_flows
-from dibs.facts.shell import harmless as shell_harmless
-from dibs.facts.shell.options import last, leading, options
+from dibs.facts.shell.builtin import BUILTINS, is_positional, position
+from dibs.facts.shell.options import leading, options
 from dibs.facts.shell.reading import Env, Simple
 from dibs.facts.shell.unknown import ANY, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dibs.facts.shell.options import Fields, Given
     from dibs.facts.shell.reading import Reader, Target
     from dibs.facts.shell.streams import Stream
@@ -34,6 +32,22 @@ WRITERS = frozenset((
     "link", "ln", "lzma", "mkfifo", "mv", "patch", "perl", "pigz", "rename", "rm", "rmdir", "rsync", "scp", "sed",
     "shred", "sort", "split", "sponge", "srm", "tar", "tee", "touch", "trash", "trash-put", "truncate", "unix2dos",
     "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget", "xz", "yq", "zip", "zstd",
+))  # fmt: skip
+
+_PROGRAMMED = frozenset(("awk", "gawk", "perl"))  # what they do is in a program of their own
+
+# The most frequent of those that write nothing, whatever their words are: the whole table is loaded for others.
+PLAIN_LOOKS = frozenset((
+    "[", "basename", "cat", "cmp", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "file", "find", "grep",
+    "head", "hostname", "id", "jq", "less", "ls", "md5sum", "nl", "od", "printenv", "ps", "pwd", "realpath", "seq",
+    "sleep", "stat", "tac", "tail", "test", "tr", "tree", "true", "uname", "uniq", "wc", "which", "whoami",
+))  # fmt: skip
+_GIT_LOOKS = (["status"], ["log"], ["diff"], ["show"], ["rev-parse"], ["ls-files"], ["blame"], ["fetch"])
+
+# The names in the table of `runners`, which is loaded only for them.
+RUNNERS = frozenset((
+    "bun", "bundle", "bunx", "codex", "hatch", "node", "npm", "npx", "pdm", "pipenv", "pipx", "pnpm", "poetry",
+    "python", "python3", "ruby", "rye", "uv", "uvx", "yarn",
 ))  # fmt: skip
 
 # Wrapper → its options that take a value, short and long; and how many words stand before the command.
@@ -116,12 +130,15 @@ class Call:
         if self.name in SHELLS:
             self._shell()
             return None
-        builtin = _BUILTINS.get(self.name)
+        if self.name in RUNNERS and self._through():
+            return None
+        builtin = BUILTINS.get(self.name)
         if builtin:
             if self.name not in {"eval", "trap"}:
                 shell_flows.flow(self)
             return builtin(self)
-        shell_harmless.judge(self)
+        if self.name not in PLAIN_LOOKS and not (self.name == "git" and self.words[1:2] in _GIT_LOOKS):
+            self._judge()
         shell_flows.flow(self)
         if self.name == "find":
             from dibs.facts.shell import find as shell_find
@@ -132,6 +149,28 @@ class Call:
 
             shell_writers.TABLE[self.name](self)
         return None
+
+    def _judge(self) -> None:
+        """Note whether it may write what it does not name."""
+        if self.name in WRITERS and self.name not in _PROGRAMMED:
+            return  # it names what it writes, or leaves a doubt
+        from dibs.facts.shell import harmless as shell_harmless
+
+        shell_harmless.judge(self)
+
+    def _through(self) -> bool:
+        """`uv run X`, `npx X`, `python -m X`: X is read like any other command. False if it is none of these."""
+        from dibs.facts.shell import runners as shell_runners
+
+        end, package = shell_runners.TABLE[self.name](self)
+        rest = self.words[end:]
+        if not end or not rest:
+            return False
+        first = rest[0]
+        if package and isinstance(first, str):  # `prettier@3`, `@biomejs/biome`
+            rest = [first[:1] + first[1:].partition("@")[0], *rest[1:]]
+        Call(self.reader, rest, self.env, self.text, self.assignments, self.stdin).run()
+        return True
 
     # What the writers use.
 
@@ -226,7 +265,7 @@ class Call:
                 self.stdin = None
                 self._text(text, [])
         else:
-            shell_harmless.judge(self)
+            self._judge()
             self.reading.prints(ANY)
 
     def _text(self, text: Field, parameters: Fields) -> None:
@@ -266,30 +305,16 @@ class Call:
             self.doubt()
 
     def _function(self) -> bool:
-        saved = {name: value for name, value in self.env.variables.items() if _positional(name)}
+        saved = {name: value for name, value in self.env.variables.items() if is_positional(name)}
         before = self.env.copy()
         position(before, self.words[1:])
         if not self.reader.function(self.name, before):
             return False
-        for name in [name for name in before.variables if _positional(name)]:
+        for name in [name for name in before.variables if is_positional(name)]:
             del before.variables[name]
         before.variables.update(saved)
         self.env.become(before)
         return True
-
-
-def position(env: Env, words: Fields) -> None:
-    """Set the parameters `$1`, `$2`, … and `$@`."""
-    for name in [name for name in env.variables if _positional(name)]:
-        del env.variables[name]
-    env.variables["@"] = list(words)
-    for number, word in enumerate(words, 1):
-        if word != ANY:
-            env.variables[str(number)] = word
-
-
-def _positional(name: str) -> bool:
-    return name == "@" or name.isdigit()
 
 
 def _assignment(word: Field) -> bool:
@@ -315,141 +340,3 @@ def signs(text: str) -> bool:
         text = text.replace(mark, " ")
     words = {os.path.basename(word) for word in text.split()}
     return bool(words & WRITERS - {"curl", "wget"})  # what they bring is run, not kept
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# Commands of the shell itself
-
-
-def _cd(call: Call) -> Env | None:
-    given, operands = call.options()
-    env, cwd = call.env, call.cwd
-    stack = env.variables.get("DIRSTACK")
-    if call.name == "popd":
-        known = isinstance(stack, list) and bool(stack)
-        to: Field | None = stack[-1] if isinstance(stack, list) and known else None
-        env.variables["DIRSTACK"] = stack[:-1] if isinstance(stack, list) else []
-    elif call.name == "pushd":
-        if not operands:
-            env.cwds = [None]
-            return None
-        env.variables["DIRSTACK"] = [*(stack if isinstance(stack, list) else []), cwd or ANY]
-        to = operands[0]
-    else:
-        to = operands[0] if operands else call.reader.home or None
-    before = env.copy()
-    if to == "-":
-        to = env.old
-    known = isinstance(to, str) and (cwd is not None or to.startswith("/"))
-    new = os.path.join(cwd or "/", to) if known and isinstance(to, str) else None
-    if new is not None:
-        physical = any(option == "P" for option, _ in given)
-        new = os.path.realpath(new) if physical else os.path.normpath(new)
-    env.old = cwd
-    env.cwds = [new]
-    return None if new is not None and env.is_directory(new) else before
-
-
-def _eval(call: Call) -> Env | None:
-    known = [word for word in call.words[1:] if isinstance(word, str)]
-    if len(known) + 1 == len(call.words):
-        call.reader.script(" ".join(known), call.env)
-    else:
-        call.opaque()
-    return None
-
-
-def _trap(call: Call) -> Env | None:
-    _, operands = call.options()
-    if operands and operands[0] and isinstance(operands[0], str):
-        call.reading.traps.append(operands[0])
-    return None
-
-
-def _names(call: Call) -> Env | None:
-    """Commands that give variables new values: read, mapfile, getopts, printf -v, let, unset, export and their like."""
-    for word in call.words[1:]:
-        name = word.partition("=")[0].partition("[")[0] if isinstance(word, str) else ""
-        call.env.variables.pop(name.rstrip("+-*/%"), None)
-    return None
-
-
-def _read(call: Call) -> Env | None:
-    """`read`, `mapfile`: the first name, or the array, gets what begins as the lines of the input do."""
-    short = "adinNptu" if call.name == "read" else "dnOsuCc"
-    given, names = call.options(short)
-    array = last(given, "a") if call.name == "read" else names[0] if names else "MAPFILE"
-    line = call.stdin.lines if call.stdin else ANY
-    for index, name in enumerate(names or ["REPLY"]):
-        if isinstance(name, str):
-            call.env.variables.pop(name, None)
-            if not index and line.below is not None:
-                call.env.variables[name] = line
-    if isinstance(array, str) and array:
-        call.env.variables[array] = [line]
-    return None
-
-
-def _set(call: Call) -> Env | None:
-    if "--" in call.words:
-        position(call.env, call.words[call.words.index("--") + 1 :])
-    elif any(not isinstance(word, str) or word[:1] not in {"-", "+"} for word in call.words[1:]):
-        for name in [name for name in call.env.variables if _positional(name)]:
-            del call.env.variables[name]
-    return None
-
-
-def _shift(call: Call) -> Env | None:
-    known = call.env.variables.get("@")
-    if isinstance(known, list) and len(call.words) == 1:
-        position(call.env, known[1:])
-    else:
-        for name in [name for name in call.env.variables if _positional(name)]:
-            del call.env.variables[name]
-    return None
-
-
-def _mkdir(call: Call) -> Env | None:
-    """A new directory is no file that anybody could lose; it matters for what is put into it."""
-    for word in call.options("m", ("mode",))[1]:
-        if isinstance(word, str) and (call.cwd is not None or word.startswith("/")):
-            path = os.path.normpath(call.full(word))
-            while path not in call.env.made and not os.path.isdir(path) and os.path.dirname(path) != path:
-                call.env.made.add(path)
-                path = os.path.dirname(path)
-    return None
-
-
-def _wait(call: Call) -> Env | None:
-    """What was put into the background has ended then."""
-    if call.name == "wait":
-        call.reading.left = False
-    else:
-        call.reading.detached = True
-    return None
-
-
-_BUILTINS: dict[str, Callable[[Call], Env | None]] = {
-    "cd": _cd,
-    "chdir": _cd,
-    "declare": _names,
-    "disown": _wait,
-    "eval": _eval,
-    "export": _names,
-    "getopts": _names,
-    "let": _names,
-    "local": _names,
-    "mapfile": _read,
-    "mkdir": _mkdir,
-    "popd": _cd,
-    "printf": _names,
-    "pushd": _cd,
-    "read": _read,
-    "readarray": _read,
-    "set": _set,
-    "shift": _shift,
-    "trap": _trap,
-    "typeset": _names,
-    "unset": _names,
-    "wait": _wait,
-}

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts.shell import outputs as shell_outputs
 from dibs.facts.shell.options import has, options
-from dibs.facts.shell.outputs import git_words, top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +106,7 @@ def flow(call: Call) -> None:
         shown = call.stdin.files
     elif name == "git":
         shown = _git(call)
-    call.reading.prints(shell_outputs.piece(call), shown)
+    call.reading.prints(call, shown)
 
 
 def named(call: Call) -> list[Field]:
@@ -143,6 +141,10 @@ _NO_CONTENT = ("stat", "name-only", "name-status", "numstat", "shortstat", "summ
 
 def _git(call: Call) -> list[tuple[str, str]]:
     """`git diff FILE`, `git show REV:FILE`: what they show of a file as it is, git itself has to be asked."""
+    if "diff" not in call.words and "show" not in call.words:
+        return []
+    from dibs.facts.shell.outputs import git_words, top
+
     cwd, words = git_words(call)
     if not words or words[0] not in {"diff", "show"} or cwd is None:
         return []

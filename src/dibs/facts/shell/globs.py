@@ -114,8 +114,10 @@ class Look:
 
     def is_there(self, path: str) -> bool:
         """Is this path there, or will it be?"""
-        above, name = os.path.split(os.path.normpath(path))
-        return os.path.lexists(path) or name in self._made.get(above, ()) or self.is_whole(path)
+        plain = os.path.normpath(path)
+        above, name = os.path.split(plain)
+        made = plain in self._made or name in self._made.get(above, ())
+        return made or os.path.lexists(path) or self.is_whole(path)
 
     def is_folder(self, path: str) -> bool:
         """Is this a directory that can be gone through, now or then?"""

@@ -44,6 +44,14 @@ NAMES = frozenset((
     "zipinfo", "zless", "zmore",
 ))  # fmt: skip
 
+# The names in the table of `formatters`, which is loaded only for them.
+FORMATTERS = frozenset((
+    "autoflake", "autopep8", "biome", "black", "buf", "clang-format", "cmake-format", "deno", "docformatter",
+    "dprint", "eslint", "eslint_d", "gofmt", "gofumpt", "goimports", "golines", "google-java-format", "isort",
+    "ktlint", "markdownlint", "nixfmt", "prettier", "prettierd", "pyupgrade", "rubocop", "ruff", "rustfmt", "shfmt",
+    "sqlfluff", "standard", "stylelint", "stylua", "swiftformat", "taplo", "terraform", "tofu", "xo", "yapf", "zig",
+))  # fmt: skip
+
 # Programs with commands of their own → those of them that only look, or act elsewhere.
 COMMANDS: dict[str, frozenset[str]] = {
     "apt": frozenset(("list", "search", "show", "policy", "depends")),
@@ -101,7 +109,7 @@ UNLESS: dict[str, tuple[str, ...]] = {
     "ast-grep": ("-U", "--update-all", "-i", "--interactive", "new"),
     "crontab": ("-e", "-r", "-"),
     "dpkg": ("-i", "--install", "-r", "-P", "-x", "--extract", "--unpack", "-b"),
-    "eslint": ("--fix", "-o", "--output-file", "--init", "--fix-type"),
+    "eslint": ("--init",),
     "exiftool": ("-overwrite_original",),
     "http": ("-d", "--download", "-o", "--output"),
     "https": ("-d", "--download", "-o", "--output"),
@@ -110,8 +118,7 @@ UNLESS: dict[str, tuple[str, ...]] = {
     "nvm": ("install", "uninstall"),
     "openssl": ("-out", "-keyout"),
     "psql": ("-o", "--output", "-L"),
-    "ruff": ("--fix", "format", "--fix-only", "--unsafe-fixes", "--add-noqa", "-w", "--watch", "-o", "--output-file"),
-    "rubocop": ("-a", "-A", "--autocorrect", "--autocorrect-all", "--fix"),
+    "ruff": ("--add-noqa", "-w", "--watch", "-o", "--output-file"),
     "sg": ("-U", "--update-all", "-i", "--interactive", "new"),
     "ssh": (),
     "ssh-add": (),
@@ -123,17 +130,9 @@ UNLESS: dict[str, tuple[str, ...]] = {
 
 # Programs that only look if one of these words is among theirs.
 IF: dict[str, tuple[str, ...]] = {
-    "autopep8": ("--diff", "-d"),
-    "black": ("--check", "--diff"),
-    "biome": ("--version",),
-    "gofmt": ("-l", "-d"),
-    "isort": ("--check", "--check-only", "-c", "--diff"),
-    "prettier": ("--check", "-c", "--list-different", "-l"),
-    "rustfmt": ("--check",),
-    "shfmt": ("-d", "-l"),
+    "cargo": ("--check",),
     "tsc": ("--noEmit", "--showConfig", "--listFiles"),
     "vue-tsc": ("--noEmit",),
-    "yapf": ("-d", "--diff"),
 }
 
 _ASKS = (["--version"], ["--help"], ["-V"], ["-v"], ["version"], ["-h"], ["help"], ["-version"])
@@ -147,6 +146,13 @@ _DIBS_OPEN = frozenset(
 def judge(call: Call) -> None:
     """Note whether a command may write what it does not name, and whether it leaves something running."""
     words = [word if isinstance(word, str) else "" for word in call.words[1:]]
+    if call.name in FORMATTERS:
+        from dibs.facts.shell import formatters as shell_formatters
+
+        found = shell_formatters.judge(call)
+        if found:
+            call.reading.opened = call.reading.opened or found == "open"
+            return
     if not (_writes_by_name(call, words) or is_harmless(call, words)):
         call.reading.opened = True
     if _leaves(call.name, words):
@@ -165,8 +171,8 @@ def is_harmless(call: Call, words: list[str]) -> bool:
         return True
     if name in UNLESS:
         return not any(word in words for word in UNLESS[name])
-    if name in IF:
-        return any(word in words for word in IF[name])
+    if name in IF and any(word in words for word in IF[name]):
+        return True
     if name in COMMANDS:
         first = next((word for word in words if word and not word.startswith("-")), words[0] if words else "")
         return first in COMMANDS[name]
@@ -174,15 +180,9 @@ def is_harmless(call: Call, words: list[str]) -> bool:
 
 
 def _writes_by_name(call: Call, words: list[str]) -> bool:
-    """Is it in the table of writers, and does it keep to what it names?"""
-    from dibs.facts.shell.commands import WRITERS
-
-    if call.name not in WRITERS:
-        return False
-    if call.name in {"perl", "awk", "gawk"}:
-        program = " ".join(words)
-        return not any(sign in program for sign in _PROGRAMS)
-    return True
+    """Is it a program of awk or perl that keeps to what its words name?"""
+    program = " ".join(words)
+    return call.name in {"perl", "awk", "gawk"} and not any(sign in program for sign in _PROGRAMS)
 
 
 # In a program of awk or perl: it starts others, or opens files.

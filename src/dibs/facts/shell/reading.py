@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dibs.facts.shell.commands import Call
     from dibs.facts.shell.globs import Look
     from dibs.facts.shell.streams import Shown
     from dibs.facts.shell.unknown import Field
@@ -91,7 +92,8 @@ class Reading:
     """What is known about a command after reading it."""
 
     __slots__ = (
-        "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "broken", "capturing", "commands",
+        "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "absent",
+        "broken", "capturing", "commands",
         "detached", "from_where", "git", "left", "moment", "opened", "piped", "sink", "traps",
         "unresolved", "unsure", "writes",
     )  # fmt: skip
@@ -102,6 +104,7 @@ class Reading:
         self.git: list[Simple] = []
         self.commands: list[Simple] = []
         self.unresolved: list[Doubt] = []
+        self.absent: list[str] = []  # what it would delete, and what is not there
         self.broken = False
         self.opened = False  # a program runs of which nobody knows what it writes
         self.left = False  # something was put into the background and not waited for
@@ -164,6 +167,9 @@ class Reading:
         if _is_device(full):
             return None
         target = self._known.get((full, how))
+        if target is None and how == "delete" and not self.opened and not self._look.is_there(full):
+            self.absent.append(full)
+            return None  # there is nothing to delete, and nothing in the command that could make it
         if target is None:
             target = self._known[full, how] = Target(full, how, words)
             self.step()
@@ -182,10 +188,10 @@ class Reading:
         made.level = self.unsure
         return made
 
-    def prints(self, piece: Field, files: Iterable[Shown] = ()) -> None:
-        """A command puts this into its output: a text, and the content of files."""
+    def prints(self, piece: Field | Call, files: Iterable[Shown] = ()) -> None:
+        """A command puts something into its output: a text, or what it prints, and the content of files."""
         certain = self.unsure <= self.sink.level
-        self.sink.pieces.append(piece if certain else either([piece]))
+        self.sink.add(piece, certain=certain)
         if certain:
             self.sink.files += files
 

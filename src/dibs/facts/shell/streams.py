@@ -6,12 +6,13 @@ puts what into it is in `flows`.
 
 from __future__ import annotations
 
-from dibs.facts.shell.unknown import either
+from dibs.facts.shell.unknown import ANY, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.facts.shell.commands import Call
     from dibs.facts.shell.reading import Target
-    from dibs.facts.shell.unknown import Field, Unknown
+    from dibs.facts.shell.unknown import Field
 
     Shown = tuple[str, str]  # an absolute path, and how its content got here: "" as it is, "diff" or "show" by git
 
@@ -21,21 +22,41 @@ LONGEST = 100_000  # characters of a text that is followed; what is longer is da
 class Stream:
     """The output of some commands, or the input of one."""
 
-    __slots__ = ("file", "files", "level", "pieces", "raw", "targets")
+    __slots__ = ("_pieces", "file", "files", "level", "raw", "targets")
 
     def __init__(self, *pieces: Field, file: str | None = None, raw: str | None = None) -> None:
-        self.pieces: list[Field] = list(pieces)
+        self._pieces: list[Field | tuple[Call, bool]] = list(pieces)  # or a command, and whether it certainly runs
         self.files: list[Shown] = []  # whose content comes along
         self.file = file  # the file that it is read from, as it was named
         self.raw = raw  # a here-document as typed, expansions and all
         self.level = 0  # in how many branches that may not be taken it begins
         self.targets: list[Target] = []  # the files that it ends in
 
+    def add(self, piece: Field | Call, *, certain: bool) -> None:
+        """A command prints something: worked out only when somebody asks."""
+        self._pieces.append((piece, certain) if not isinstance(piece, (str, Unknown)) else piece if certain else ANY)
+
+    @property
+    def pieces(self) -> list[Field]:
+        """What is printed, one command after the other."""
+        found: list[Field] = []
+        for piece in self._pieces:
+            if isinstance(piece, tuple):
+                from dibs.facts.shell import outputs as shell_outputs
+
+                field = shell_outputs.piece(piece[0])
+                found.append(field if piece[1] else either([field]))
+            else:
+                found.append(piece)
+        self._pieces = [*found]
+        return found
+
     @property
     def text(self) -> str | None:
         """All that comes along, if it is known."""
-        known = [piece for piece in self.pieces if isinstance(piece, str)]
-        return "".join(known) if len(known) == len(self.pieces) and sum(map(len, known)) <= LONGEST else None
+        pieces = self.pieces
+        known = [piece for piece in pieces if isinstance(piece, str)]
+        return "".join(known) if len(known) == len(pieces) and sum(map(len, known)) <= LONGEST else None
 
     @property
     def lines(self) -> Unknown:

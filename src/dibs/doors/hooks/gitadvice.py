@@ -1,0 +1,89 @@
+"""The words about a git command: how it was typed, and how the safe command begins that a refusal proposes.
+
+What the agent gave (its message, its author, its flags) is kept; what is left out are paths, and options that would
+take in more than is named.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.facts.gitwords import GitEffect
+
+LONGEST = 200  # letters of an option's value that a safe command repeats
+SHOWN = 120  # letters of the command that a refusal repeats
+
+
+def what(effect: GitEffect) -> str:
+    """The command as the agent gave it."""
+    shown = effect.text or " ".join([word if word is not None else "…" for word in effect.words])
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
+
+
+def called(effect: GitEffect) -> list[str]:
+    """`git` with what stands before the subcommand."""
+    return [_value(word) for word in effect.words[: effect.at]]
+
+
+def retold(
+    effect: GitEffect,
+    *,
+    verb: str = "",
+    drop: tuple[str, ...] = (),
+    keep: tuple[str, ...] | None = None,
+    also: tuple[str, ...] = (),
+) -> str:
+    """The same command with its options as they were typed, and without its paths."""
+    from dibs.facts import gitkinds
+
+    short, long, _ = gitkinds.KINDS[effect.kind]
+    told = [*called(effect), verb or effect.kind]
+    words = effect.words[effect.at + 1 :]
+    i = 0
+    while i < len(words) and words[i] != "--":
+        word = words[i] or ""
+        i += 1
+        if len(word) < 2 or word[0] != "-":  # noqa: PLR2004 - a lone dash is no option
+            continue
+        if word.startswith("--"):
+            name, equals, _ = word[2:].partition("=")
+            value = i < len(words) and not equals and name in long
+            if _kept(name, drop, keep):
+                told += [_value(word), *([_value(words[i])] if value else [])]
+            i += bool(value)
+            continue
+        flags, letter, attached = _cluster(word, short)
+        flags = "".join([flag for flag in flags if _kept(flag, drop, keep)])
+        value = bool(letter) and not attached and i < len(words)
+        if letter and _kept(letter, drop, keep):
+            told += [f"-{flags}{letter}", *([_value(words[i])] if value else [_value(attached)])]
+        elif flags:
+            told.append(f"-{flags}")
+        i += bool(value)
+    return " ".join([*told, *also])
+
+
+def _kept(name: str, drop: tuple[str, ...], keep: tuple[str, ...] | None) -> bool:
+    return name not in drop and name != "pathspec-from-file" and (keep is None or name in keep)
+
+
+def _cluster(word: str, short: str) -> tuple[str, str, str]:
+    """`-amMSG` is the flags `a`, the option `m` that takes a value, and the value, "" if that is the next word."""
+    for at in range(1, len(word)):
+        if word[at] in short:
+            return word[1:at], word[at], word[at + 1 :]
+    return word[1:], "", ""
+
+
+def _value(word: str | None) -> str:
+    return "…" if word is None or len(word) > LONGEST else quoted(word)
+
+
+def quoted(text: str) -> str:
+    """As a shell takes it for one word."""
+    plain = text and all(letter.isalnum() or letter in "/._-+@%,=:" for letter in text)
+    name, equals, value = text.partition("=")
+    if not plain and equals and name.startswith("--") and name.replace("-", "").isalnum():
+        return f"{name}={quoted(value)}"
+    return text if plain else "'" + text.replace("'", "'\\''") + "'"

@@ -1,0 +1,48 @@
+"""At boot: unfinished work that agents left behind which are no longer there. The new one is told whose it is.
+
+It stays theirs until somebody takes it over; no sweep takes it away before that. Whoever was told to forget and goes on
+in the same process goes on with its own work.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.call import related
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.hooks.trees import Tree
+    from dibs.doors.session import Session
+    from dibs.operations.call import Call
+
+SHOWN = 6  # agents, and files of each
+ASKED = 50  # agents that are asked after
+
+
+def told(session: Session, call: Call, tree: Tree) -> list[str]:
+    """A line for each agent that left something."""
+    found: dict[str, list[str]] = {}
+    for path, owners in tree.state.owned().items():
+        if len(owners) == 1 and not related(owners[0], call.agent):
+            found.setdefault(owners[0], []).append(path)
+    if not found:
+        return []
+    from dibs.operations.audits import PEERS
+
+    peers = session.run(PEERS, call, {"agents": list(found)[:ASKED]})
+    lines = []
+    for agent, paths in list(found.items())[:ASKED]:
+        if agent in peers["mine"]:
+            tree.add(*[("P", call.agent, path) for path in paths])
+            lines.append(f"Uncommitted work of yours from before: {_listed(paths)}.")
+        elif agent not in peers["there"]:
+            lines.append(
+                f"{peers['names'][agent]} left uncommitted work in {_listed(paths)}. To go on with it: "
+                f"`dibs claim {paths[0]}`, then read it."
+            )
+    tree.write()
+    return lines[:SHOWN]
+
+
+def _listed(paths: list[str]) -> str:
+    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    return ", ".join(paths[:SHOWN]) + more

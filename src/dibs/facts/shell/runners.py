@@ -1,0 +1,125 @@
+"""Programs that run others by name: `uv run X`, `npx X`, `python -m X`, and those that run a text in their own words.
+
+For each: where the other command begins in its words (0: not here), and whether that is the name of a package.
+"""
+
+from __future__ import annotations
+
+from dibs.facts.shell.formatters import FORMATTERS
+from dibs.facts.shell.options import leading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.facts.shell.commands import Call
+
+
+def _behind(short: str, long: tuple[str, ...], *commands: str) -> Callable[[Call], tuple[int, bool]]:
+    """`uv run X`, `poetry run X`: behind their own command, and its options."""
+
+    def find(call: Call) -> tuple[int, bool]:
+        end, _ = leading(call.words, short, long)
+        if call.words[end : end + 1] == ["tool"]:
+            end += 1
+        if end >= len(call.words) or call.words[end] not in commands:
+            return 0, False
+        more, _ = leading(call.words[end:], short, long)
+        return end + more, call.words[end] in {"dlx", "x"}
+
+    return find
+
+
+def _package(call: Call) -> tuple[int, bool]:
+    """`npx X`, `bunx X`, `uvx X`."""
+    end, given = leading(call.words, "pc", ("package", "call", "from", "with", "python", "index-url"))
+    return (0 if any(option in {"c", "call"} for option, _ in given) else end), True
+
+
+def _yarn(call: Call) -> tuple[int, bool]:
+    """`yarn X` runs a script or a program; what is yarn's own is not."""
+    end, _ = leading(call.words, "", ("cwd",))
+    if end < len(call.words) and call.words[end] in {"run", "exec", "dlx"}:
+        end += 1
+    return (end if end < len(call.words) and call.words[end] in FORMATTERS else 0), False
+
+
+def _python(call: Call) -> tuple[int, bool]:
+    """`python -m X`; a program in its own words is looked through."""
+    short = "WXcm"
+    end, given = leading(call.words, short, ())
+    for option, value in given:
+        if option == "m" and isinstance(value, str):
+            at = call.words.index(value)
+            return (at if value in FORMATTERS or value in _MODULES else 0), False
+        if option == "c" and isinstance(value, str):
+            _program(call, value)
+            return 0, False
+    if end >= len(call.words) or call.words[end] == "-":
+        _program(call, "")
+    return 0, False
+
+
+_MODULES = frozenset(("flake8", "mypy", "pylint", "pip", "pyright", "pycodestyle", "pydocstyle", "bandit", "codespell"))
+
+
+def _node(call: Call) -> tuple[int, bool]:
+    """`node -e TEXT`, `ruby -e TEXT`, or a text on their input."""
+    end, given = leading(call.words, "erpI", ("eval", "print", "require", "import", "input-type"))
+    for option, value in given:
+        if option in {"e", "p", "eval", "print"} and isinstance(value, str):
+            _program(call, value)
+            return 0, False
+    if end >= len(call.words) or call.words[end] == "-":
+        _program(call, "")
+    return 0, False
+
+
+def _program(call: Call, text: str) -> None:
+    """Look through a program, or through what stands on the input for one."""
+    if not text and call.stdin:
+        text = call.stdin.raw or call.stdin.text or ""
+    if text:
+        from dibs.facts.shell import scripts as shell_scripts
+
+        shell_scripts.look(call, text)
+
+
+def _codex(call: Call) -> tuple[int, bool]:
+    return (1 if call.words[1:2] in (["apply_patch"], ["applypatch"]) else 0), False
+
+
+_UV = (
+    "python",
+    "with",
+    "extra",
+    "group",
+    "package",
+    "project",
+    "directory",
+    "env-file",
+    "index-url",
+    "with-requirements",
+)
+TABLE: dict[str, Callable[[Call], tuple[int, bool]]] = {
+    "bun": _behind("", (), "x"),
+    "bundle": _behind("", (), "exec"),
+    "bunx": _package,
+    "codex": _codex,
+    "hatch": _behind("e", ("env",), "run"),
+    "node": _node,
+    "npm": _behind("p", ("package", "prefix"), "exec", "x"),
+    "npx": _package,
+    "pdm": _behind("p", ("project",), "run"),
+    "pipenv": _behind("", ("python",), "run"),
+    "pipx": _behind("", ("spec",), "run"),
+    "pnpm": _behind("CF", ("dir", "filter"), "exec", "dlx"),
+    "poetry": _behind("CP", ("directory", "project"), "run"),
+    "python": _python,
+    "python3": _python,
+    "ruby": _node,
+    "rye": _behind("", (), "run"),
+    "uv": _behind("p", _UV, "run"),
+    "uvx": _package,
+    "yarn": _yarn,
+}

@@ -1,0 +1,233 @@
+"""Short programs in a command's own words (`python -c`, `python - <<E`, `node -e`): files that they name plainly.
+
+Not a reader of Python or JavaScript: calls by which files are opened for writing are looked for in the text, with a
+literal name or a variable that was given one just before. What is found is written, most likely; what is not found may
+be written all the same, so that such a command stays open.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.facts.shell.commands import Call
+
+LONGEST = 200_000  # characters of a program that are looked through
+_NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+# Calls with the name of a file as their first argument: what they do to it, and to the file of their second.
+_CALLS: dict[str, tuple[str, str]] = {
+    "fs.appendFileSync": ("append", ""), "fs.copyFileSync": ("read", "write"), "fs.readFileSync": ("read", ""),
+    "fs.renameSync": ("move", "write"), "fs.rmSync": ("delete", ""), "fs.unlinkSync": ("delete", ""),
+    "fs.writeFileSync": ("write", ""), "appendFileSync": ("append", ""), "readFileSync": ("read", ""),
+    "writeFileSync": ("write", ""), "fs.writeFile": ("write", ""), "fs.readFile": ("read", ""),
+    "writeFile": ("write", ""), "readFile": ("read", ""), "fs.appendFile": ("append", ""),
+    "Bun.write": ("write", ""), "Deno.writeTextFileSync": ("write", ""), "Deno.readTextFileSync": ("read", ""),
+    "os.remove": ("delete", ""), "os.rename": ("move", "write"), "os.replace": ("move", "write"),
+    "os.unlink": ("delete", ""), "shutil.copy": ("copy", "write"), "shutil.copyfile": ("copy", "write"),
+    "shutil.copy2": ("copy", "write"), "shutil.move": ("move", "write"), "shutil.rmtree": ("delete", ""),
+    "File.write": ("write", ""), "File.read": ("read", ""), "File.delete": ("delete", ""), "IO.write": ("write", ""),
+}  # fmt: skip
+# Methods of a path of Python's.
+_METHODS = {
+    "write_text": "write", "write_bytes": "write", "unlink": "delete", "touch": "touch", "read_text": "read",
+    "read_bytes": "read",
+}  # fmt: skip
+
+
+def look(call: Call, source: str) -> None:
+    """Name the files that a program plainly writes."""
+    if len(source) > LONGEST or "chdir(" in source or call.cwd is None:
+        return
+    found = _Program(source)
+    found.read()
+    for path in found.reads:
+        call.reading.read(call.full(path))
+    for path, how in found.writes:
+        call.write(path, how)
+
+
+class _Program:
+    """A text in which calls are looked for."""
+
+    __slots__ = ("_at", "_text", "_values", "reads", "writes")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._values: dict[str, list[str]] = {}  # variables that were given a literal name
+        self.reads: list[str] = []
+        self.writes: list[tuple[str, str]] = []
+
+    def read(self) -> None:
+        """Go through the text: comments and literals are left out, names are looked at."""
+        text = self._text
+        while self._at < len(text):
+            one = text[self._at]
+            if one in "'\"`":
+                self._literal()
+            elif one == "#" or text.startswith("//", self._at):
+                end = text.find("\n", self._at)
+                self._at = end if end >= 0 else len(text)
+            elif one in _NAME and not one.isdigit():
+                self._word()
+            else:
+                self._at += 1
+
+    def _word(self) -> None:
+        """A name with dots: a call, or a variable that is given a value."""
+        start, text = self._at, self._text
+        while self._at < len(text) and (text[self._at] in _NAME or text[self._at] == "."):
+            self._at += 1
+        name = text[start : self._at]
+        self._blanks()
+        if text.startswith("(", self._at):
+            self._called(name)
+        elif text.startswith("=", self._at) and not text.startswith(("==", "=>"), self._at):
+            self._at += 1
+            self._values.pop(name, None)
+            values = self._argument()
+            if values:
+                self._values[name] = values
+        elif name == "for":
+            self._loop()
+
+    def _called(self, name: str) -> None:
+        self._at += 1
+        owner, _, method = name.rpartition(".")
+        if name in {"open", "io.open", "codecs.open"}:
+            self._opened(self._argument())
+        elif name in _CALLS:
+            first, second = _CALLS[name]
+            self._does(self._argument(), first)
+            if second and self._comma():
+                self._does(self._argument(), second)
+        elif method in _METHODS and owner in self._values:
+            self._does(self._values[owner], _METHODS[method])
+        elif method == "open" and owner in self._values:
+            self._opened(self._values[owner], first=True)
+        elif name in {"Path", "pathlib.Path"}:
+            self._path(self._argument())
+
+    def _path(self, values: list[str]) -> None:
+        """`Path("f").write_text(…)`."""
+        self._blanks()
+        if not self._text.startswith(")", self._at):
+            return
+        self._at += 1
+        for method, how in (*_METHODS.items(), ("open", "open")):
+            if self._text.startswith(f".{method}(", self._at):
+                self._at += len(method) + 2
+                if how == "open":
+                    self._opened(values, first=True)
+                else:
+                    self._does(values, how)
+                return
+
+    def _opened(self, values: list[str], *, first: bool = False) -> None:
+        """A file is opened, in the mode that its next argument says."""
+        mode = "r"
+        if first or self._comma():
+            self._blanks()
+            if self._text.startswith("mode=", self._at):
+                self._at += 5
+            at = self._at
+            modes = self._argument()
+            mode = modes[0] if modes and not modes[0].strip("rwaxbt+U") else "r"
+            self._at = self._at if modes else at
+        self._does(values, "append" if "a" in mode else "write" if "w" in mode or "x" in mode else "read")
+        if "+" in mode:
+            self._does(values, "read" if "w" in mode else "write")
+            if "w" not in mode:
+                self._does(values, "read")
+
+    def _does(self, values: list[str], how: str) -> None:
+        for value in values:
+            if how == "read":
+                self.reads.append(value)
+            elif how != "copy":
+                self.writes.append((value, how))
+
+    def _loop(self) -> None:
+        """`for p in ["a", "b"]:`, `for (const p of ["a", "b"])`."""
+        at, text = self._at, self._text
+        line = text[at : text.find("\n", at) if "\n" in text[at:] else len(text)]
+        head, sign, _ = line.partition(" in ") if " in " in line else line.partition(" of ")
+        name = head.strip(" (").split(" ")[-1]
+        if not sign or not name.isidentifier():
+            return
+        self._at = at + len(head) + len(sign)
+        self._blanks()
+        self._values.pop(name, None)
+        if text[self._at : self._at + 1] in {"[", "("}:
+            values: list[str] = []
+            closing = False
+            while not closing:
+                self._at += 1
+                self._blanks()
+                values += self._argument()
+                self._blanks()
+                closing = text[self._at : self._at + 1] != ","
+            if text[self._at : self._at + 1] in {"]", ")"}:
+                self._values[name] = values
+
+    def _argument(self) -> list[str]:
+        """The names that an argument may have; none if that cannot be told."""
+        self._blanks()
+        text = self._text
+        for wrapped in ("Path(", "pathlib.Path(", "str("):
+            if text.startswith(wrapped, self._at):
+                at = self._at
+                self._at += len(wrapped)
+                values = self._argument()
+                self._blanks()
+                if values and text.startswith(")", self._at):
+                    self._at += 1
+                    return values if self._ends() else []
+                self._at = at + len(wrapped)
+                return []
+        if text[self._at : self._at + 1] in {"'", '"'}:
+            value = self._literal()
+            return [value] if value and self._ends() else []
+        start = self._at
+        while self._at < len(text) and text[self._at] in _NAME:
+            self._at += 1
+        name = text[start : self._at]
+        if name in self._values and self._ends():
+            return self._values[name]
+        self._at = start
+        return []
+
+    def _ends(self) -> bool:
+        """Is the argument over here, so that nothing is added to it?"""
+        at = self._at
+        while at < len(self._text) and self._text[at] in " \t":
+            at += 1
+        return at >= len(self._text) or self._text[at] in ",)];\n#}" or self._text.startswith("else", at)
+
+    def _comma(self) -> bool:
+        self._blanks()
+        if self._text.startswith(",", self._at):
+            self._at += 1
+            return True
+        return False
+
+    def _blanks(self) -> None:
+        while self._at < len(self._text) and self._text[self._at] in " \t\n":
+            self._at += 1
+
+    def _literal(self) -> str:
+        """A literal text; "" for one that is no plain name."""
+        text, start = self._text, self._at
+        mark = text[start]
+        if text.startswith(mark * 3, start):
+            end = text.find(mark * 3, start + 3)
+            self._at = end + 3 if end >= 0 else len(text)
+            return ""
+        end = start + 1
+        while end < len(text) and text[end] != mark and (text[end] != "\n" or mark == "`"):
+            end += 2 if text[end] == "\\" else 1
+        self._at = end + 1
+        value = text[start + 1 : end]
+        formatted = start > 0 and text[start - 1] in "fF" and "{" in value
+        plain = mark != "`" and not formatted and not any(sign in value for sign in "\\$\0\n`")
+        return value if plain else ""
