@@ -348,7 +348,10 @@ class State:
         }
 
     def owes(self, call: Call, now: int) -> bool:
-        """Is a look at the whole tree due after this call, and cheap beside the time that it took?"""
+        """Is a look at the whole tree due after this call?
+
+        It may have written what it did not name, and it took long enough for a look to be cheap beside it.
+        """
         return call.is_open and (now - call.opened) > SHARE * self.cost
 
     def is_being_written(self, path: str, now: int) -> bool:

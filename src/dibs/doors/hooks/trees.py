@@ -47,6 +47,7 @@ class Tree:
         self._index: contents.Index | None = None
         self._lines: list[Line] = []  # to be appended
         self._pending: set[str] = set()  # the changes among them, by id
+        self._half_done = False  # something was left for a later look
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
     # --- what there is
@@ -77,8 +78,9 @@ class Tree:
         """Look at all that is watched, and at these. One line tells that the rest is as it was."""
         moves = self.state.moves
         watched = self.state.watched(self.now)
+        self._half_done = False
         self.look([*watched, *more])
-        if 0 < len(watched) < WATCHED:
+        if 0 < len(watched) < WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
 
     def look(self, paths: Iterable[str], *, always: bool = False) -> None:
@@ -131,6 +133,7 @@ class Tree:
         """One path that is new, or not certainly as it was."""
         head = self.state.heads.get(seen.path)
         if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
+            self._half_done = True
             return
         self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
