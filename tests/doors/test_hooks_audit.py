@@ -122,7 +122,7 @@ def test_a_commit_holds_gits_index_while_it_runs_and_not_longer(repo: Repository
     bob.boot()
     ada.edit("a.py", "ada's\n")
     assert ada.may_run("git commit -qm x a.py", "commit").allowed
-    assert repo.claims() == {"ada": ["a.py", "git:index"]}
+    assert repo.claims() == {"ada": ["a.py", "git:head", "git:index"]}
     bob.edit("b.py", "bob's\n")
     answer = bob.may_run("git add b.py")
     assert "ada holds git:index" in answer.refusal
