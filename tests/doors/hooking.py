@@ -23,7 +23,7 @@ ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "entry.py")
 DIBS = str(Path(sys.executable).with_name("dibs"))
 STAND_IN = str(Path(__file__).with_name("client.py"))
 PATIENCE = 60.0  # seconds after which a silent process is a failure
-LIMIT = 10.0  # seconds that `dibs init` gives a client's hook
+LIMIT = 20.0  # seconds that `dibs init` gives a client's hook
 
 
 class Answer:
@@ -266,6 +266,15 @@ class Repository:
         command = ["git", "-c", "core.hooksPath=/dev/null", *words]
         done = subprocess.run(command, cwd=cwd or self.folder, env=self.env, capture_output=True, text=True, check=True)
         return done.stdout
+
+    def terminal(self, *words: str) -> dict[str, Any]:
+        """The command line with no client above it, as a person's script runs it."""
+        done = subprocess.run(
+            [DIBS, *words, "--json"], cwd=self.folder, env=self.env, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        )  # fmt: skip
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
 
     def write(self, name: str, text: str) -> Path:
         """A file, behind everybody's back."""

@@ -192,6 +192,15 @@ def test_a_damaged_memory_locks_nobody_out(swept: Swept, noise: bytes) -> None:
     swept.shell.json("claim", "lib/y.py", "--as", "bob", exit=0)
 
 
+def test_a_workspace_of_an_older_dibs_gets_its_copies_with_the_next_call(swept: Swept) -> None:
+    shared = swept.folder / ".git" / "dibs"
+    shutil.rmtree(shared)
+    (swept.folder / ".dibs" / "local" / "run").write_text("python=/its/own\nentry=/its/own/entry.py\n")
+    swept.shell.json("status", exit=0)
+    assert {"hook", "dibs", "run", "store"} <= {path.name for path in shared.iterdir()}
+    assert (shared / "run").read_text().startswith("python=/its/own\n")
+
+
 def test_memory_that_cannot_be_written_is_no_hindrance(swept: Swept) -> None:
     """A client's sandbox may let its shell write in the working tree and not in git's directory."""
     shared = swept.folder / ".git" / "dibs"

@@ -54,7 +54,8 @@ class Open:
 
     command: Command
     call: str
-    there: dict[str, Content]  # what lay there when it was let through
+    there: dict[str, Content]  # what lay there when it was let through, and whose it was
+    owners: dict[str, str]
     ran: bool = False
 
 
@@ -143,7 +144,7 @@ class World:
             if how == WHOLE:
                 self._check_stale(player.session, path, command.title)
             self.watched.add(path)
-        player.open = Open(command, call, self.disk)
+        player.open = Open(command, call, self.disk, dict(self.owner))
 
     def run(self, player: Player) -> None:
         """The tool does what it does."""
@@ -163,7 +164,7 @@ class World:
             (self.scratch.folder / path).write_text(command.given["content"])
         self._take_in(player, command)
         if command.commits:
-            self._committed(player, player.open.there)
+            self._committed(player, player.open)
 
     def after(self, player: Player) -> None:
         """The second hook."""
@@ -275,7 +276,8 @@ class World:
             if now == self.head[path]:
                 self.owner[path] = "" if owner in {"", writer} else owner
             elif not owner or self.by_name[path]:
-                self.owner[path] = writer
+                # what nobody looked at while its author was there is nobody's
+                self.owner[path] = writer if writer in self.alive else ""
 
     def _sees(self, session: str, path: str, content: Content) -> None:
         self.seen.setdefault((session, path), set()).add(content)
@@ -295,7 +297,7 @@ class World:
                 f"step {self.step}: {session}'s {title} passed over {content!r} of {sorted(others)}, never seen by it"
             )
 
-    def _committed(self, player: Player, there: dict[str, Content]) -> None:
+    def _committed(self, player: Player, let: Open) -> None:
         """What is in HEAD now; did it take in what another had not committed, and what could be known beforehand?"""
         before, self.head = self.head, {}
         shown = self.scratch.git("ls-tree", "-r", "HEAD").splitlines()
@@ -313,10 +315,9 @@ class World:
             if self.head[path] == self.disk[path]:
                 self.watched.discard(path)
                 self.looked[path], self.owner[path] = self.disk[path], ""
-            writers = [writer for content, writer, _ in self.history[path] if content == self.head[path]]
-            theirs = bool(writers) and player.session not in writers and writers[-1] in self.alive
-            if theirs and there[path] == self.head[path]:
-                self.wrongs.append(f"step {self.step}: {player.session} committed {path} of {writers[-1]}")
+            owner = let.owners[path]
+            if owner in self.alive - {player.session} and let.there[path] == self.head[path]:
+                self.wrongs.append(f"step {self.step}: {player.session} committed {path} of {owner}")
 
     # --- the end
 

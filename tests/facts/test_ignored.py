@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dibs.facts import git, ignored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 RULES = """\
 # a comment
@@ -57,6 +61,26 @@ def test_git_is_asked_only_where_a_pattern_could_match(top: str, monkeypatch: py
     (Path(top) / ".gitignore").write_text("*.log\nbuild/\n/dist\n")
     for path in ("src/main.py", "buildings.py", "src/dist/x", "log"):
         assert not ignored.is_ignored(top, f"{top}/.git", path)
+
+
+def test_git_is_asked_once_for_all_that_it_may_ignore(top: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    real = git.is_ignored
+
+    def spy(cwd: str, paths: Sequence[str]) -> set[str]:
+        asked.append(list(paths))
+        return real(cwd, paths)
+
+    monkeypatch.setattr(git, "is_ignored", spy)
+    paths = [path for path in PATHS if path != "cache"]
+    expected = {path for path in paths if real(top, [path])}
+    assert ignored.ignored_among(top, f"{top}/.git", [*paths, ".git/x"]) == expected | {".git/x"}
+    assert len(asked) == 1
+
+
+def test_a_folder_that_is_not_there_yet_is_known_by_what_is_named_below_it(top: str) -> None:
+    assert ignored.ignored_among(top, f"{top}/.git", ["cache", "a.py"]) == set(), "it may be a file"
+    assert ignored.ignored_among(top, f"{top}/.git", ["cache", "cache/x/y"]) == {"cache", "cache/x/y"}
 
 
 ATOMS = st.text("ab.", min_size=1, max_size=3)

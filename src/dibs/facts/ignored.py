@@ -9,49 +9,79 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 LARGEST = 256 * 1024  # bytes of an ignore file that are read; of a longer one, git is asked
 
 
 def is_ignored(top: str, common: str, relative: str) -> bool:
     """Whether git ignores this path of the working tree at `top`."""
-    if relative in {".git", ".dibs/local"} or relative.startswith((".git/", ".dibs/local/")):
-        return True
-    if not common or not relative:
-        return False
-    if not _may_be(top, common, relative):
-        return False
-    from dibs.facts import git
-
-    return bool(git.is_ignored(top, [relative]))
+    return bool(ignored_among(top, common, [relative]))
 
 
-def _may_be(top: str, common: str, relative: str) -> bool:
+def ignored_among(top: str, common: str, relatives: Iterable[str]) -> set[str]:
+    """Those of these paths that git ignores; git is asked once for all that are not plainly otherwise.
+
+    What is not there yet and has another one below it will be a folder: a pattern for folders (`build/`) means it.
+    """
+    found: set[str] = set()
+    relatives = list(relatives)
+    folders = {relative[:place] for relative in relatives for place in _slashes(relative)}
+    doubtful: dict[str, str] = {}  # as git is asked → the path
+    files: dict[str, list[str] | None] = {}  # ignore files that were read
+    for relative in relatives:
+        if relative in {".git", ".dibs/local"} or relative.startswith((".git/", ".dibs/local/")):
+            found.add(relative)
+        elif common and relative and _may_be(top, common, relative, files):
+            doubtful[relative] = relative
+            if relative in folders and not os.path.lexists(f"{top}/{relative}"):
+                doubtful[f"{relative}/"] = relative
+    if doubtful:
+        from dibs.facts import git
+
+        found |= {doubtful[name] for name in git.is_ignored(top, [*doubtful])}
+    return found
+
+
+def _slashes(path: str) -> list[int]:
+    return [place for place, letter in enumerate(path) if letter == "/"]
+
+
+def _may_be(top: str, common: str, relative: str, files: dict[str, list[str] | None]) -> bool:
     """Could any pattern of any ignore file on the way match?"""
     parts = relative.split("/")
-    if _file_may_match(f"{common}/info/exclude", parts):
+    if _file_may_match(f"{common}/info/exclude", parts, files):
         return True
     directory = top
     for place in range(len(parts)):
-        if _file_may_match(f"{directory}/.gitignore", parts[place:]):
+        if _file_may_match(f"{directory}/.gitignore", parts[place:], files):
             return True
         directory = f"{directory}/{parts[place]}"
     return False
 
 
-def _file_may_match(path: str, parts: list[str]) -> bool:
+def _file_may_match(path: str, parts: list[str], files: dict[str, list[str] | None]) -> bool:
+    if path not in files:
+        files[path] = _rows(path)
+    rows = files[path]
+    return rows is None or any(_may_match(row, parts) for row in rows)
+
+
+def _rows(path: str) -> list[str] | None:
+    """The lines of an ignore file; None for one that cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return False
+        return []
     try:
         text = os.read(fd, LARGEST)
     except OSError:
-        return True
+        return None
     finally:
         os.close(fd)
-    if len(text) == LARGEST:
-        return True
-    return any(_may_match(row, parts) for row in text.decode("utf-8", "surrogateescape").split("\n"))
+    return None if len(text) == LARGEST else text.decode("utf-8", "surrogateescape").split("\n")
 
 
 def _may_match(row: str, parts: list[str]) -> bool:
@@ -91,8 +121,3 @@ def like(pattern: str, name: str) -> bool:
         else:
             return False
     return pattern[place:].strip("*") == ""
-
-
-def ignored_among(top: str, common: str, relatives: list[str]) -> set[str]:
-    """Those of these paths that git ignores."""
-    return {relative for relative in relatives if is_ignored(top, common, relative)}

@@ -34,7 +34,7 @@ from dibs.operations.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     Line = Sequence[str]
 
@@ -415,12 +415,11 @@ def owners_after(owners: list[str], change: Change) -> list[str]:
     return change.suspects if change.grade == NOBODY else []
 
 
-def passes_to(state: State, path: str, agent: str) -> bool:
-    """Does unfinished work pass to an agent that claims the path? From one that has ended, or if it was anybody's."""
-    head = state.heads.get(path)
-    if head is None or not head.owners or head.owners == [agent]:
+def passes_to(owners: list[str], agent: str, there: Container[str]) -> bool:
+    """Does unfinished work pass to an agent that claims the path? From one that is gone, or if it was anybody's."""
+    if not owners or owners == [agent]:
         return False
-    return len(head.owners) > 1 or head.owners[0] in state.ended
+    return len(owners) > 1 or owners[0] not in there
 
 
 def _is_plain(change: Change) -> bool:

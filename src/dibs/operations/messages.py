@@ -19,6 +19,7 @@ from dibs.errors import NotFound
 from dibs.operations.call import check_text, due, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, WORK, check_duration
+from dibs.operations.roles import safe
 from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
@@ -71,7 +72,13 @@ def put_in(tx: Transaction, box: Record, message: Record) -> None:
     key = f"m\t{to}\t{stamp:015d}\t{message['message']}"
     tx.put(key, message, i1=_tell_at(to, 0, stamp), i2=due(message["until"]))
     wake(tx, box)
+    tx.wake(mark_of(to))
     _keep(tx, to, box)
+
+
+def mark_of(agent: str) -> str:
+    """Under which name a hint is left that this agent has mail, for those who would rather not open the store."""
+    return f"@{safe(agent)}"
 
 
 def wake(tx: Transaction, box: Record) -> None:
@@ -280,11 +287,24 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
 
         return {"message": message, "path": changes.accept(tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
+    if found is None and _settled(tx, call.agent, message):
+        return {"message": message}
     if found is None:
         raise NotFound(f"no unread message {message} for {call.agent}", message_id=message)
     remove(tx, *found)
     tx.append("message.acknowledged", call.agent, message, {"from": found[1]["from"]})
     return {"message": message}
+
+
+def _settled(tx: Transaction, agent: str, claim: str) -> bool:
+    """A claim that was lost: the agent knows. It is not told again; a commit of it is still refused."""
+    key = f"l\t{agent}\t{claim}"
+    loss = tx.fetch([key]).values[key]
+    if loss is None:
+        return False
+    loss["settled"] = True
+    tx.put(key, loss, i2=due(loss["until"]))
+    return True
 
 
 def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] | None:

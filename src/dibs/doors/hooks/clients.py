@@ -65,7 +65,13 @@ TOOLS: dict[str, dict[str, str]] = {
         "view": READ, "write": EDIT,
     },
 }  # fmt: skip
-_PATHS = ("file_path", "notebook_path", "path", "absolute_path", "filePath")
+_PATHS = (
+    "file_path", "notebook_path", "path", "absolute_path", "filePath", "relative_path", "relativePath", "pathInProject",
+    "target_file", "targetFile", "filename", "file_name", "file",
+)  # fmt: skip
+_MOVES = (("source", "destination"), ("from", "to"), ("old_path", "new_path"), ("src", "dst"))  # both are written
+_MOVING = ("move", "rename", "copy")
+_SHELL_NAMES = ("shell", "bash", "exec", "terminal", "run_command", "runcommand")  # in the name of a tool that runs one
 _OLD = ("old_string", "old_str", "oldString")
 _NEW = ("new_string", "new_str", "newString")
 _WHOLE = ("content", "contents", "file_text", "text")
@@ -73,6 +79,10 @@ _CONTENTS = (
     "content", "contents", "new_string", "new_str", "newString", "old_string", "old_str", "oldString", "edits",
     "file_text", "new_source", "patch", "diff", "text",
 )  # fmt: skip
+
+
+_PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "workingDirectory")
+_OWN_TOOLS = frozenset(tool for tools in TOOLS.values() for tool in tools)
 
 
 class Event:
@@ -142,10 +152,13 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
         raise Unreadable("the payload names no tool")
     event.kind = TOOLS[event.client].get(event.tool, OTHER)
     given = sent.get("tool_input") if "tool_input" in sent else sent.get("toolArgs")
-    if event.kind == OTHER:
-        if not _writes(given):
+    if event.kind == OTHER:  # by whatever name: an MCP server's, or one that came after this table
+        if _runs(event.tool, given):
+            event.kind = SHELL
+        elif _writes(event.tool, given):
+            event.kind = EDIT
+        else:
             return
-        event.kind = EDIT  # by whatever name: an MCP server's, or one that came after this table
     if isinstance(given, str):  # Copilot sends its arguments as a text now and then
         from dibs import jsontext
 
@@ -158,12 +171,10 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     if event.kind in {SHELL, PATCH}:
         _read_command(event, given)
         return
-    for field in _PATHS:
-        path = given.get(field)
-        if path is not None:
-            if not isinstance(path, str) or not path or "\0" in path:
-                raise Unreadable(f"{event.tool} has no readable path")
-            event.paths.append(path)
+    for path in _named(event.tool, given):
+        if not isinstance(path, str) or not path or "\0" in path:
+            raise Unreadable(f"{event.tool} has no readable path")
+        event.paths.append(path)
     if not event.paths:
         raise Unreadable(f"{event.tool} names no path")
     if event.tool == "str_replace_editor" and given.get("command") == "view":
@@ -186,12 +197,38 @@ def _read_change(event: Event, given: dict[str, Any]) -> None:
         event.content = next((given[name] for name in _WHOLE if isinstance(given.get(name), str)), None)
 
 
-def _writes(given: Any) -> bool:
+def _named(tool: str, given: dict[str, Any]) -> list[Any]:
+    """What the input of a tool names as files, wherever it does."""
+    found = [given[field] for field in _PATHS if given.get(field) is not None]
+    if tool not in _OWN_TOOLS:
+        for pair in _MOVES if any(sign in tool.lower() for sign in _MOVING) else ():
+            if all(isinstance(given.get(field), str) for field in pair):
+                found += [given[field] for field in pair]
+        for one in given["files"] if isinstance(given.get("files"), list) else ():
+            if isinstance(one, dict):
+                found += [one[field] for field in _PATHS if one.get(field) is not None]
+    return found
+
+
+def _writes(tool: str, given: Any) -> bool:
     """Does a tool that is not in the table look like one that writes? It names a file, and brings what to put there."""
+    if not isinstance(given, dict):
+        return False
+    named = any(isinstance(path, str) and path for path in _named(tool, given))
+    brings = any(field in given for field in _CONTENTS)
+    if isinstance(given.get("files"), list):
+        brings = brings or any(field in one for one in given["files"] if isinstance(one, dict) for field in _CONTENTS)
+    plain = tool.lower().replace("_", "")
+    return named and (brings or any(sign in plain for sign in (*_MOVING, "deletefile", "removefile")))
+
+
+def _runs(tool: str, given: Any) -> bool:
+    """Does a tool that is not in the table look like one that runs a shell command?"""
+    plain = tool.lower().replace("-", "_")
     return (
         isinstance(given, dict)
-        and any(isinstance(given.get(field), str) and given[field] for field in _PATHS)
-        and any(field in given for field in _CONTENTS)
+        and isinstance(given.get("command"), str)
+        and any(sign in plain for sign in _SHELL_NAMES)
     )
 
 
@@ -203,7 +240,7 @@ def _read_command(event: Event, given: dict[str, Any]) -> None:
     if not isinstance(command, str):
         raise Unreadable(f"{event.tool} has no command")
     event.command = command
-    where = given.get("directory") or given.get("workdir")
+    where = next((given[field] for field in _PLACES if given.get(field)), "")
     if event.kind == SHELL and isinstance(where, str) and where:
         event.cwd = where if where.startswith("/") else f"{event.cwd}/{where}"
 

@@ -11,7 +11,7 @@ import os
 
 from dibs.doors.hooks import clients, trees
 from dibs.errors import Invalid
-from dibs.facts import ledgers, workspace
+from dibs.facts import contents, ledgers, workspace
 from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
 from dibs.operations.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 
@@ -243,11 +243,16 @@ def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
     return [_content(tree, path) for path in paths] != before
 
 
+def _before(tree: Tree, one: _Named) -> bytes | None:
+    """What is in the file that an edit changes."""
+    seen = tree.found.get(one.path)
+    return seen.data if seen is not None else contents.read(one.real)[1]
+
+
 def _note(tree: Tree, event: clients.Event, agent: str, items: list[_Named]) -> None:
     """The names go into the ledger with the call that they belong to."""
     busy = tree.state.is_busy(agent)
     for one in items:
         if one.kind == "file" and not one.ignored:
-            seen = tree.found.get(one.path)
-            expected = one.write.expected(seen.data if seen is not None else None) if busy else None
-            tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes)
+            expected = one.write.expected(_before(tree, one) if one.write.edits else None)
+            tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes, keep=busy)

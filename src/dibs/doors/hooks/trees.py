@@ -213,12 +213,18 @@ class Tree:
         kind = OPEN if is_open else CLOSED
         self._lines.insert(0, ("O", self.stamp(), call, agent, kind, "1" if left else "", str(diary), ",".join(claims)))
 
-    def name(self, call: str, path: str, how: str, expected: bytes | None = None, *, goes: bool = False) -> None:
-        """The call names a path that it writes; `expected` is the content that it will have, unless it goes."""
+    def name(
+        self, call: str, path: str, how: str, expected: bytes | None = None, *, goes: bool = False, keep: bool = False
+    ) -> None:
+        """The call names a path that it writes; `expected` is the content that it will have, unless it goes.
+
+        Where others are at work, that is kept: it may be overwritten before anybody looks.
+        """
         blob = MISSING if goes else ""
         if expected is not None:
             blob = contents.blob_id(expected)
-            contents.keep(self.objects, blob, expected)
+            if keep:
+                contents.keep(self.objects, blob, expected)
         self.add(("N", call, how, blob, path))
 
     def write(self) -> list[Change]:
