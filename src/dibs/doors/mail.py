@@ -2,8 +2,8 @@
 
 Whoever puts a message into a mailbox leaves a mark after its commit (operations/messages.py, stores/wakes.py). A hook
 that finds the mark takes it away first and asks the store then: what is posted in between leaves a new one. It is a
-hint, never the truth: on a server the mark is not seen, and one that is lost costs the time until the agent's next call
-that opens the store anyway. Nothing is decided here.
+hint, never the truth: where the store is a server no mark is left, and one that is lost costs the time until the agent's
+next call that opens the store anyway. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 def waiting(place: Place, agent: str) -> bool:
     """May there be something that this agent was not told yet?"""
     return os.path.exists(_path(place, agent))
+
+
+def is_elsewhere(place: Place) -> bool:
+    """Is the store a server, on which no mark is left here? Then it has to be asked."""
+    try:
+        with open(f"{place.local}/store", "rb", buffering=0) as file:
+            return not file.read(7).startswith(b"sqlite")
+    except OSError:
+        return False
 
 
 def taken(place: Place, agent: str) -> bool:

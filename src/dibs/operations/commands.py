@@ -9,6 +9,7 @@ the edit guard (edits.py) like any other edit. Here it is about what a command d
 - git's index and HEAD are one for a working tree, the stashes one for a repository: a command that touches them holds
   `git:index`, `git:head`, `git:stash` as long as it runs. One that was broken off, so that nobody told of its end, is
   taken over by the next git command of the same agent, and holds them for two minutes at most.
+- dibs' own commands: an agent's shell speaks for that agent alone; speech.py decides it.
 - deploys go through `dibs deploy`, which alone can hold the target, look whether the copy is stale, and verify.
 """
 
@@ -46,13 +47,23 @@ def _command(
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
     owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
+    spoken: Sequence[tuple[str, str]] = (),
 ) -> Any:
-    """May it run? `owned` has the unfinished work that the ledger knows: working tree, path, whose it is."""
+    """May it run? `owned` has the unfinished work that the ledger knows: working tree, path, whose it is.
+
+    `spoken`: what it would have dibs itself do, and as whom.
+    """
     agent = got.values[f"a\t{call.agent}"]
     for act in acts:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
             return _refuse(tx, call, act, refusal)
+    if spoken:
+        from dibs.operations import speech
+
+        refusal = speech.refusal_to_speak(tx, call, spoken)
+        if refusal is not None:
+            return _refuse(tx, call, f"dibs {spoken[0][0]}", refusal)
     for command, target, against in deploys:
         refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(command, target, against)
         return _refuse(tx, call, command, refusal)

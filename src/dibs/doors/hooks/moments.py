@@ -141,9 +141,11 @@ def boot(event: clients.Event, place: Place) -> str:
     tidying.tidy(place, tree)
     stamp = tree.stamp()
     tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
-    tree.write()
     if place.common:
         tree.look_at_all()
+    else:
+        tree.survey()
+        tree.write()
     tree.cut()
     ledgers.cut_seen(place.private, event.agent)
     session = open_session(place)
