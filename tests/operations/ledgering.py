@@ -36,13 +36,16 @@ class Book:
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
+        self.counted: list[Change] = []
         self.state = State()
         self._ids = itertools.count(1)
 
     def write(self, *lines: Sequence[str]) -> list[Change]:
         """Append; the changes that count."""
         self.lines += lines
-        return self.state.add(lines)
+        counted = self.state.add(lines)
+        self.counted += counted
+        return counted
 
     def begin(
         self, agent: str, at: float, call: str = "", *, is_open: bool = True, left: bool = False, diary: int = -1

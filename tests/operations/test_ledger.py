@@ -209,8 +209,9 @@ def test_the_author_of_a_content_is_who_made_it_first_whoever_brings_it_back(boo
     book.change("b", "c2", 2)
     book.change("c", "c1", 3)
     assert book.head().author == "a"
-    assert book.head().change is not None
-    assert book.head().change.actor == "c"
+    change = book.head().change
+    assert change is not None
+    assert change.actor == "c"
 
 
 def test_what_git_has_is_gits(book: Book) -> None:
