@@ -61,7 +61,7 @@ def test_the_safe_command_names_no_second_file_of_a_directory_that_is_held() -> 
     fleet = Fleet()
     fleet.claim("a", "src/")
     paths = ["src/a.py", "src/b.py", "mine.py"]
-    sweep = {"what": "git add -A", "paths": paths, "does": "take in", "safe": "git add --"}
+    sweep = {"what": "git add -A", "paths": paths, "does": "take in", "safe": "git add"}
     with pytest.raises(Held) as refusal:
         fleet.internal("b", COMMAND, tree=TREE, sweeps=[sweep])
     assert refusal.value.files == ["src/a.py", "src/b.py"]
