@@ -234,10 +234,13 @@ def test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were(swept: Swept
     code, said = swept.hook("Edit", file_path=f"{swept.folder}/lib/y.py", old_string="1", new_string="2")
     assert (code, "strict" in said or "claim lib/y.py" in said) == (2, True), said
     assert swept.hook("Read", file_path=f"{swept.folder}/src/x.py")[0] == 0
-    assert swept.hook("Bash", command="git switch main")[0] == 0
+    assert swept.hook("Bash", command="git status")[0] == 0
     assert git("status", "--porcelain", cwd=swept.folder).stdout == "", "nor is the record there to be committed"
     swept.sweep("clean", "-fdq")
     assert swept.shell.json("status", exit=0)["claims"][0]["agent"] == "ann"
+    swept.shell.json("release", "--all", "--as", "ann", exit=0)
+    code, said = swept.hook("Bash", command="git switch main")
+    assert code == 0, said
 
 
 def test_a_linked_worktree_on_an_old_branch_is_guarded_by_its_own_tree(swept: Swept, tmp_path: Path) -> None:

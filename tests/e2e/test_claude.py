@@ -64,6 +64,40 @@ def test_after_uninstall_every_byte_is_as_it_was_before_init(fleet: Fleet) -> No
     checks.uninstalled_is_as_before(fleet, CLAUDE)
 
 
+# --- what the person is asked
+
+
+class Asking(ClaudeCode):
+    """As a person starts it: whatever no setting allows is asked; in print mode there is nobody to say yes."""
+
+    def settle(self, home: Path, repo: Path, url: str) -> None:
+        super().settle(home, repo, url)
+        known = home / ".claude.json"
+        settings = json.loads(known.read_text()) if known.exists() else {}
+        settings.setdefault("projects", {})[str(repo)] = {"hasTrustDialogAccepted": True}
+        known.write_text(json.dumps(settings))
+
+    def command(self, start: Start) -> list[str]:
+        words = super().command(start)
+        place = words.index("--permission-mode")
+        return words[:place] + words[place + 4 :]
+
+
+def test_nobody_is_asked_before_a_model_runs_what_dibs_advises(fleet: Fleet) -> None:
+    asking = Asking()
+    guard(fleet, asking)
+    script = fleet.script("ada")
+    for command in ("dibs claim shared.txt --wait 60s", ".dibs/dibs status", "touch other.txt"):
+        script.turn(asking.shell(command))
+    ada = fleet.start(asking, script)
+    fleet.wait(ada)
+    claimed, status, other = ada.results()[-3:]
+    assert "claimed shared.txt" in claimed
+    assert "shared.txt" in status
+    assert "approval" in other, "else this test proves nothing"
+    assert not (fleet.repo / "other.txt").exists()
+
+
 # --- one session, several processes, several contexts
 
 
@@ -229,37 +263,3 @@ def test_agents_in_two_working_trees_edit_the_same_path_and_hear_of_the_conflict
 @pytest.mark.parametrize("way", stale.ways_of(CLAUDE))
 def test_a_whole_write_from_what_was_read_before_another_s_commit_is_refused(fleet: Fleet, way: str) -> None:
     stale.write_is_refused(fleet, way)
-
-
-# --- what the person is asked
-
-
-class Asking(ClaudeCode):
-    """As a person starts it: whatever no setting allows is asked; in print mode there is nobody to say yes."""
-
-    def settle(self, home: Path, repo: Path, url: str) -> None:
-        super().settle(home, repo, url)
-        known = home / ".claude.json"
-        settings = json.loads(known.read_text()) if known.exists() else {}
-        settings.setdefault("projects", {})[str(repo)] = {"hasTrustDialogAccepted": True}
-        known.write_text(json.dumps(settings))
-
-    def command(self, start: Start) -> list[str]:
-        words = super().command(start)
-        place = words.index("--permission-mode")
-        return words[:place] + words[place + 4 :]
-
-
-def test_nobody_is_asked_before_a_model_runs_what_dibs_advises(fleet: Fleet) -> None:
-    asking = Asking()
-    guard(fleet, asking)
-    script = fleet.script("ada")
-    for command in ("dibs claim shared.txt --wait 60s", ".dibs/dibs status", "touch other.txt"):
-        script.turn(asking.shell(command))
-    ada = fleet.start(asking, script)
-    fleet.wait(ada)
-    claimed, status, other = ada.results()[-3:]
-    assert "claimed shared.txt" in claimed
-    assert "shared.txt" in status
-    assert "approval" in other, "else this test proves nothing"
-    assert not (fleet.repo / "other.txt").exists()

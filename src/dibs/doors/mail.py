@@ -2,7 +2,7 @@
 
 Whoever puts a message into a mailbox leaves a mark after its commit (operations/messages.py, stores/wakes.py). A hook
 that finds the mark takes it away first and asks the store then: what is posted in between leaves a new one. It is a
-hint, never the truth: where the store is a server no mark is left, and one that is lost costs the time until the agent's
+hint, never the truth: a server leaves no mark here, and one that is lost costs the time until the agent's
 next call that opens the store anyway. Nothing is decided here.
 """
 

@@ -137,10 +137,12 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
+    from dibs.operations import names
+
     active = False  # a boot sees to it itself, before it tells what is held
     if operation.name != "boot":
         got.values[own], active = _seen(tx, call, agent)
-        call.name = got.values[own].get("name", "")
+        call.name = names.name_of(tx, call.agent, got.values[own])
     result = _done(tx, call, operation.body, fields, got)
     if active:
         from dibs.operations import releases

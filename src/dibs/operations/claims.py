@@ -355,7 +355,7 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
 
         answer["watch"] = [holds.blocker(tx, record, wish["resources"]) for record in found.watchers[:SHOWN]]
         for record in found.watchers[:SHOWN]:
-            text = f"{call.agent} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
+            text = f"{call.name} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
             messages.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
     return answer
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-# A git command takes seconds. A longer one goes on without: git's own lock is still there. It ends with the call, or
-# with the process.
+# A git command takes seconds. A longer one goes on without; git itself lets no second one write its index meanwhile. It
+# ends with the call, or with the process.
 HELD_FOR = 2 * MINUTE
 RUNS = "a git command runs"
 SHOWN = 10  # claims named in a refusal

@@ -311,7 +311,7 @@ def _went_past(
     for record in others:
         taken = resources.shown([path for path in paths if _touches(record, path)][:SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})
-        text = f"{call.agent} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
+        text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
         messages.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
         taken = [path for one in unseen for path in one["paths"]]

@@ -16,6 +16,7 @@ A message does nothing by itself. Doors show it as the words of its sender.
 from __future__ import annotations
 
 from dibs.errors import NotFound
+from dibs.operations import names
 from dibs.operations.call import check_text, due, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, WORK, check_duration
@@ -129,7 +130,8 @@ def expire(tx: Transaction, key: str, message: Record) -> None:
     if message.get("again"):
         seen = f"it was shown {times} times and not acknowledged" if times else "it was never shown"
         words = message["text"] if len(message["text"]) <= QUOTED else f"{message['text'][:QUOTED]}…"
-        text = f"Your message {message['message']} to {message['to']} is over: {seen}. You wrote: {words}"
+        to = names.name_of(tx, message["to"])
+        text = f"Your message {message['message']} to {to} is over: {seen}. You wrote: {words}"
         post(tx, message["from"], "dibs", "undelivered", text, undelivered=message["message"], recipient=message["to"])
 
 
@@ -290,7 +292,7 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
     if found is None and _settled(tx, call.agent, message):
         return {"message": message}
     if found is None:
-        raise NotFound(f"no unread message {message} for {call.agent}", message_id=message)
+        raise NotFound(f"no unread message {message} for {call.name}", message_id=message)
     remove(tx, *found)
     tx.append("message.acknowledged", call.agent, message, {"from": found[1]["from"]})
     return {"message": message}
