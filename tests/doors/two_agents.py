@@ -267,7 +267,7 @@ class World:
             self.watched.add(path)
             excused = (path, owner) in self.excused
             self.excused.discard((path, owner))
-            if owner and owner != writer and not excused and was is not None and was != self.head[path]:
+            if owner and not _is_heir(writer, owner) and not excused and was is not None and was != self.head[path]:
                 writers = [one for content, one, _ in self.history[path] if content == was]
                 # what a violator left there is nobody's loss, and what is still to be read there is not lost
                 if writers[-1] == owner and not _is_in(was, now):
@@ -371,6 +371,11 @@ class World:
             if event["agent"] not in writers:
                 found.append(f"{event['kind']} of {event['subject']} by {event['agent']}; it was {sorted(writers)}")
         return found
+
+
+def _is_heir(writer: str, owner: str) -> bool:
+    """Is it the same agent, or a later session in the same client's process? That one goes on with what was left."""
+    return writer.rpartition("-")[0] == owner.rpartition("-")[0]
 
 
 def _is_in(content: bytes, now: Content) -> bool:

@@ -1,4 +1,4 @@
-"""What the two agents of tests/doors/two_agents.py may do: numbers that were drawn, or a story, become their commands."""
+"""What the two agents of tests/doors/two_agents.py may do: drawn numbers, or a story, become their commands."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def play(world: World, steps: list[tuple[int, int, int, int]]) -> None:
 
 
 def tell(world: World, story: str) -> None:
-    """A story, a line a step: who (a or b), then `do`, `before`, `run`, `after`, `break` or a moment, and the command."""
+    """A story, a line a step: who (a or b), `do`, `before`, `run`, `after`, `break` or a moment, and the command."""
     for line in story.strip().splitlines():
         who, what, *title = line.split(None, 2)
         world.step += 1
