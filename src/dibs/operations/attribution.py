@@ -107,7 +107,7 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         if first > changed or weak < since - TICK:
             continue
         one = found.setdefault(call.agent, _Suspect(call.agent))
-        is_firm = firm >= since - TICK
+        is_firm = firm > since  # a call's own last look comes after its end
         running = first <= changed <= firm
         one.firm = one.firm or is_firm
         one.running = one.running or running

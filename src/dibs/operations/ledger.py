@@ -372,20 +372,17 @@ class State:
         found: list[Line] = [("G", str(self.moves))]
         if self.full:
             found.append(("F", f"{self.full}:0", str(self.cost)))
-        for agent, when in self.began.items():
-            if agent in self.ended and self.ended[agent] < now - KEPT_FOR:
-                continue
-            found.append(("B", f"{when}:0", agent))
-            if agent in self.ended:
-                found.append(("X", f"{self.ended[agent]}:0", agent))
-        for path, head in self.heads.items():
-            if head.owners or max(head.looked, head.named) > now - KEPT_FOR:
-                found.append(_kept_line(path, head, self.last_look(head, now)))
-        for call in self.calls.values():
+        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - KEPT_FOR]
+        found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
+        for call in self.calls.values():  # before the heads: what was committed since is not named again by its lines
             if max(call.opened, call.closed) > now - KEPT_FOR:
                 found += call.lines()
                 if call.ended:
                     found.append(("E", f"{call.ended}:{call.offset}", call.agent))
+        found += [("X", f"{self.ended[agent]}:0", agent) for agent in known if agent in self.ended]
+        for path, head in self.heads.items():
+            if head.owners or max(head.looked, head.named) > now - KEPT_FOR:
+                found.append(_kept_line(path, head, self.last_look(head, now)))
         for change in self.untold.values():
             found.append(("U", *change.line()[1:], " ".join(change.was_owned)))
         return found
