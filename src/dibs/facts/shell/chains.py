@@ -22,12 +22,13 @@ _OPERATORS = frozenset(("&&", "||", "|", "|&"))
 class Part:
     """One command of a chain, with the redirections behind it."""
 
-    __slots__ = ("negated", "node", "tail")
+    __slots__ = ("mixed", "negated", "node", "tail")
 
     def __init__(self, node: Node | None, tail: list[Node]) -> None:
         self.node = node  # None: redirections alone
         self.tail = tail
         self.negated = False
+        self.mixed = False  # its messages about errors go through the pipe as well
 
 
 def pipelines(script: Text, node: Node, tail: list[Node]) -> list[tuple[str, list[Part]]]:
@@ -38,6 +39,7 @@ def pipelines(script: Text, node: Node, tail: list[Node]) -> list[tuple[str, lis
         if isinstance(one, str):
             operator = one
         elif operator in {"|", "|&"} and found:
+            found[-1][1][-1].mixed = operator == "|&"
             found[-1][1].append(one)
         else:
             found.append((operator, [one]))

@@ -94,7 +94,7 @@ class Reading:
     __slots__ = (
         "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "absent",
         "broken", "capturing", "commands",
-        "detached", "from_where", "git", "left", "moment", "opened", "piped", "sink", "traps",
+        "detached", "from_where", "git", "left", "mixing", "moment", "opened", "piped", "sink", "traps",
         "unresolved", "unsure", "writes",
     )  # fmt: skip
 
@@ -114,6 +114,7 @@ class Reading:
         self.piped: Stream | None = None  # what came out of the last `<(…)`
         self.moment = 0  # statements so far: what is read later than a file is written is not in it
         self.capturing = 0  # in how many `$(…)`
+        self.mixing = False  # in front of `|&`, where messages about errors go along
         self.unsure = 0  # in how many branches that may not be taken
         self.from_where: dict[str, str] = {}  # copies that the command makes → of what
         self.traps: list[str] = []  # what runs when the shell ends
@@ -185,8 +186,14 @@ class Reading:
     def stream(self) -> Stream:
         """A new stream, here."""
         made = Stream()
-        made.level = self.unsure
+        made.level, made.mixed = self.unsure, self.mixing
         return made
+
+    def mixes(self, stream: Stream | None) -> None:
+        """Messages about errors go to where the output goes: so its text is not certain."""
+        stream = stream or self.sink
+        if stream is not self._agent:
+            stream.mixed = True
 
     def prints(self, piece: Field | Call, files: Iterable[Shown] = ()) -> None:
         """A command puts something into its output: a text, or what it prints, and the content of files."""

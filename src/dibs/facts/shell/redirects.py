@@ -53,6 +53,7 @@ class Tail:
     def _file(self, node: Node) -> None:
         script = self._script
         both = any(child.is_error and script.text(child).strip() == ">" for child in node.children)  # `<>`
+        both = both or script.source[max(script.start(node) - 1, 0) : script.start(node)] == "<"
         operator = next((c.type for c in node.children if not c.is_named and c.type != "file_descriptor"), ">")
         words = [child for i, child in enumerate(node.children) if node.field_name_for_child(i) == "destination"]
         spans = script.spans(words)
@@ -72,11 +73,13 @@ class Tail:
             if operator == ">&" and isinstance(path, str) and not path.rstrip("-").strip("0123456789"):
                 if script.reading.capturing and descriptor == "1":
                     self.out = script.reading.stream()
+                elif descriptor == "2" and path == "1":
+                    script.reading.mixes(self.out)
                 continue  # another descriptor, or the end of one
             target = script.reading.write(self._cwd, path, _HOW.get(operator, "write"), text)
-            if descriptor == "1":
+            if descriptor == "1" and not both:
                 self.out = script.reading.stream()
-                if target and not both and operator in _WHOLE:
+                if target and operator in _WHOLE:
                     self.out.targets.append(target)
 
     def _input(self, path: Field) -> None:

@@ -22,13 +22,14 @@ LONGEST = 100_000  # characters of a text that is followed; what is longer is da
 class Stream:
     """The output of some commands, or the input of one."""
 
-    __slots__ = ("_pieces", "file", "files", "level", "raw", "targets")
+    __slots__ = ("_pieces", "file", "files", "level", "mixed", "raw", "targets")
 
     def __init__(self, *pieces: Field, file: str | None = None, raw: str | None = None) -> None:
         self._pieces: list[Field | tuple[Call, bool]] = list(pieces)  # or a command, and whether it certainly runs
         self.files: list[Shown] = []  # whose content comes along
         self.file = file  # the file that it is read from, as it was named
         self.raw = raw  # a here-document as typed, expansions and all
+        self.mixed = False  # messages about errors come along
         self.level = 0  # in how many branches that may not be taken it begins
         self.targets: list[Target] = []  # the files that it ends in
 
@@ -54,6 +55,8 @@ class Stream:
     @property
     def text(self) -> str | None:
         """All that comes along, if it is known."""
+        if self.mixed:
+            return None
         pieces = self.pieces
         known = [piece for piece in pieces if isinstance(piece, str)]
         return "".join(known) if len(known) == len(pieces) and sum(map(len, known)) <= LONGEST else None

@@ -145,12 +145,14 @@ class Script(Text):
         if len(env.cwds) == 1:
             return shell_redirects.command(self, node, env, tail)
         ends, failed = [], []
+        self.reading.unsure += 1  # in one of them, and nobody knows in which
         for cwd in env.cwds:
             here = env.copy()
             here.cwds = [cwd]
             alternative = shell_redirects.command(self, node, here, tail)
             ends.append(here)
             failed.append(alternative or here)
+        self.reading.unsure -= 1
         env.become(_joined(ends))
         other = _joined(failed)
         return None if other.same(env) else other
@@ -229,9 +231,11 @@ class Script(Text):
                 inside = env.copy()
                 inside.given = given
                 given = self.reading.stream()
+                given.mixed = self.reading.mixing = part.mixed
                 self.reading.sink = sink if part is parts[-1] else given
                 self._part(part, inside)
             self.reading.sink = sink
+            self.reading.mixing = False
             return None
         failed = self._part(parts[0], env)
         if not parts[0].negated or failed is None:
