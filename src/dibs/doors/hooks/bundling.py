@@ -42,7 +42,8 @@ TOGETHER = {
     ),
     "dibs.doors.hooks.shells": (
         "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.reading",
-        "dibs.facts.shell.words",
+        "dibs.facts.shell.streams", "dibs.facts.shell.unknown", "dibs.facts.shell.words", "dibs.facts.shell.commands",
+        "dibs.facts.shell.flows", "dibs.facts.shell.options", "dibs.facts.shell.builtin",
     ),
     "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
     "dibs.stores.redis": (
