@@ -6,6 +6,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from dibs.doors.session import SESSION_VARIABLES
+
 # A shared machine is slow at times; how long an example took says nothing about the code. `make test` looks at the same
 # examples each time, so that a change is judged by what it changed; `make torture` draws new ones, and many more.
 settings.register_profile(
@@ -18,5 +20,6 @@ settings.register_profile(
 settings.register_profile("torture", parent=settings.get_profile("default"), derandomize=False, max_examples=2_000)
 settings.load_profile(os.environ.get("DIBS_HYPOTHESIS", "default"))
 
-for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE"):
+# ... and no client, in whose shell the tests may be run: what they say they say as nobody's agent.
+for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE", *SESSION_VARIABLES):
     os.environ.pop(_name, None)

@@ -29,6 +29,7 @@ STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
 )
 SWEPT, LAUNCHER = "tests/doors/test_swept.py", "tests/doors/test_launcher.py"
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
+SPEECH = "tests/operations/test_speech.py"
 CYCLES = "tests/operations/test_cycles.py"
 NAMES = "tests/operations/test_names.py"
 
@@ -205,6 +206,20 @@ MUTANTS = (
            f"{COMMANDS}::test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold_something_there"),
     Mutant("operations/worktrees.py", " if path not in held]", "]",
            f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
+    Mutant("operations/worktrees.py", 'or (not record["tree"] and fact.get("main"))', 'or not record["tree"]',
+           f"{COMMANDS}::test_a_claim_by_hand_is_at_work_in_the_main_working_tree_and_a_name_in_none"),
+    Mutant("operations/worktrees.py", "        return _moved(tx, fact, others)\n", "        return None\n",
+           f"{COMMANDS}::test_another_branch_is_refused_while_others_hold_files_in_that_working_tree"),
+    Mutant("operations/worktrees.py", "or not _is_at_work(tx, call, agent):", "or True:",
+           f"{COMMANDS}::test_commits_of_an_agent_at_work_stay_and_those_of_one_that_is_gone_do_not_matter"),
+    Mutant("operations/worktrees.py", ' for stash in there if stash not in record["seen"]})', " for stash in there})",
+           f"{COMMANDS}::test_a_stash_belongs_to_whoever_was_let_make_it"),
+    Mutant("operations/commands.py", '            ending.give_back(tx, claim, claim["resources"], "released")\n', "",
+           f"{COMMANDS}::test_an_agents_next_git_command_takes_over_what_one_held_that_was_broken_off"),
+    Mutant("operations/commands.py", "    ending.serve(tx, freed)\n", "",
+           f"{COMMANDS}::test_whoever_waits_for_the_index_gets_it_before_another_command_of_the_agent_that_had_it"),
+    Mutant("operations/commands.py", "            return held\n    blockers", "            pass\n    blockers",
+           f"{COMMANDS}::test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not"),
     Mutant("operations/audits.py", 'if told is not None and told["now"] == fact["now"]:', "if False:",
            f"{AUDITS}::test_the_same_change_is_told_once_and_another_one_anew"),
     Mutant("operations/roles.py", 'if text.startswith(scratch + "/") or text == scratch:',
@@ -216,7 +231,7 @@ MUTANTS = (
            f"{RULES}::test_a_loss_is_told_once_and_remembered_until_it_is_settled_by_a_release"),
     Mutant("operations/edits.py", "            _give_back(tx, call, taken)\n", "",
            "tests/doors/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
-    Mutant("operations/commits.py", ' if claim["by"] == BY else []', "",
+    Mutant("operations/commits.py", ' if claim["by"] == BY or claim.get("ends") == "commit" else []', "",
            f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     Mutant("operations/commits.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
            f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),
@@ -350,6 +365,19 @@ MUTANTS = (
     Mutant("operations/subscriptions.py", "held, through = True, before", "held = True", SUBSCRIPTIONS),
     Mutant("doors/quoting.py", "{clean(line)}", "{line}", "tests/doors/test_messages_cli.py"),
     Mutant("operations/call.py", "    if agent.casefold() == OWN:", "    if False:", AGENTS),
+    # Whose shell it is
+    Mutant("operations/speech.py", "    if not within(call.agent, call.inside):", "    if False:",
+           f"{SPEECH}::test_an_agents_shell_cannot_speak_as_another_agent"),
+    Mutant("operations/speech.py", "    return _not_its_business(tx, call, call.inside, reserved)", "    return None",
+           f"{SPEECH}::test_it_neither_stops_nor_revives_others"),
+    Mutant("operations/claims.py", "    return COMMIT_ENDS if by_hand and plain", "    return COMMIT_ENDS if by_hand",
+           f"{SPEECH}::test_what_is_kept_on_purpose_or_is_no_file_stays"),
+    Mutant("operations/claims.py", "and bool(call.inside) and", "and",
+           f"{SPEECH}::test_a_persons_and_a_scripts_claim_stays"),
+    Mutant("operations/commits.py", ' or claim.get("ends") == "commit"', "",
+           f"{SPEECH}::test_a_claim_on_a_file_in_an_agents_shell_ends_with_its_commit_of_it"),
+    Mutant("operations/claims.py", '    if call.inside and by == "hand" and found.children:', "    if False:",
+           f"{SPEECH}::test_a_file_of_ones_own_subagent_is_not_granted_in_the_shell"),
     # Names
     Mutant("operations/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
            f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),
@@ -390,7 +418,7 @@ MUTANTS = (
            '$(git rev-parse --git-common-dir)/dibs/hook\nif [ -f "$dibs_hook" ]; then\n    "$',
            '\nif [ -f "$dibs_hook" ]; then\n    "$',
            f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
-    Mutant("doors/cli/doctor.py", "return [client for client, oks in found.items() if all(oks)]", "return list(found)",
+    Mutant("doors/cli/doctor_todo.py", "[client for client, oks in found.items() if all(oks)]", "list(found)",
            "tests/doors/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
     Mutant("doors/install/probe.py", 'return "" if code == 0 else', 'return "" if True else',
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),

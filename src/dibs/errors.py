@@ -220,6 +220,8 @@ def named(fields: dict[str, Any], field: str = "agent") -> str:
 def say_who(blocker: dict[str, Any]) -> str:
     """One who is in the way: who, what, what for, and for how much longer."""
     who, what = named(blocker), blocker["resource"]
+    if blocker.get("subagent"):
+        who = f"{who}, a subagent of yours,"
     if blocker.get("waiting"):
         return f"{who} waits for {what} and came first"
     how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"
@@ -250,6 +252,8 @@ def say_blocked(fields: dict[str, Any]) -> str:
         lines.append(f"and {fields['more']} more")
     first = next((blocker["resource"] for blocker in blockers), "RES")
     name = quoted(first)
+    if any(blocker.get("subagent") for blocker in blockers):
+        return f"{'; '.join(lines)}. Let it finish, or ask it: `dibs ask {name} TEXT`."
     return f"{'; '.join(lines)}. Wait: `dibs claim {name} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
 
 

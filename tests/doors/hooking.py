@@ -23,7 +23,7 @@ ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "entry.py")
 DIBS = str(Path(sys.executable).with_name("dibs"))
 STAND_IN = str(Path(__file__).with_name("client.py"))
 PATIENCE = 60.0  # seconds after which a silent process is a failure
-LIMIT = 10.0  # seconds that `dibs init` gives a client's hook
+LIMIT = 20.0  # seconds that `dibs init` gives a client's hook
 
 
 class Answer:
@@ -176,8 +176,12 @@ class Agent:
         """The hook before an edit."""
         return self.may("Edit", file_path=str(self.cwd / name), old_string="a", new_string="b")
 
-    def edit(self, name: str, text: str) -> None:
-        """An edit that has to be allowed, to its end."""
+    def may_write(self, name: str, text: str = "whole\n") -> Answer:
+        """The hook before a write that brings the whole content."""
+        return self.may("Write", file_path=str(self.cwd / name), content=text)
+
+    def edit(self, name: str, text: str) -> Answer:
+        """An edit that has to be allowed, to its end; what its second hook said."""
         call = f"edit-{next(self._calls)}"
         answer = self.may("Write", call, file_path=str(self.cwd / name), content=text)
         assert answer.silent, answer
@@ -186,6 +190,7 @@ class Agent:
         path.write_text(text)
         answer = self.did("Write", call, file_path=str(self.cwd / name), content=text)
         assert answer.code == 0, answer
+        return answer
 
     def may_run(self, command: str, call: str = "") -> Answer:
         """The hook before a shell command."""
@@ -243,6 +248,8 @@ class Repository:
         self.path = f"{Path(DIBS).parent}:{os.environ['PATH']}"
         self.env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home")}
         self.local = self.folder / ".dibs" / "local"
+        self.private = self.folder / ".git" / "dibs"
+        self.ledger = self.private / "live"
         self._clients: list[Client] = []
         self.git("init", "-q", "-b", "main", ".")
         self.git("config", "user.name", "somebody")
@@ -260,12 +267,33 @@ class Repository:
         done = subprocess.run(command, cwd=cwd or self.folder, env=self.env, capture_output=True, text=True, check=True)
         return done.stdout
 
+    def terminal(self, *words: str) -> dict[str, Any]:
+        """The command line with no client above it, as a person's script runs it."""
+        done = subprocess.run(
+            [DIBS, *words, "--json"], cwd=self.folder, env=self.env, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE,
+        )  # fmt: skip
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
     def write(self, name: str, text: str) -> Path:
         """A file, behind everybody's back."""
         path = self.folder / name
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
         return path
+
+    def later(self, seconds: int = 60) -> None:
+        """Time passes: what the ledger tells of happened so much earlier."""
+        lines = []
+        for line in self.ledger.read_text().splitlines():
+            fields = line.split("\t")
+            place = {"T": 2, "U": 2}.get(fields[0], 1)
+            when, colon, offset = fields[place].partition(":")
+            if colon:
+                fields[place] = f"{int(when) - seconds * 1_000_000_000}:{offset}"
+            lines.append("\t".join(fields) + "\n")
+        self.ledger.write_text("".join(lines))
 
     def config(self, text: str) -> None:
         """More settings."""

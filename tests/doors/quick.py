@@ -208,6 +208,16 @@ class Scratch:
         shutil.rmtree(self.folder)
         shutil.copytree(self._kept, self.folder, symlinks=True)
 
+    def put_back_files(self) -> None:
+        """The same for the working tree alone."""
+        for entry in os.scandir(self.folder):
+            if entry.is_dir(follow_symlinks=False) and entry.name not in {".git", ".dibs"}:
+                shutil.rmtree(entry.path)
+            elif not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)
+        away = shutil.ignore_patterns(".git", ".dibs")
+        shutil.copytree(self._kept, self.folder, symlinks=True, ignore=away, dirs_exist_ok=True)
+
     def files(self) -> dict[str, bytes]:
         """What is in the working tree, dibs' and git's own folders left out."""
         return dict(self._files(str(self.folder), ""))

@@ -173,7 +173,7 @@ def test_the_corpus_has_at_least_120_lines_that_do_something(stage: Stage) -> No
     works = 0
     env = {**stage.scratch.env, "PATH": os.environ["PATH"]}
     for line in LINES:
-        stage.scratch.put_back()
+        stage.scratch.put_back_files()
         bypass = Bypass(line, stage.scratch.folder)
         stage.ada.process.do("run", ["bash", "-c", bypass.does], stage.scratch.folder, env)
         works += stage.held() != WORK

@@ -89,7 +89,7 @@ def test_boot_exits_1_when_something_believed_held_is_lost(shell: Shell) -> None
     done = shell.run("boot", "--task", "TASK-103", "--as", "one")
     assert done.returncode == 1
     assert "You LOST task:TASK-103" in done.stdout
-    assert "two holds it since" in done.stdout
+    assert "two holds it now" in done.stdout
     assert shell.run("boot", "--task", "TASK-103", "--as", "two").returncode == 0
 
 

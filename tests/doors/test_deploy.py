@@ -185,6 +185,18 @@ def test_uncommitted_changes_are_refused_unless_they_are_meant(pushed: Repositor
     deploy(pushed, "--verify", "true", "--dirty", *DONE)
 
 
+def test_uncommitted_changes_of_another_are_named_with_their_holder_and_are_not_to_be_committed(
+    pushed: Repository,
+) -> None:
+    pushed.write("README.md", "changed by bob\n")
+    pushed.json("claim", "README.md", "--as", "bob", exit=0)
+    message = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]["message"]
+    assert "README.md (bob is at work on it)" in message
+    assert "Commit" not in message
+    pushed.json("release", "README.md", "--as", "bob", exit=0)
+    assert "Commit them" in deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]["message"]
+
+
 def test_placeholders_added_since_the_last_good_deploy_are_refused(pushed: Repository) -> None:
     commit(pushed, "old.py", "# TODO: old\n")
     deploy(pushed, "--verify", "true", *DONE)  # the first time there is nothing to compare with

@@ -195,7 +195,7 @@ def test_people_see_errors_warnings_and_advice_apart(repository: Shell) -> None:
     assert "\nCARE   codex trust: " in shown
     assert "\nnote   bare: " in shown
     assert "all is well" not in shown, "no client would run the hooks yet"
-    assert "no client is guarded yet. Left to do:\n  1. claude trust: " in shown
+    assert "no client is guarded yet. Left to do:\n  1. start `claude` " in shown
 
 
 def trust_claude(shell: Shell) -> None:
@@ -207,12 +207,10 @@ def test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks(repos
     trust_claude(repository)
     answer = repository.json("doctor", exit=0)
     assert answer["guarded"] == ["claude"]
-    assert [what.split(":")[0] for what in answer["todo"]] == [
-        "codex trust", "gemini trust", "copilot trust", "committed",
-    ]  # fmt: skip
+    assert [order.split()[0] for order in answer["todo"]] == ["type", "start", "start", "commit"]
     shown = repository.run("doctor").stdout
-    assert "\nall is well for claude. Left to do:\n  1. codex trust: " in shown
-    assert shown.rstrip().split("\n")[-1].startswith("  4. committed: ")
+    assert "\nall is well for claude. Left to do:\n  1. type /hooks in Codex" in shown
+    assert shown.rstrip().split("\n")[-1].startswith("  4. commit .dibs/hook, .dibs/config.toml, ")
 
 
 def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> None:
@@ -227,7 +225,9 @@ def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> Non
     (folder / ".dibs" / "local" / "dibs.db").unlink()
     shown = shell.run("doctor").stdout
     assert "all is well" not in shown
-    assert "checks failed. Left to do:\n  1. database: " in shown
+    assert shown.endswith("Left to do:\n  1. put the database back if you can; else run `dibs doctor --recover`\n"), (
+        shown
+    )
 
 
 def test_settings_of_an_older_dibs_are_a_warning_whatever_their_timeout_was(repository: Shell) -> None:

@@ -250,5 +250,7 @@ def test_a_sample_that_asks_for_nothing_is_never_refused(repo: Repository, clien
         if TABLE[name][0] in {BOOT, BORN}:
             assert set(answer.json) == ({"additionalContext"} if client == "copilot" else {"hookSpecificOutput"}), name
             assert "You hold nothing." in answer.out, name
-        else:
-            assert answer.out == "", name
+        elif answer.out:  # a subagent that dibs hears of for the first time is told the rules, once
+            assert '"agent_id"' in json.dumps(payload_of(name)), name
+            assert "The rules of this workspace" in answer.out, name
+            assert asked(agent, name).out == "", name

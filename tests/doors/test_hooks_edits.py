@@ -20,28 +20,46 @@ def test_a_write_over_content_that_another_agent_changed_is_refused_until_it_was
     ada.read("a.py")
     bob.edit("a.py", "bob's\n")
     bob.end()
-    refusal = ada.may_edit("a.py").refusal
+    refusal = ada.may_write("a.py").refusal
     assert "bob changed a.py since you last read or wrote it. You hold it now: read it again" in refusal
     assert repo.claims() == {"ada": ["a.py"]}, "so that nobody changes it again meanwhile"
-    assert ada.may_edit("a.py").refusal, "asking again is not reading"
+    assert ada.may_write("a.py").refusal, "asking again is not reading"
     assert ada.read("a.py").silent
-    assert ada.may_edit("a.py").silent
+    assert ada.may_write("a.py").silent
 
 
-def test_a_change_of_which_nobodys_journal_tells_is_stale_without_a_name(repo: Repository) -> None:
+def test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agent_is_told_once(
+    repo: Repository,
+) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    ada.read("a.py")
+    bob.edit("a.py", "one\ntwo\n")
+    bob.end()
+    path = str(repo.folder / "a.py")
+    edit = {"file_path": path, "old_string": "two", "new_string": "three"}
+    assert ada.may("Edit", "merge", **edit).silent
+    repo.write("a.py", "one\nthree\n")
+    told = ada.did("Edit", "merge", **edit).told
+    assert "bob changed a.py since you last read it; your change was made to that" in told
+    assert ada.hook("UserPromptSubmit", prompt="go").silent
+    assert ada.may_write("a.py").refusal, "it has still not read the rest"
+
+
+def test_a_change_of_which_no_call_tells_is_stale_without_a_name(repo: Repository) -> None:
     ada = repo.agent("ada")
     ada.edit("a.py", "ada's\n")
     repo.write("a.py", "a person's\n")
-    assert "a.py was changed since you last read or wrote it" in ada.may_edit("a.py").refusal
+    assert "somebody changed a.py since you last read or wrote it" in ada.may_write("a.py").refusal
     ada.read("a.py")
-    assert ada.may_edit("a.py").silent
+    assert ada.may_write("a.py").silent
 
 
 def test_a_file_that_was_only_touched_is_not_stale(repo: Repository) -> None:
     ada = repo.agent("ada")
     ada.read("a.py")
     os.utime(repo.folder / "a.py", ns=(1, 1))
-    assert ada.may_edit("a.py").silent
+    assert ada.may_write("a.py").silent
 
 
 def test_a_file_that_was_written_again_with_the_same_content_is_not_stale(repo: Repository) -> None:
@@ -50,7 +68,7 @@ def test_a_file_that_was_written_again_with_the_same_content_is_not_stale(repo: 
     text = (repo.folder / "a.py").read_text()
     (repo.folder / "a.py").unlink()
     repo.write("a.py", text)
-    assert ada.may_edit("a.py").silent
+    assert ada.may_write("a.py").silent
 
 
 def test_what_ones_own_command_changed_is_not_stale(repo: Repository) -> None:
@@ -58,15 +76,28 @@ def test_what_ones_own_command_changed_is_not_stale(repo: Repository) -> None:
     ada.read("a.py")
     ada.edit("b.py", "ada's\n")
     ada.bash("python3 -c \"for name in ('a.py', 'b.py'): open(name, 'a').write('more')\"")
-    assert ada.may_edit("a.py").silent
-    assert ada.may_edit("b.py").silent
+    assert ada.may_write("a.py").silent
+    assert ada.may_write("b.py").silent
 
 
-def test_a_file_that_the_agent_never_saw_passes_whoever_wrote_it(repo: Repository) -> None:
-    bob = repo.agent("bob")
+def test_a_file_that_an_ended_agent_left_passes_for_one_that_never_saw_it_and_is_kept(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
     bob.edit("a.py", "bob's\n")
     bob.end()
-    assert repo.agent("ada").may_edit("a.py").silent
+    ada.boot()
+    assert ada.may_write("a.py", "ada's\n").silent
+    assert "a.py had uncommitted work of bob, which has ended; it is kept" in ada.hook("UserPromptSubmit").told
+
+
+def test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    bob.edit("a.py", "bob's\n")
+    bob.dibs("release", "a.py")
+    assert "bob changed a.py, and you have not read it" in ada.may_write("a.py").refusal
+    ada.read("a.py")
+    assert ada.may_write("a.py").silent
 
 
 def test_a_file_that_was_read_and_is_gone_can_be_written_anew(repo: Repository) -> None:
@@ -208,12 +239,11 @@ def test_an_edit_in_another_working_tree_passes_and_both_are_told_of_the_coming_
     ada.boot()
     bob.boot()
     ada.edit("a.py", "ada's\n")
-    bob.edit("a.py", "bob's\n")
+    told_bob = bob.edit("a.py", "bob's\n").told
     assert repo.claims() == {"ada": ["a.py"], "bob": ["a.py"]}
     told = ada.hook("UserPromptSubmit", prompt="go").told
     assert f"bob now changes a.py in {tree}, and you in {repo.folder}: a merge conflict is coming" in told
-    told = bob.hook("UserPromptSubmit", prompt="go").told
-    assert f"ada changes a.py in {repo.folder}, and you in {tree}: a merge conflict is coming" in told
+    assert f"ada changes a.py in {repo.folder}, and you in {tree}: a merge conflict is coming" in told_bob
     bob.edit("a.py", "bob's again\n")
     assert ada.hook("UserPromptSubmit", prompt="go").silent, "once is enough"
 
@@ -271,7 +301,7 @@ def test_a_file_of_any_name_is_held_by_one_agent(repo: Repository, name: str) ->
     ada.read(name)
     bob.edit(name, "bob's\n")
     bob.end()
-    assert f"bob changed {name}" in ada.may_edit(name).refusal
+    assert f"bob changed {name}" in ada.may_write(name).refusal
 
 
 @pytest.mark.parametrize(

@@ -299,6 +299,11 @@ def test_a_pull_is_judged_by_what_the_remote_has_now_and_brings_nothing_by_being
                  "git fetch; git rebase origin/main", "git fetch && git reset --hard origin/main"):  # fmt: skip
         assert "src/held.py (ada, 29 min left" in bob.may_run(line).refusal, line
     assert shared.git("rev-parse", "HEAD") == head
+    for line in ("git fetch origin main && git merge FETCH_HEAD", "git fetch origin main:new && git merge new",
+                 "git branch topic taken && git merge topic",
+                 "git tag topic taken; git cherry-pick topic"):  # fmt: skip
+        assert "src/held.py (ada, 29 min left" in bob.may_run(line).refusal, line
+    assert bob.may_run("git fetch origin free:new && git merge new").allowed
     assert not (shared.folder / ".git" / "FETCH_HEAD").exists()
     assert "refs/dibs/coming" not in shared.git("for-each-ref")
 
@@ -537,8 +542,11 @@ def test_what_is_ignored_and_held_by_others_is_not_cleaned_away(shared: Shared) 
 
 def test_aliases_are_followed(shared: Shared) -> None:
     bob = shared.both_at_work()
-    for name, meant in (("co", "checkout"), ("aa", "add -A"), ("undo", "reset --hard"), ("u2", "undo"),
-                        ("st", "status"), ("wipe", "!git checkout . && echo done"), ("put", "!echo x > src/held.py")):  # fmt: skip
+    aliases = {
+        "co": "checkout", "aa": "add -A", "undo": "reset --hard", "u2": "undo", "st": "status",
+        "wipe": "!git checkout . && echo done", "put": "!echo x > src/held.py",
+    }  # fmt: skip
+    for name, meant in aliases.items():
         shared.git("config", f"alias.{name}", meant)
     for line in (
         "git co free",
@@ -551,6 +559,7 @@ def test_aliases_are_followed(shared: Shared) -> None:
         "git put",
     ):
         assert "src/held.py" in bob.may_run(line).refusal, line
+    assert "src/held.py" in bob.may_run("git -c alias.zap='!git checkout .' zap").refusal
     for line in ("git st", "git co lib/own.py", "git nosuch"):
         assert bob.may_run(line).allowed, line
 

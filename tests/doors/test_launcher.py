@@ -325,6 +325,16 @@ def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_dir
         assert done.stdout.split("\n")[0].endswith(f"{top}/.dibs/..")
 
 
+def test_a_git_directory_that_is_kept_elsewhere_has_the_run_file_too(swept: Swept, tmp_path: Path) -> None:
+    top = tmp_path / "separate"
+    git("init", "-q", f"--separate-git-dir={tmp_path}/apart", str(top), cwd=tmp_path)
+    shutil.copytree(swept.main / ".git" / "dibs", tmp_path / "apart" / "dibs")
+    assert swept.client("codex", top).stdout.startswith("['codex']"), "by the copy of the launcher"
+    (top / ".dibs").mkdir()
+    (top / ".dibs" / "hook").write_text(scripts.HOOK)
+    assert swept.client("codex", top).stdout.startswith("['codex']"), "and by its own"
+
+
 LOOKS = (
     ("claude", '{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"x"}}'),
     ("gemini", '{"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {}}'),
@@ -438,9 +448,12 @@ def test_models_are_told_the_name_by_which_dibs_can_be_called(tmp_path: Path, mo
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert launcher.command_name(place) == launcher.command_name(place, str(top)) == ".dibs/dibs"
     assert launcher.command_name(place, f"{top}/src") == f"'{top}/.dibs/dibs'"
+    (tmp_path / "dibs").mkdir()
+    monkeypatch.setenv("PATH", f"/usr/bin::{tmp_path}")
+    assert launcher.command_name(place) == ".dibs/dibs", "a folder of that name is no command"
+    (tmp_path / "dibs").rmdir()
     (tmp_path / "dibs").write_text("")
     (tmp_path / "dibs").chmod(0o755)
-    monkeypatch.setenv("PATH", f"/usr/bin::{tmp_path}")
     assert launcher.command_name(place, "/anywhere") == "dibs"
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     (top / ".dibs" / "dibs").unlink()

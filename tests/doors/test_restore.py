@@ -10,6 +10,7 @@ import pytest
 
 from dibs.doors.session import Session
 from dibs.facts import objects
+from dibs.facts.clock import random_id
 from dibs.operations import audits
 from tests.doors.conftest import Shell
 
@@ -26,12 +27,15 @@ class Accident:
         place = session.place
         resource = list(session.paths.resource(name, session.cwd, literal=True))
         fields = {"resources": [resource], "tree": place.top, "by": "edit"}
-        claim = session.run(session.operation("claim"), session.identify("ann"), fields)
+        session.run(session.operation("claim"), session.identify("ann"), fields)
         kept = objects.objects_of(place.common, place.local)
         was = objects.keep_file(kept, str(self.path))
         self.path.write_bytes(b"bob's mess")
-        fact = {"resource": resource, "tree": place.top, "claim": claim["claim"], "was": was,
-                "now": objects.keep_file(kept, str(self.path)), "sure": True}  # fmt: skip
+        fact = {
+            "id": random_id(), "resource": resource, "tree": place.top, "was": was,
+            "now": objects.keep_file(kept, str(self.path)), "actor": "bob", "grade": "sure", "suspects": ["bob"],
+            "owners": ["ann"], "named": False, "heard": [],
+        }  # fmt: skip
         answer = session.run(audits.AUDIT, session.identify("bob"), {"found": [fact], "tool": "Bash"})
         self.id: str = answer["violations"][0]["violation"]
         objects.pin(place.common, f"kept/{self.id}", was)

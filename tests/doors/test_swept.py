@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.install import launcher
+from dibs.doors.install import launcher, probe
 from dibs.stores import redis_epoch
 from tests.doors.conftest import Shell
 from tests.doors.installing import git, shell_in, write
@@ -58,12 +58,13 @@ class Swept:
         """Claude's command before a tool call, with dibs nowhere on the PATH."""
         top = top or self.folder
         sent = {"session_id": agent, "cwd": str(top), "hook_event_name": "PreToolUse", "tool_name": tool}
+        ended = self.folder.parent / "exit"  # on its own: whatever runs the tests is not this agent's client
         done = subprocess.run(
-            ["sh", "-c", launcher.command("claude", "PreToolUse")], cwd=top, capture_output=True, text=True,
-            input=json.dumps({**sent, "tool_input": given}), timeout=60, check=False,
-            env={"PATH": BARE_PATH, "HOME": self.shell.environment["HOME"], "CLAUDE_PROJECT_DIR": str(top)},
+            ["sh", "-c", probe.DETACHED, "sh", launcher.command("claude", "PreToolUse"), str(ended)],
+            input=json.dumps({**sent, "tool_input": given}), timeout=60, check=False, cwd=top, capture_output=True,
+            text=True, env={"PATH": BARE_PATH, "HOME": self.shell.environment["HOME"], "CLAUDE_PROJECT_DIR": str(top)},
         )  # fmt: skip
-        return done.returncode, done.stdout + done.stderr
+        return int(ended.read_text()), done.stdout + done.stderr
 
 
 @pytest.fixture
@@ -192,6 +193,15 @@ def test_a_damaged_memory_locks_nobody_out(swept: Swept, noise: bytes) -> None:
     swept.shell.json("claim", "lib/y.py", "--as", "bob", exit=0)
 
 
+def test_a_workspace_of_an_older_dibs_gets_its_copies_with_the_next_call(swept: Swept) -> None:
+    shared = swept.folder / ".git" / "dibs"
+    shutil.rmtree(shared)
+    (swept.folder / ".dibs" / "local" / "run").write_text("python=/its/own\nentry=/its/own/entry.py\n")
+    swept.shell.json("status", exit=0)
+    assert {"hook", "dibs", "run", "store"} <= {path.name for path in shared.iterdir()}
+    assert (shared / "run").read_text().startswith("python=/its/own\n")
+
+
 def test_memory_that_cannot_be_written_is_no_hindrance(swept: Swept) -> None:
     """A client's sandbox may let its shell write in the working tree and not in git's directory."""
     shared = swept.folder / ".git" / "dibs"
@@ -225,10 +235,13 @@ def test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were(swept: Swept
     code, said = swept.hook("Edit", file_path=f"{swept.folder}/lib/y.py", old_string="1", new_string="2")
     assert (code, "strict" in said or "claim lib/y.py" in said) == (2, True), said
     assert swept.hook("Read", file_path=f"{swept.folder}/src/x.py")[0] == 0
-    assert swept.hook("Bash", command="git switch main")[0] == 0
+    assert swept.hook("Bash", command="git status")[0] == 0
     assert git("status", "--porcelain", cwd=swept.folder).stdout == "", "nor is the record there to be committed"
     swept.sweep("clean", "-fdq")
     assert swept.shell.json("status", exit=0)["claims"][0]["agent"] == "ann"
+    swept.shell.json("release", "--all", "--as", "ann", exit=0)
+    code, said = swept.hook("Bash", command="git switch main")
+    assert code == 0, said
 
 
 def test_a_linked_worktree_on_an_old_branch_is_guarded_by_its_own_tree(swept: Swept, tmp_path: Path) -> None:

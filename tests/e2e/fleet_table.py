@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.e2e.clients.fleet import Fleet
 from tests.e2e.clients.mixed_fleet import BUMPS, FIVE, LINES, SEVEN, Outcome, play
 
-HEAD = "| think | dibs | bumps lost | edits lost | given up | refused (stale) | unattributed | s |"
+HEAD = "| think | dibs | bumps lost | edits lost | given up | refused (stale) | false alarms | s |"
 
 
 def line(think: float, how: str, outcome: Outcome) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.clients import checks, stale
 from tests.e2e.clients.checks import edits, guard, says_who_holds
-from tests.e2e.clients.kinds import CLAUDE
+from tests.e2e.clients.kinds import CLAUDE, ClaudeCode
 from tests.e2e.clients.scripts import marked
 from tests.e2e.clients.worker import HOW, Worker
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.clients.fleet import Agent, Fleet
+    from tests.e2e.clients.kinds import Start
 
 pytestmark = pytest.mark.clients
 
@@ -60,6 +62,40 @@ def test_nothing_is_written_past_a_guard_that_is_broken(fleet: Fleet) -> None:
 
 def test_after_uninstall_every_byte_is_as_it_was_before_init(fleet: Fleet) -> None:
     checks.uninstalled_is_as_before(fleet, CLAUDE)
+
+
+# --- what the person is asked
+
+
+class Asking(ClaudeCode):
+    """As a person starts it: whatever no setting allows is asked; in print mode there is nobody to say yes."""
+
+    def settle(self, home: Path, repo: Path, url: str) -> None:
+        super().settle(home, repo, url)
+        known = home / ".claude.json"
+        settings = json.loads(known.read_text()) if known.exists() else {}
+        settings.setdefault("projects", {})[str(repo)] = {"hasTrustDialogAccepted": True}
+        known.write_text(json.dumps(settings))
+
+    def command(self, start: Start) -> list[str]:
+        words = super().command(start)
+        place = words.index("--permission-mode")
+        return words[:place] + words[place + 4 :]
+
+
+def test_nobody_is_asked_before_a_model_runs_what_dibs_advises(fleet: Fleet) -> None:
+    asking = Asking()
+    guard(fleet, asking)
+    script = fleet.script("ada")
+    for command in ("dibs claim shared.txt --wait 60s", ".dibs/dibs status", "touch other.txt"):
+        script.turn(asking.shell(command))
+    ada = fleet.start(asking, script)
+    fleet.wait(ada)
+    claimed, status, other = ada.results()[-3:]
+    assert "claimed shared.txt" in claimed
+    assert "shared.txt" in status
+    assert "approval" in other, "else this test proves nothing"
+    assert not (fleet.repo / "other.txt").exists()
 
 
 # --- one session, several processes, several contexts

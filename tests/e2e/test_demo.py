@@ -86,7 +86,7 @@ def test_every_refusal_is_explained_and_is_in_the_log(played: dict[str, Any]) ->
     assert guarded["refusals_explained"] == guarded["refusals"] == guarded["refusals_in_log"]
     for sample in guarded["samples"]:
         assert f"holds {sample['file']} (" in sample["message"]
-        assert " until 2" in sample["message"]
+        assert " left)" in sample["message"]
 
 
 def test_the_paused_agent_s_token_is_refused_and_names_who_holds_the_file(played: dict[str, Any]) -> None:

@@ -37,6 +37,26 @@ def test_commits_and_amends_are_told_and_what_only_moves_head_is_not(repo: Path)
     assert reflog.commits_since(str(repo), reflog.size(str(repo))) == []
 
 
+def test_whatever_moves_head_or_its_branch_is_told_with_both_commits(repo: Path) -> None:
+    first = git(repo, "rev-parse", "HEAD")
+    assert reflog.moves_since(str(repo), 0)[0][:2] == ("", first)
+    git(repo, "commit", "-q", "--allow-empty", "-m", "two")
+    second = git(repo, "rev-parse", "HEAD")
+    before = reflog.size(str(repo))
+    git(repo, "update-ref", "refs/heads/main", first)
+    git(repo, "reset", "-q", "--hard", second)
+    git(repo, "update-ref", "-m", "by hand", "HEAD", first)
+    git(repo, "checkout", "-q", "-b", "other")
+    git(repo, "update-ref", "refs/heads/main", second)
+    assert reflog.moves_since(str(repo), before) == [
+        (second, first, ""),
+        (first, second, f"reset: moving to {second}"),
+        (second, first, "by hand"),
+    ]
+    assert reflog.moves_since(str(repo), reflog.size(str(repo))) == []
+    assert reflog.moves_since(str(repo / "none"), 0) == []
+
+
 def test_each_working_tree_has_its_own_diary(repo: Path) -> None:
     git(repo, "worktree", "add", "-q", "../tree")
     tree = repo.parent / "tree"

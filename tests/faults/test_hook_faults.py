@@ -1,8 +1,9 @@
-"""What a hook answers while the store is busy, and when an agent's journal is damaged."""
+"""What a hook answers while the store is busy, and when the ledger is damaged."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -116,25 +117,38 @@ def test_what_cannot_be_refused_is_not_and_an_agent_that_starts_is_told_to_assum
         assert answer.took < LIMIT
 
 
-# --- a journal that a full disk or a power failure has damaged
+# --- a ledger that a full disk or a power failure has damaged
 
-TORN = b"W\t123\t45:6"  # and the next line begins right behind it
+TORN = b"T\tabc\t123:4\t45"  # and the next line begins right behind it
 DAMAGE = [
     TORN,
     b"\0" * 300,
     b"\0" * 300 + b"\n",
-    b"O\tx\t\t\tcall\nC\t\t\t\tcall\nN\tx\t\t\t\n",
+    b"O\tx\tcall\tada\topen\t\tx\t\nC\tx\tcall\t\nN\tcall\tw\t\ta.py\n",
+    b"T\tid\t9:9\t-\t?\tnot:a:signature\tada\tsure\tada\tn\ta.py\n",
+    b"H\tx\t-\t\t\tone\tone two\tx\ta.py\n",
+    b"U\tid\tx\t-\t-\t\tada\tsure\t\t\ta.py\t\n",
     b"\xff\xfe\n\t\t\t\t\t\t\n",
-    b"%zz\n",
+    b"T\n\nO\nQ\tq\n\\\n",
 ]
 
 
+def damaged(repo: Repository, file: str) -> Path:
+    """A file of the ledger that is there."""
+    found = repo.private / file
+    assert found.is_file()
+    return found
+
+
+@pytest.mark.parametrize("file", ["live", "seen/ada"])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_journal_of_ones_own_does_not_keep_an_agent_from_its_work(repo: Repository, damage: bytes) -> None:
+def test_damaged_lines_of_the_ledger_do_not_keep_an_agent_from_its_work(
+    repo: Repository, file: str, damage: bytes
+) -> None:
     ada = repo.agent("ada")
     ada.edit("a.py", "ada's\n")
-    with (repo.local / "journal" / "ada").open("ab") as file:
-        file.write(damage)
+    with damaged(repo, file).open("ab") as opened:
+        opened.write(damage)
     assert ada.read("a.py").allowed
     ada.edit("a.py", "ada's again\n")
     ada.edit("b.py", "ada's\n")
@@ -143,18 +157,62 @@ def test_a_damaged_journal_of_ones_own_does_not_keep_an_agent_from_its_work(repo
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_journal_of_one_agent_does_not_blind_the_audit_of_another(repo: Repository, damage: bytes) -> None:
-    ada, bob, cal = repo.agent("ada"), repo.agent("bob"), repo.agent("cal")
+def test_damaged_lines_of_the_ledger_do_not_blind_the_audit(repo: Repository, damage: bytes) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
     bob.boot()
-    cal.edit("c.py", "cal's\n")
     ada.edit("a.py", "ada's\n")
-    with (repo.local / "journal" / "cal").open("ab") as file:
-        file.write(damage)
-    repo.write("x.py", "open('a.py', 'w').write('overwritten')")
+    with damaged(repo, "live").open("ab") as opened:
+        opened.write(damage)
+    ada.edit("b.py", "ada's\n")
+    repo.write("x.py", "open('b.py', 'w').write('overwritten')")
     _, after = bob.bash("python3 x.py")
-    assert "your command changed a.py, which ada holds" in after.told, after
+    assert "changed b.py, which ada holds" in after.told, after
 
 
-def test_a_journal_that_cannot_be_written_is_a_doubt_and_no_traceback(repo: Repository) -> None:
-    (repo.local / "journal").write_text("in the way\n")
+@pytest.mark.parametrize("size", [0, 1, 40])
+def test_a_ledger_that_was_cut_off_is_gone_on_with(repo: Repository, size: int) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    with damaged(repo, "live").open("r+b") as opened:
+        opened.truncate(size)
+    assert ada.read("a.py").allowed
+    ada.edit("b.py", "ada's\n")
+    repo.write("x.py", "open('b.py', 'w').write('overwritten')")
+    _, after = bob.bash("python3 x.py")
+    assert "changed b.py, which ada holds" in after.told, after
+
+
+@pytest.mark.parametrize("way", ["live", "seen", "seen/ada", "objects", "."])
+def test_a_ledger_that_cannot_be_written_is_a_doubt_and_no_traceback_and_a_read_passes(
+    repo: Repository, way: str
+) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    target = repo.private / way
+    if way == ".":
+        repo.private.rename(repo.private.with_name("moved"))
+        repo.private.write_text("in the way\n")
+    elif way in {"live", "seen/ada"}:
+        target.unlink(missing_ok=True)
+        target.mkdir(parents=True)
+    else:
+        shutil.rmtree(target, ignore_errors=True)
+        target.write_text("in the way\n")
+    assert ada.read("a.py").allowed
+    answer = ada.may_write("a.py", "ada's\n")
+    assert answer.silent or "could not decide" in answer.refusal
+    command = bob.may_run("make")
+    assert command.silent or "could not decide" in command.refusal
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
+        answer = ada.hook(event)
+        assert answer.code == 0, answer
+        assert "Traceback" not in answer.err
+    assert bob.may_run("ls").code in {0, 2}
+
+
+def test_a_ledger_that_cannot_be_appended_to_is_a_doubt(repo: Repository) -> None:
+    """Without the line about a call its change would be somebody else's."""
+    (repo.private / "live").unlink(missing_ok=True)
+    (repo.private / "live").mkdir(parents=True)
     assert "could not decide" in repo.agent("ada").may_edit("a.py").refusal
+    assert "could not decide" in repo.agent("ada").may_run("make").refusal

@@ -43,8 +43,7 @@ def change(
     return {
         "id": id or f"{next(_changes):012x}", "resource": resource(name), "tree": tree, "was": was, "now": now,
         "actor": actor, "grade": grade, "suspects": list(suspects) or ([actor] if grade == SURE else []),
-        "owners": list(owners),
-        "named": named, "heard": list(heard),
+        "owners": list(owners), "named": named, "heard": list(heard),
     }  # fmt: skip
 
 
@@ -63,9 +62,13 @@ def item(
     return [[*resource(name), alias], ignored, blob, facts, inside]
 
 
-def known(how: str, author: str = "", *, owners: Any = (), merges: bool = False, since: bool = False) -> dict[str, Any]:
+def known(
+    how: str, author: str = "", *, owners: Any = (), merges: bool = False, since: bool = False, disputed: bool = False
+) -> dict[str, Any]:
     """What the ledger says of a file: what the agent knows of it, who made what is there, whose unfinished work."""
-    return {"merges": merges, "known": how, "author": author, "owners": list(owners), "since": since}
+    return {
+        "merges": merges, "known": how, "author": author, "owners": list(owners), "since": since, "disputed": disputed,
+    }  # fmt: skip
 
 
 class Fleet:

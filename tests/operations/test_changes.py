@@ -316,7 +316,7 @@ def test_an_edit_settles_it_once_what_is_there_was_read(fleet: Fleet) -> None:
     fleet.edit("a", item("x.py", facts=known(NOTHING, merges=True)))
     with pytest.raises(Conflict):
         commit(fleet, "a")
-    fleet.edit("a", item("x.py", facts=known(SAME)))
+    fleet.edit("a", item("x.py", facts=known(SAME, disputed=True)))
     commit(fleet, "a")
 
 

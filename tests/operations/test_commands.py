@@ -10,10 +10,11 @@ import pytest
 from dibs.errors import Fenced, Forbidden, Held, Killed
 from dibs.operations.audits import AUDIT
 from dibs.operations.commands import COMMAND
+from dibs.operations.worktrees import left
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards
 
 MINUTE = 60_000
-INDEX = ["name", "git:index", ""]
+INDEX, HEAD = ["name", "git:index", ""], ["name", "git:head", ""]
 
 
 @pytest.fixture
@@ -254,6 +255,139 @@ def test_an_audit_gives_back_only_what_was_claimed_for_a_command(fleet: Fleet) -
     hand = fleet.claim("a", "y.py")["claim"]
     fleet.internal("a", AUDIT, release=[edit, hand])
     assert fleet.holders() == [("a", "x.py"), ("a", "y.py")]
+
+
+def test_an_agents_next_git_command_takes_over_what_one_held_that_was_broken_off(fleet: Fleet) -> None:
+    first = run(fleet, "a", index=[INDEX])["claims"]
+    second = run(fleet, "a", index=[INDEX])["claims"]
+    fleet.internal("a", AUDIT, release=first)
+    assert fleet.holders() == [("a", "git:index")], "the second one still runs"
+    fleet.internal("a", AUDIT, release=second)
+    assert fleet.holders() == []
+    run(fleet, "a", index=[INDEX])
+    both = run(fleet, "a", index=[INDEX, HEAD])["claims"]
+    assert fleet.holders() == [("a", "git:head"), ("a", "git:index")], "one claim of both, and nothing beside it"
+    fleet.internal("a", AUDIT, release=both)
+    assert fleet.holders() == []
+
+
+def test_whoever_waits_for_the_index_gets_it_before_another_command_of_the_agent_that_had_it(fleet: Fleet) -> None:
+    run(fleet, "a", index=[INDEX])
+    fleet.claim("b", "git:index", wait=MINUTE)
+    with pytest.raises(Held):
+        run(fleet, "a", index=[INDEX])
+    assert fleet.holders() == [("b", "git:index")]
+
+
+def test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not(fleet: Fleet) -> None:
+    taken = run(fleet, "a", index=[INDEX])["claims"]
+    with pytest.raises(
+        Held, match=r"a git command of a runs in this repository\. Try again in a few seconds\."
+    ) as refusal:
+        run(fleet, "b", index=[INDEX, HEAD])
+    assert refusal.value.fields["transient"] is True
+    fleet.internal("a", AUDIT, release=taken)
+    fleet.claim("a", "git:head")
+    with pytest.raises(Held, match="a holds git:head") as refusal:
+        run(fleet, "b", index=[INDEX, HEAD])
+    assert "transient" not in refusal.value.fields
+    assert fleet.holders() == [("a", "git:head")]
+    assert run(fleet, "a", index=[HEAD]) == {"claims": []}, "its own claim by hand is enough"
+
+
+# --- HEAD
+
+
+def switch(to: str = "new", tree: str = TREE, **more: Any) -> list[dict[str, Any]]:
+    """`git switch -c new`."""
+    return [{"what": "git switch -c new", "head": "switch", "to": to, "tree": tree, "else": "Go elsewhere.", **more}]
+
+
+def test_another_branch_is_refused_while_others_hold_files_in_that_working_tree(fleet: Fleet) -> None:
+    fleet.edit("a", "a.py")
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", sweeps=switch())
+    assert refusal.value.message == (
+        "`git switch -c new` would change the branch of this working tree, where others are at work: a.py (a, 30 min "
+        "left; ends with its commit). Their next commit would land on new. Go elsewhere."
+    )
+    assert fleet.events("command.refused")[-1]["subject"] == "git switch -c new"
+    run(fleet, "b", sweeps=switch(tree=OTHER_TREE))
+    run(fleet, "a", sweeps=switch())
+    run(fleet, "a/child", sweeps=switch())
+    fleet.release("a")
+    run(fleet, "b", sweeps=switch())
+
+
+def test_a_claim_by_hand_is_at_work_in_the_main_working_tree_and_a_name_in_none(fleet: Fleet) -> None:
+    fleet.claim("a", "db:main")
+    run(fleet, "b", sweeps=switch(main=True))
+    fleet.claim("a", "x.py")
+    with pytest.raises(Held, match=r"x\.py"):
+        run(fleet, "b", sweeps=switch(main=True))
+    run(fleet, "b", tree=OTHER_TREE, sweeps=switch(tree=OTHER_TREE, main=False))
+
+
+def test_commits_of_an_agent_at_work_stay_and_those_of_one_that_is_gone_do_not_matter(fleet: Fleet) -> None:
+    amend = [{"what": "git commit --amend", "does": "rewrite", "makers": {"a": "0123456789abcdef"}, "tree": TREE}]
+    run(fleet, "b", sweeps=amend)  # nobody knows a
+    fleet.call("a", "boot", client=10)
+    with pytest.raises(Forbidden, match="would rewrite 0123456789, a commit of a, who is at work") as refusal:
+        run(fleet, "b", sweeps=amend)
+    assert (refusal.value.agent, refusal.value.commit) == ("a", "0123456789abcdef")
+    run(fleet, "a", sweeps=amend)
+    run(fleet, "a/child", sweeps=amend)
+    fleet.kill9(10)
+    run(fleet, "b", sweeps=amend)
+    fleet.call("a", "boot", client=11)
+    fleet.call("a", "leave")
+    run(fleet, "b", sweeps=amend)
+
+
+# --- stashes
+
+
+def stash(*there: str, takes: tuple[str, ...] = (), pushes: bool = False) -> list[dict[str, Any]]:
+    """A command about stashes, the newest first."""
+    return [{"what": "git stash", "stashes": list(there), "takes": list(takes), "pushes": pushes, "tree": TREE}]
+
+
+def test_a_stash_belongs_to_whoever_was_let_make_it(fleet: Fleet) -> None:
+    run(fleet, "a", sweeps=stash("old", pushes=True))
+    with pytest.raises(Forbidden, match=r"would take away stash@\{0\}, which a made") as refusal:
+        run(fleet, "b", sweeps=stash("s1", "old", takes=("s1",)))
+    assert refusal.value.maker == "a"
+    run(fleet, "b", sweeps=stash("s1", "old", takes=("old",)))  # nobody knows who made that
+    run(fleet, "b", sweeps=stash("s1", pushes=True))
+    with pytest.raises(Forbidden, match=r"stash@\{1\}, which a made"):
+        run(fleet, "b", sweeps=stash("s2", "s1", takes=("s2", "s1")))
+    with pytest.raises(Forbidden, match=r"stash@\{0\}, which b made"):
+        run(fleet, "a", sweeps=stash("s2", "s1", takes=("s2",)))
+    run(fleet, "a", sweeps=stash("s2", "s1", takes=("s1",)))
+    run(fleet, "b", sweeps=stash("s2", takes=("s2",)))
+
+
+def test_a_stash_that_was_not_made_after_all_gives_nobody_the_next_one_of_a_person(fleet: Fleet) -> None:
+    run(fleet, "a", sweeps=stash("old", pushes=True))
+    run(fleet, "b", sweeps=stash("old"))
+    run(fleet, "b", sweeps=stash("new", "old", takes=("new",)))
+
+
+# --- what nobody may do
+
+
+def test_dibs_own_record_is_not_taken_away_and_no_push_goes_past_the_hook(fleet: Fleet) -> None:
+    with pytest.raises(Forbidden, match=r"Run `git clean -fdx -e \.dibs/local` instead"):
+        run(fleet, "a", sweeps=[{"what": "git clean -fdx", "record": "git clean -fdx -e .dibs/local", "tree": TREE}])
+    with pytest.raises(Forbidden, match=r"would push to main past git's own hook .* Leave --no-verify out"):
+        run(fleet, "a", sweeps=[{"what": "git push", "past": "--no-verify", "protected": ["main"], "tree": TREE}])
+    assert [event["data"]["code"] for event in fleet.events("command.refused")] == ["forbidden", "forbidden"]
+
+
+def test_a_time_to_come_is_said_as_people_say_it() -> None:
+    assert [left(ms) for ms in (1, 59_999, 60_000, 119 * 60_000, 7_200_000, 8 * 3_600_000)] == [
+        "1 s", "59 s", "1 min", "119 min", "2 h", "8 h",
+    ]  # fmt: skip
 
 
 # --- deploys and roles

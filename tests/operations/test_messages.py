@@ -319,7 +319,7 @@ def test_whoever_posts_wakes_every_process_that_waits(fleet: Fleet) -> None:
     for channel in ("w1", "w2"):
         fleet.call("b", "inbox", wait=60_000, wake=channel)
     send(fleet, "a", "b")
-    assert fleet.store._woken == {"w1", "w2"}
+    assert {"w1", "w2"} <= fleet.store._woken
 
 
 def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) -> None:
@@ -329,7 +329,7 @@ def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) 
     fleet.now += messages.PRESENT
     fleet.call("b", "inbox", wait=60_000, wake="here")
     send(fleet, "a", "b")
-    assert fleet.store._woken == {"here"}
+    assert {name for name in fleet.store._woken if not name.startswith("@")} == {"here"}
 
 
 def test_further_looks_of_one_wait_write_only_now_and_then(fleet: Fleet) -> None:

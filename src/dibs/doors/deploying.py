@@ -94,7 +94,7 @@ def examine(
     named = settings(session, target)
     try:
         if not dirty:
-            _refuse_dirty(top)
+            _refuse_dirty(session, call, top)
         standing = stand(top, named.get("remote", ""), named.get("branch", ""), timeout=timeout or patience(session))
         refuse_behind(standing)
         since = last["commit"] if last else ""
@@ -147,16 +147,39 @@ def _default(known: list[str]) -> str:
     return "origin" if "origin" in known else known[0] if len(known) == 1 else ""
 
 
-def _refuse_dirty(top: str) -> None:
+def _refuse_dirty(session: Session, call: Call, top: str) -> None:
     """What is recorded as deployed is a commit; a tree with other content is not that commit."""
     paths = [change.path for change in git.dirty(top, untracked=False)]
-    if paths:
-        shown = ", ".join(paths[:SHOWN]) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
-        raise Conflict(
-            f"uncommitted changes would ship, or not, and nobody could tell: {shown}. "
-            "Commit them, or deploy with --dirty.",
-            paths=paths[:FOUND],
-        )
+    if not paths:
+        return
+    holders = _holders(session, call, top, paths)
+    paths.sort(key=lambda path: path in holders)
+    named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:SHOWN]]
+    shown = ", ".join(named) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
+    if not holders:
+        way = "Commit them, or deploy with --dirty."
+    else:
+        yours = "Commit your own. " if len(holders) < len(paths) else ""
+        own = "deploy from a working tree of your own (`git worktree add`), or wait."
+        way = f"{yours}Theirs are not yours to commit: {own}"
+    raise Conflict(
+        f"uncommitted changes would ship, or not, and nobody could tell: {shown}. {way}",
+        paths=paths[:FOUND],
+        holders=holders,
+    )
+
+
+def _holders(session: Session, call: Call, top: str, paths: Sequence[str]) -> dict[str, str]:
+    """Which other agents hold which of these paths."""
+    from dibs.operations import resources
+    from dibs.operations.audits import OTHERS
+
+    found: dict[str, str] = {}
+    for claim in session.run(OTHERS, call, {"tree": top})["claims"]:
+        for path in paths:
+            if any(resources.overlap(["file", path], held) for held in claim["resources"]):
+                found.setdefault(path, claim["agent"])
+    return found
 
 
 # --- placeholders

@@ -43,7 +43,7 @@ def note_claim(session: Session, answer: dict[str, Any]) -> None:
     paths = [path for name in answer["resources"] for path in _files(session, name)][:NOTED]
     tree.look(paths)
     tree.write()
-    tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(tree, answer["agent"], paths))
+    tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(session, tree, answer["agent"], paths))
     tree.write()
 
 
@@ -61,11 +61,18 @@ def _files(session: Session, name: str) -> list[str]:
     return [path for path in git.known(top, [pathspec]) if os.path.isfile(os.path.join(top, path))]
 
 
-def _taken_over(tree: Any, agent: str, paths: list[str]) -> list[tuple[str, ...]]:
-    """Whoever claims a file with unfinished work of one that has ended, or of several, goes on with it."""
+def _taken_over(session: Session, tree: Any, agent: str, paths: list[str]) -> list[tuple[str, ...]]:
+    """Whoever claims a file with unfinished work of one that is gone, or of several, goes on with it."""
+    heads = tree.state.heads
+    owned = {path: heads[path].owners for path in paths if path in heads and heads[path].owners}
+    if not owned:
+        return []
+    from dibs.operations.audits import PEERS
     from dibs.operations.ledger import passes_to
 
-    return [("P", agent, path) for path in paths if passes_to(tree.state, path, agent)]
+    owners = sorted({owner for found in owned.values() for owner in found})
+    there = session.run(PEERS, session.identify(agent), {"agents": owners})["there"]
+    return [("P", agent, path) for path, found in owned.items() if passes_to(found, agent, there)]
 
 
 def warnings(session: Session) -> list[str]:

@@ -131,7 +131,7 @@ def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list
     from dibs.doors.hooks import auditing, trees
 
     tree = trees.of(session.place)
-    tree.look([*tree.state.watched(tree.now), *paths[:LOOKED]])
+    tree.survey(paths[:LOOKED])
     tree.write()
     auditing.tell(session, call, [tree])
     heads = tree.state.heads

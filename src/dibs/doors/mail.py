@@ -1,12 +1,59 @@
-"""Is there mail for an agent? Asked by hooks before they open the store."""
+"""Is there mail? A hint that costs one look at a file, so that a hook need not open the store to hear of nothing.
+
+Whoever puts a message into a mailbox leaves a mark after its commit (operations/messages.py, stores/wakes.py). A hook
+that finds the mark takes it away first and asks the store then: what is posted in between leaves a new one. It is a
+hint, never the truth: a server leaves no mark here, and one that is lost costs the time until the agent's
+next call that opens the store anyway. Nothing is decided here.
+"""
 
 from __future__ import annotations
 
+import os
+
+from dibs.operations.roles import mark_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dibs.facts.workspace import Place
 
 
-def waiting(_place: Place, _agent: str) -> bool:
-    """Whether the store has to be asked."""
+def waiting(place: Place, agent: str) -> bool:
+    """May there be something that this agent was not told yet?"""
+    return os.path.exists(_path(place, agent))
+
+
+def is_elsewhere(place: Place) -> bool:
+    """Is the store a server, on which no mark is left here? Then it has to be asked."""
+    try:
+        with open(f"{place.local}/store", "rb", buffering=0) as file:
+            return not file.read(7).startswith(b"sqlite")
+    except OSError:
+        return False
+
+
+def taken(place: Place, agent: str) -> bool:
+    """The same, and the mark is gone: call it right before the store is asked, never after."""
+    try:
+        os.unlink(_path(place, agent))
+    except OSError:
+        return False
     return True
+
+
+def note(place: Place, agents: Iterable[str]) -> None:
+    """Leave the mark for these agents, where something was posted by another way than the store of this machine."""
+    from dibs.stores.wakes import Wakes
+
+    wakes = Wakes(_folder(place))
+    for agent in agents:
+        wakes.wake(mark_of(agent))
+
+
+def _folder(place: Place) -> str:
+    return f"{place.local}/wakes"
+
+
+def _path(place: Place, agent: str) -> str:
+    return f"{_folder(place)}/{mark_of(agent)}"

@@ -101,6 +101,7 @@ class Methods:
         reason: str | None = None,
         task: str | None = None,
         expect: float | str | None = None,
+        keep: bool | None = None,
         request_id: str | None = None,
     ) -> Claim:
         """Claim resources, all of them or none.
@@ -118,6 +119,7 @@ class Methods:
             reason=reason,
             task=task,
             expect=expect,
+            keep=keep,
         )
         return answer
 
@@ -1243,5 +1245,20 @@ class Methods:
             "vote show",
             request_id,
             id=id,
+        )
+        return answer
+
+    def whoami(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> dict[str, Any]:
+        """Say whom dibs takes you for.
+
+        Answers: agent, name, role, type, incarnation, known, held, by.
+        """
+        answer: dict[str, Any] = self._call(
+            "whoami",
+            request_id,
         )
         return answer

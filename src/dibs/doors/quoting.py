@@ -8,6 +8,7 @@ What dibs says about it (who, which kind, what to do) stands before it, and a se
 from __future__ import annotations
 
 from dibs import jsontext
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ def lines(message: dict[str, Any], when: str = "", longest: int = LONGEST) -> li
         label.append(f"answer with `dibs send - TEXT --reply {identifier}`")
     wanted = "it wants an acknowledgement: " if message.get("ack") else ""
     label.append(f"{wanted}`dibs ack {identifier}` when dealt with")
-    found = [f"Message {identifier} from {clean(sender)} ({'; '.join(label)}):", *quoted(message["text"], longest)]
+    found = [
+        f"Message {identifier} from {clean(named(message, 'from'))} ({'; '.join(label)}):",
+        *quoted(message["text"], longest),
+    ]
     if "payload" in message:
         text = jsontext.encode(message["payload"])  # ASCII, and no control character in it
         found.append(f"> payload: {text[:PAYLOAD]}{'…' if len(text) > PAYLOAD else ''}")
@@ -41,7 +45,7 @@ def lines(message: dict[str, Any], when: str = "", longest: int = LONGEST) -> li
 def task(held: dict[str, Any]) -> list[str]:
     """A task at hand: what is to be done, and where it stood when somebody last said so."""
     found = [f"Your task is {held['id']} (token {held['token']})."]
-    author = f" by {clean(held['note_by'])}" if held.get("note_by") else ""
+    author = f" by {clean(named(held, 'note_by'))}" if held.get("note_by") else ""
     for name, what in (("title", "What is to be done"), ("note", f"Where it stood, by the last note{author}")):
         if held.get(name):
             found += [f"{what}:", *quoted(held[name])]

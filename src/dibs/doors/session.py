@@ -79,6 +79,10 @@ class Session:
         if self._store is None:
             from dibs.doors import stores
 
+            if self.place.shared != self.place.local and not os.path.exists(f"{self.place.shared}/hook"):
+                from dibs.doors.install import launcher
+
+                launcher.keep(self.place)  # an older dibs made this workspace
             self._store = stores.open_store(
                 self.place.local, self.config.store, self.config.id, self.timeout,
                 short_lived=self._short_lived, missing=self._missing, shared=self.place.shared,
@@ -259,15 +263,17 @@ class Session:
 
     def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
         """Who is calling, from what was said, the environment and the processes above this one."""
-        named = agent or os.environ.get("DIBS_AGENT") or ""
-        if not named:
-            for variable in SESSION_VARIABLES:
-                named = os.environ.get(variable) or ""
-                if named:
-                    break
+        variable = next((name for name in SESSION_VARIABLES if os.environ.get(name)), "")
+        session = os.environ.get(variable, "")
+        named = agent or os.environ.get("DIBS_AGENT") or session
+        how = "--as" if agent else "DIBS_AGENT" if os.environ.get("DIBS_AGENT") else variable
+        typed = client is None
         chain = self.chain()
         if client is None:
             client = processes.client_among(chain)
+        own = os.environ.get("DIBS_AGENT", "")
+        if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
+            session = own  # so whoever started the client named its agent
         kinds = [name for process, name in chain if name in processes.CLIENTS and process == client]
         kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
         return Call(
@@ -279,6 +285,9 @@ class Session:
             ancestors=[process for process, _ in chain],
             request=request,
             kind=kinds[0] if kinds else "",
+            typed=typed,
+            session=session,
+            how=how,
         )
 
     def operation(self, name: str) -> Operation:

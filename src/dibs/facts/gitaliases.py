@@ -10,6 +10,7 @@ import os
 
 from dibs.errors import Unavailable
 from dibs.facts import gitwords
+from dibs.facts.shell.options import leading, options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,21 +18,37 @@ if TYPE_CHECKING:
     from dibs.facts.shell.reading import Reading, Simple
 
 HOPS = 5  # aliases that stand for aliases
-FETCHES = frozenset({"fetch", "pull", "remote"})
+FETCH_LONG = ("depth", "deepen", "shallow-since", "shallow-exclude", "upload-pack", "refmap", "jobs", "server-option")
+MAKES_NAMES = frozenset({"tag", "fetch", "remote"})  # change nothing that others stand on, but what names mean
 SUBMODULES = 64  # of which each is looked into
 
 
 def effects(reading: Reading) -> list[GitEffect]:
     """What the git commands of a line would do, in order; shell texts among them are added to the reading."""
     found: list[GitEffect] = []
-    fetched = later = False
+    fetched: list[tuple[str, str]] = []
+    later = False
     for simple in list(reading.git):
         for effect in _of(reading, simple, 0):
-            effect.fetched, effect.later = fetched, later
+            effect.fetched, effect.later = list(fetched), later
             found.append(effect)
             later = True
-        fetched = fetched or any(word in FETCHES for word in simple.words[1:4])
+        fetched += _fetches(simple)
+        later = later or any(word in MAKES_NAMES for word in simple.words[1:])
     return [effect for effect in found if not effect.dry]
+
+
+def _fetches(simple: Simple) -> list[tuple[str, str]]:
+    """The remotes and refspecs that a command fetches; "" for whatever is set up."""
+    end, _ = leading(simple.words, "Cc", ("git-dir", "work-tree", "namespace"))
+    name = simple.words[end] if end < len(simple.words) else ""
+    if name in {"pull", "remote"}:
+        return [("", "")]
+    if name != "fetch":
+        return []
+    operands = [word or "" for word in options(simple.words[end + 1 :], "jo", FETCH_LONG)[1]]
+    remote = operands[0] if operands else ""
+    return [(remote, spec) for spec in operands[1:]] or [(remote, "")]
 
 
 def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
@@ -44,7 +61,7 @@ def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
         return _each_submodule(reading, effect, hops)
     if effect.kind != "unknown" or effect.unknown or effect.cwd is None or hops >= HOPS:
         return [effect]
-    meant = _alias(effect.cwd, effect.words[effect.at] or "")
+    meant = _given(effect) or _alias(effect.cwd, effect.words[effect.at] or "")
     if not meant:
         return [effect]
     rest = effect.words[effect.at + 1 :]
@@ -115,6 +132,15 @@ def _top(cwd: str) -> str:
             return cwd
         here = above
     return here
+
+
+def _given(effect: GitEffect) -> str:
+    """What `git -c alias.NAME=… NAME` says itself."""
+    begins = f"alias.{effect.words[effect.at]}=".lower()
+    for option, word in zip(effect.words, effect.words[1 : effect.at], strict=False):
+        if option == "-c" and word is not None and word.lower().startswith(begins):
+            return word[len(begins) :]
+    return ""
 
 
 def _alias(cwd: str, name: str) -> str:

@@ -46,7 +46,7 @@ class GitEffect:
         self.tree = False  # files of the working tree change
         self.past = ""  # by which words git's own hooks are passed by
         self.index_file = ""  # another index than the working tree's own
-        self.fetched = False  # the same line fetches before
+        self.fetched: list[tuple[str, str]] = []  # what the same line fetches before: remote and refspec, "" for all
         self.later = False  # the same line has other git commands before it, which may make what this one names
         self.remote = ""
         self.refspecs: list[str] = []

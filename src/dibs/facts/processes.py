@@ -113,6 +113,17 @@ def name_of(pid: int) -> str:
     return "" if stat is None or stat[2] in "ZX" else stat[3]
 
 
+def variable_of(process: list[Any], name: str) -> str:
+    """A variable of the environment that a local process was started with; "" where that cannot be seen."""
+    try:
+        with open(f"/proc/{process[3]}/environ", "rb") as file:
+            started = file.read()
+    except OSError:
+        return ""
+    wanted = name.encode() + b"="
+    return next((os.fsdecode(one[len(wanted) :]) for one in started.split(b"\0") if one.startswith(wanted)), "")
+
+
 def _stat(pid: int) -> tuple[int, int, str, str] | None:
     """Parent, start time, state and name of a pid, or None if there is no such process."""
     try:

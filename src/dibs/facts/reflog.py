@@ -1,4 +1,4 @@
-"""Which commits were made in a working tree since a moment ago: git's own diary of HEAD, read without starting git.
+"""What moved HEAD in a working tree since a moment ago, and which commits were made: git's own diary, read by itself.
 
 Git writes there whatever moves HEAD, also where its hooks are switched off (`-c core.hooksPath=`, a client that does so
 in its shell).
@@ -22,21 +22,40 @@ def size(top: str) -> int:
 
 def commits_since(top: str, before: int) -> list[str]:
     """The commits that were made here since the diary was that long, in order."""
-    try:
-        with open(_path(top), "rb") as file:
-            if os.fstat(file.fileno()).st_size <= before:
-                return []
-            file.seek(before)
-            text = file.read(MOST).decode("utf-8", "replace")
-    except OSError:
-        return []
     found = []
-    for row in text.split("\n"):
+    for row in _rows(top, before):
         said, tab, what = row.partition("\t")
         words = said.split(" ")
         if tab and what.startswith("commit") and len(words) > FIELDS:
             found.append(words[1])
     return found
+
+
+def moves_since(top: str, before: int) -> list[tuple[str, str, str]]:
+    """What moved HEAD here since the diary was that long, in order: the old commit, the new one, and what git says.
+
+    A branch that is moved by its name (`update-ref`, `branch -f`) is in it while it is checked out; what is said is
+    then empty, or what the command gave. The old commit is "" for the first.
+    """
+    found = []
+    for row in _rows(top, before):
+        said, _, what = row.partition("\t")
+        words = said.split(" ")
+        if len(words) > FIELDS and words[0] != words[1]:
+            found.append((words[0] if words[0].strip("0") else "", words[1], what))
+    return found
+
+
+def _rows(top: str, before: int) -> list[str]:
+    """What was written since the diary was that long; nothing where it is shorter now, or was never there."""
+    try:
+        with open(_path(top), "rb") as file:
+            if os.fstat(file.fileno()).st_size <= before:
+                return []
+            file.seek(before)
+            return file.read(MOST).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
 
 
 def _path(top: str) -> str:

@@ -8,16 +8,18 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import ending, holds, messages, names, releases, resources
+from dibs.operations import ending, holds, messages, names, releases, resources, roles
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
     check_text,
     due,
     iso,
+    name_caller,
     process_name,
     put_agent,
     register,
+    related,
     set_process,
     within,
 )
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 LOSSES = 200  # losses told in one briefing
 SHOWN = 1_000  # agents listed
+OTHERS, FILES = 6, 4  # agents at work that a briefing names, and what each of them holds
 LATELY = 120_000  # ms: twice as long as may pass before an act is written down
 
 
@@ -81,7 +84,7 @@ def _boot(
             move(tx, claim, call.agent, "boot", tied=True)
         ending.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
-    lost = _losses(tx, call)
+    lost = _losses(tx, call, claims)
     held = [holds.held(tx, claim) for claim in claims]
     current = _task(tx, call, task, claims, lost)
     unread, more = messages.unread(tx, call.agent)
@@ -92,6 +95,7 @@ def _boot(
         "incarnation": agent["incarnation"],
         "held": held,
         "lost": lost,
+        "others": _others(tx, call),
         "task": current,
         "messages": [messages.shown(tx, message) for _, message in unread],
         "more_messages": more,
@@ -125,19 +129,40 @@ def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> No
         outcomes.follow(tx, claim)
 
 
-def _losses(tx: Transaction, call: Call) -> list[dict[str, Any]]:
-    """What was taken from this agent since it was last told. Told once; never taken up again, even if it is free.
+def _losses(tx: Transaction, call: Call, claims: list[Record]) -> list[dict[str, Any]]:
+    """What was taken from this agent; never taken up again, even if it is free.
 
-    The memory of it stays: a commit of such a file is refused until the agent claims it again.
+    Told at every boot until it is settled: claimed again, released, committed, or acknowledged by its claim's id. A
+    model whose context was compacted does not remember the first time.
     """
+    held = [resource for claim in claims for resource in claim["resources"]]
     told = []
     for key, loss in tx.fetch((), [prefix_range(f"l\t{call.agent}\t")], LOSSES).rows:
-        if loss.get("told"):
+        if loss.get("settled") or resources.all_covered(loss["resources"], held):
             continue
-        loss["told"] = True
-        tx.put(key, loss, i2=due(loss["until"]))
+        if not loss.get("told"):
+            loss["told"] = True
+            tx.put(key, loss, i2=due(loss["until"]))
         told.append(_loss(tx, loss, _holder_of(tx, call, loss["resources"])))
     return told
+
+
+def _others(tx: Transaction, call: Call) -> dict[str, Any]:
+    """Who else is at work, on what, and for how much longer; a few of them, and how many more there are."""
+    found: dict[str, list[Record]] = {}
+    for claim in holds.every(tx, holds.CLAIM, SHOWN)[0]:
+        if claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent):
+            found.setdefault(claim["agent"], []).append(claim)
+    chosen = sorted(found, key=lambda agent: -max(claim["since"] for claim in found[agent]))[:OTHERS]
+    dead = {claim["agent"] for claim in ending.gone(tx, call, [claim for agent in chosen for claim in found[agent]])}
+    shown = []
+    for agent in chosen:
+        if agent not in dead:
+            latest = max(found[agent], key=lambda claim: claim["until"])
+            texts = [text for claim in found[agent] for text in resources.shown(claim["resources"])]
+            shown.append({"agent": agent, "resources": texts[:FILES], "more": max(0, len(texts) - FILES),
+                          "left": holds.left(tx, latest)})  # fmt: skip
+    return {"agents": shown, "more": max(0, len(found) - len(chosen))}
 
 
 def _holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Record | None:
@@ -152,7 +177,9 @@ def _holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> 
 
 def _loss(tx: Transaction, loss: Record, now_held: Record | None) -> dict[str, Any]:
     shown = {
+        "claim": loss.get("claim", ""),
         "resources": resources.shown(loss["resources"]),
+        "ago": holds.in_words(tx.now - loss["at"]),
         "mode": loss["mode"],
         "token": loss["token"],
         "why": loss["why"],
@@ -294,6 +321,27 @@ def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"agents": listed, "more": found.truncated}
 
 
+def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
+    """Whom dibs takes the caller for, and by what. Reading only: nobody becomes known by asking."""
+    if not call.agent:
+        name_caller(tx, call, _WHOAMI)
+    check_agent_id(call.agent)
+    identifier = names.found(tx, call.agent)
+    call.agent = identifier
+    record = tx.fetch([f"a\t{identifier}"]).values[f"a\t{identifier}"]
+    live = [claim for claim in holds.of_agent(tx, holds.CLAIM, identifier) if claim["until"] > tx.now]
+    return {
+        "agent": identifier,
+        "name": names.name_of(tx, identifier, record) if record else names.computed(identifier, call.kind),
+        "role": roles.of(call, record)[0],
+        "type": record["type"] if record else "",
+        "incarnation": record["incarnation"] if record else 0,
+        "known": record is not None,
+        "held": len(live),
+        "by": call.how,
+    }
+
+
 def _at_work(tx: Transaction) -> dict[str, list[str]]:
     """The live tasks of each agent."""
     from dibs.operations import lifecycle, tasks
@@ -358,6 +406,14 @@ def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
 
 _AGENT = Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT")
 
+_WHOAMI = Operation(
+    "whoami",
+    _whoami,
+    "Say whom dibs takes you for.",
+    json="agent, name, role, type, incarnation, known, held, by",
+    writes=False,
+)
+
 OPERATIONS = (
     Operation(
         "boot",
@@ -389,5 +445,6 @@ OPERATIONS = (
     Operation(
         "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"
     ),
+    _WHOAMI,
     Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),
 )

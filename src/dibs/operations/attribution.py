@@ -49,9 +49,9 @@ class _Suspect:
         self.firm = False  # a call of its counted firmly within the interval
         self.running = False  # and at the time of the last write
         self.open = False  # a call that may write anything
-        self.how = ""  # a call names the path: how it writes it
-        self.met = False  # and this is the content that it was to have
-        self.unmet = False  # and it is another one
+        self.how = ""  # a call that ran at that time names the path: how it writes it
+        self.met = False  # a call names it, and this is the content that it was to have
+        self.unmet = False  # a call that ran at that time names it, and this is another content
         self.after = True  # nothing but the seconds after the end of a call speaks against it
 
 
@@ -60,7 +60,7 @@ def judge(
 ) -> Verdict:
     """Whose change it is: `changed` is the file's ctime, `known` what the ledger knew of the path."""
     head = known if known is not None else state.heads.get(path)
-    since = head.looked if head is not None else state.full
+    since = state.last_look(head, now) if head is not None else state.full
     set_back = head is not None and (abs(head.offset - offset) > JUMP or changed < since - TICK)
     if changed > now or set_back:
         changed = now  # a clock was set, or a write is going on: it may have been at any time up to now
@@ -83,10 +83,10 @@ def _first_fit(state: State, suspects: list[_Suspect], head: Head | None) -> Ver
     named = [one for one in suspects if one.how]
     running = [one for one in suspects if one.running]
     alone = len(suspects) == 1
-    if len(named) > 1 or (named and named[0].running and named[0].unmet and not alone):
+    if len(named) > 1 or (named and named[0].unmet and not alone):
         return nobody
-    if named and named[0].running:
-        return Verdict(names[0] if alone else named[0].agent, SURE if alone else LIKELY, names, named[0].how)
+    if named:
+        return Verdict(named[0].agent, SURE if alone else LIKELY, names, named[0].how)
     if alone and running:
         return Verdict(names[0], SURE, names)
     owners = head.owners if head is not None else []
@@ -107,16 +107,19 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         if first > changed or weak < since - TICK:
             continue
         one = found.setdefault(call.agent, _Suspect(call.agent))
-        is_firm = firm >= since - TICK
+        is_firm = firm > since  # a call's own last look comes after its end
         running = first <= changed <= firm
         one.firm = one.firm or is_firm
         one.running = one.running or running
         one.open = one.open or call.is_open
         one.after = one.after and not is_firm
-        if how.islower():
+        if not how.islower():
+            continue
+        if expected and expected == after:
+            one.how, one.met = how, True
+        elif running:
             one.how = one.how or how
-            one.met = one.met or (bool(expected) and expected == after)
-            one.unmet = one.unmet or (bool(expected) and expected != after)
+            one.unmet = one.unmet or bool(expected)
     agents = list(found)
     return [
         one

@@ -50,14 +50,18 @@ class Call:
         "client",
         "facts",
         "fallback",
+        "how",
+        "inside",
         "kind",
         "name",
         "operation",
         "policy",
         "request",
         "rules",
+        "session",
         "terminal",
         "tied",
+        "typed",
     )
 
     def __init__(
@@ -71,6 +75,9 @@ class Call:
         ancestors: Iterable[Process] = (),
         request: str = "",
         kind: str = "",
+        typed: bool = False,
+        session: str = "",
+        how: str = "",
     ) -> None:
         self.policy = policy
         self.agent = agent  # empty: whoever is registered for one of the ancestors, else the fallback
@@ -80,6 +87,10 @@ class Call:
         self.ancestors = list(ancestors)
         self.request = request
         self.kind = kind  # the client's kind (`claude`), as far as the door can see it: part of a new agent's name
+        self.typed = typed  # words of a shell or a script, git's hooks among them; not a client's own call
+        self.session = session  # the id in the session variable of the client whose shell this is, if any
+        self.how = how  # by what the caller was named: `--as`, a variable, its process, the operating system's user
+        self.inside = ""  # set on the way in: the agent whose shell the call comes from (see speech.py)
         self.name = ""  # set on the way in: the name by which people and models speak of the caller (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
@@ -117,7 +128,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     own, request_key = f"a\t{call.agent}", _request_key(call, operation)
     agent = got.values[own]
     call.tied = _comes_from(call, agent)
-    refusal = _turned_away(call, operation, got)
+    refusal = _out_of_place(tx, call, operation, fields) or _turned_away(call, operation, got)
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
     if call.request:
@@ -129,7 +140,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     active = False  # a boot sees to it itself, before it tells what is held
     if operation.name != "boot":
         got.values[own], active = _seen(tx, call, agent)
-        call.name = got.values[own].get("name", "")
+        call.name = got.values[own].get("name") or _name_of(tx, call.agent, got.values[own])
     result = _done(tx, call, operation.body, fields, got)
     if active:
         from dibs.operations import releases
@@ -140,6 +151,13 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if call.request and not (isinstance(result, dict) and "waiting" in result):
         _keep_answer(tx, request_key, digest, result)
     return result
+
+
+def _name_of(tx: Transaction, agent: str, record: Record) -> str:
+    """The name of an agent whose record has none yet."""
+    from dibs.operations import names
+
+    return names.name_of(tx, agent, record)
 
 
 def _done(tx: Transaction, call: Call, body: Any, fields: dict[str, Any], *got: Fetched) -> Any:
@@ -206,6 +224,16 @@ def _by_id(tx: Transaction, operation: Operation, fields: dict[str, Any]) -> dic
     return {**fields, **{field: names.found(tx, word) for field, word in given.items()}}
 
 
+def _out_of_place(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
+    """Why an agent's shell may not say this: as somebody else, or what is not an agent's to say."""
+    if not call.typed:
+        return None
+    from dibs.operations import speech
+
+    reserved = operation.name if operation.name in speech.RESERVED else ""
+    return speech.refusal(tx, call, reserved, str(fields.get("agent", "")))
+
+
 def _named(tx: Transaction, call: Call, result: Any) -> Any:
     """An answer with the name beside each agent's id; a refusal is put into words with these."""
     from dibs.operations import names
@@ -225,11 +253,11 @@ def name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
     found = tx.fetch(keys).values
     for key in keys:
         if found[key] is not None:
-            call.agent = found[key]["agent"]
+            call.agent, call.how = found[key]["agent"], "process"
             return
     if operation.takes and not call.terminal:
         raise Invalid("who is calling? Name the agent with `--as AGENT` or DIBS_AGENT.", field="as")
-    call.agent = call.fallback
+    call.agent, call.how = call.fallback, "user"
 
 
 def _comes_from(call: Call, agent: Record | None) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
 from dibs.operations import ending, holds, resources
-from dibs.operations.call import check_text, related
+from dibs.operations.call import check_text, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, YOUNG, check_duration
 from dibs.operations.resources import ranges_for
@@ -31,16 +31,31 @@ SHOWN = 16  # blockers named in a refusal; more are counted
 ENOUGH = 16  # waiters that a patient caller needs to meet to know that it will wait
 ONE_IN = 16  # so many claims sweep a little on their way; the others save themselves the look
 SWEPT = 32  # due records that such a claim looks at: two for each claim, as many as it brings
+COMMIT_ENDS = "commit"  # what a claim says in `ends` that is over with the commit of its file
 ROUNDS = 8  # times a claim looks again after it ended something in its way; each round ends all that it saw
 
 
 class _Found:
     """What a request meets, sorted."""
 
-    __slots__ = ("cut", "ended", "gone", "holders", "interests", "me", "mine", "owner", "places", "queue", "watchers")
+    __slots__ = (
+        "children",
+        "cut",
+        "ended",
+        "gone",
+        "holders",
+        "interests",
+        "me",
+        "mine",
+        "owner",
+        "places",
+        "queue",
+        "watchers",
+    )
 
     def __init__(self) -> None:
         self.mine: list[Record] = []  # the agent's own live claims that overlap
+        self.children: list[Record] = []  # live claims of the agent's own subagents, which block it nowhere but here
         self.holders: list[Record] = []  # live claims in the way
         self.queue: list[Record] = []  # present waiters in the way, whoever came first
         self.interests: list[Record] = []  # the agent's own wishes from earlier refusals
@@ -73,10 +88,12 @@ def take(
     waiter: str = "",
     wake: str = "",
     base: dict[str, str] | None = None,
+    keep: bool = False,
 ) -> Any:
     """Grant a request, or say who is in the way, or put it into the queue. The edit guard comes here too."""
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
     _refuse_tasks(tx, wish)
+    wish.update(ends="" if keep else _ends(call, wish), keep=keep)
     wish.update(wake=check_text(wake, "wake"), base=base or {})  # base: what the files held, for the edit guard
     if waiter:
         handed = _handed_over(tx, wish)
@@ -91,6 +108,9 @@ def take(
             break
         first = None
         ending.clear(tx, found.ended, found.gone, call.agent)
+    if call.inside and by == "hand" and found.children:
+        _give_up(tx, found)
+        return _refuse(tx, wish, found.children, interest=False)
     covering = _covering(found.mine, wish)
     if covering is not None:
         return _refresh(tx, call, covering, wish, ttl, found)
@@ -121,6 +141,16 @@ def _give_up(tx: Transaction, found: _Found) -> None:
     if found.me is not None and found.owner:
         ending.drop_waiter(tx, found.me, "gave_up")
         ending.serve(tx, found.me["resources"])
+
+
+def _ends(call: Call, wish: Record) -> str:
+    """What ends a claim before its time: for one that an agent takes by hand on a file, its commit of that file.
+
+    A model that was refused, waits and commits has no reason to think of a release; a person or a script has.
+    """
+    plain = all(kind in {"file", "inode"} for kind, *_ in wish["resources"])
+    by_hand = wish["by"] == "hand" and bool(call.inside) and wish["mode"] == resources.WRITE
+    return COMMIT_ENDS if by_hand and plain and not wish["task"] else ""
 
 
 def _refuse_tasks(tx: Transaction, wish: Record) -> None:
@@ -244,6 +274,8 @@ def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
             found.queue.append(record)
     elif record["agent"] == wish["agent"]:
         found.mine.append(record)
+    elif within(record["agent"], wish["agent"]) and resources.conflict(record["mode"], wish["mode"]):
+        found.children.append(record)
     elif ending.blocks(record, wish["mode"], wish["agent"]):
         found.holders.append(record)
     elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], wish["agent"]):
@@ -277,6 +309,8 @@ def _refresh(
         ending.drop_waiter(tx, found.me, "granted")
     if ttl is not None:
         claim["ttl"], claim["fixed"] = wish["ttl"], True
+    if wish.get("keep"):
+        claim["ends"], claim["by"] = "", wish["by"]
     claim["tied"] = claim["tied"] or call.tied
     claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
     until = min(tx.now + claim["ttl"], claim["life"])
@@ -309,12 +343,19 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
     ending.grant(tx, claim, "request", wish["request"])
     answer = holds.granted(tx, claim)
+    if call.inside and wish["by"] == "hand":
+        from dibs.operations import speech
+
+        if speech.subagents(tx, call.agent):
+            answer["note"] = (
+                f"this claims for {call.name}, not for its subagent; a subagent's files are claimed when it edits them"
+            )
     if found.watchers:
         from dibs.operations import messages
 
         answer["watch"] = [holds.blocker(tx, record, wish["resources"]) for record in found.watchers[:SHOWN]]
         for record in found.watchers[:SHOWN]:
-            text = f"{call.agent} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
+            text = f"{call.name} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
             messages.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
     return answer
 
@@ -334,7 +375,7 @@ def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest
         from dibs.operations import waiting
 
         waiting.leave_interest(tx, wish)
-    blockers = [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:SHOWN]]
+    blockers = [holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:SHOWN]]
     tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
     return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN))
 
@@ -405,6 +446,7 @@ OPERATIONS = (
                 default=0,
                 metavar="D",
             ),
+            Field("keep", "flag", "keep it beyond your commit of the file", default=False),
             Field("tree", "text", "confine it to one working tree", default="", hidden=True),
             Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
             Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),

@@ -9,6 +9,7 @@ the edit guard (edits.py) like any other edit. Here it is about what a command d
 - git's index and HEAD are one for a working tree, the stashes one for a repository: a command that touches them holds
   `git:index`, `git:head`, `git:stash` as long as it runs. One that was broken off, so that nobody told of its end, is
   taken over by the next git command of the same agent, and holds them for two minutes at most.
+- dibs' own commands: an agent's shell speaks for that agent alone; speech.py decides it.
 - deploys go through `dibs deploy`, which alone can hold the target, look whether the copy is stale, and verify.
 """
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-# A git command takes seconds. A longer one goes on without: git's own lock is still there. It ends with the call, or
-# with the process.
+# A git command takes seconds. A longer one goes on without; git itself lets no second one write its index meanwhile. It
+# ends with the call, or with the process.
 HELD_FOR = 2 * MINUTE
 RUNS = "a git command runs"
 SHOWN = 10  # claims named in a refusal
@@ -46,13 +47,23 @@ def _command(
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
     owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
+    spoken: Sequence[tuple[str, str]] = (),
 ) -> Any:
-    """May it run? `owned` has the unfinished work that the ledger knows: working tree, path, whose it is."""
+    """May it run? `owned` has the unfinished work that the ledger knows: working tree, path, whose it is.
+
+    `spoken`: what it would have dibs itself do, and as whom.
+    """
     agent = got.values[f"a\t{call.agent}"]
     for act in acts:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
             return _refuse(tx, call, act, refusal)
+    if spoken:
+        from dibs.operations import speech
+
+        refusal = speech.refusal_to_speak(tx, call, spoken)
+        if refusal is not None:
+            return _refuse(tx, call, f"dibs {spoken[0][0]}", refusal)
     for command, target, against in deploys:
         refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(command, target, against)
         return _refuse(tx, call, command, refusal)
@@ -73,22 +84,26 @@ def _command(
 def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     """Git's index and what goes with it, as long as the command runs. What the agent holds anyway stays as it is."""
     normal = resources.normal(wanted)
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] <= tx.now or claim["pending"]:
-            continue
-        covered = resources.all_covered(normal, claim["resources"])
-        if claim["by"] != audits.SHELL:
-            if covered:
-                return {"claims": []}
-        elif covered:  # of a command that runs beside this one, or was broken off: whichever ends first gives it back
-            return {"claims": [claim["claim"]]}
-        elif all(resource[0] == "name" for resource in claim["resources"]):
+    own = [
+        claim
+        for claim in holds.of_agent(tx, holds.CLAIM, call.agent)
+        if claim["until"] > tx.now and not claim["pending"]
+    ]
+    if any(claim["by"] != audits.SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
+        return {"claims": []}
+    # Of a command that runs beside this one, or was broken off: this one takes it over, and its end is the end of both.
+    freed: list[Any] = []
+    for claim in own:
+        if claim["by"] == audits.SHELL and all(resource[0] == "name" for resource in claim["resources"]):
+            freed += claim["resources"]
             ending.give_back(tx, claim, claim["resources"], "released")
+    both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(HELD_FOR, call.policy.lifetime(normal, None)[0])
-    held = claims.take(tx, call, None, wanted, by=audits.SHELL, ttl=ttl, reason=RUNS)
-    if isinstance(held, Held):
-        return _wait_a_moment(tx, call, normal, held)
-    return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
+    held = claims.take(tx, call, None, both, by=audits.SHELL, ttl=ttl, reason=RUNS)
+    if not isinstance(held, DibsError):
+        return {"claims": [held["claim"]]}
+    ending.serve(tx, freed)
+    return _wait_a_moment(tx, call, normal, held) if isinstance(held, Held) else held
 
 
 def _wait_a_moment(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:

@@ -2,8 +2,9 @@
 
 Before: a staged path that somebody else holds is refused, and so is one whose claim the caller lost and nobody of its
 family has claimed again: what it holds may be built on content that others have changed since.
-After: the edit guard's claims end with the commit that has their content; claims made by hand or for a task stay and
-remember it. A commit that went past the guard is told to everybody whose files it took.
+After: the edit guard's claims, and those that an agent took in its shell without `--keep`, end with the commit that has
+their content; others made by hand or for a task stay and remember it. A commit that went past the guard is told to
+everybody whose files it took.
 
 In git's hooks only the parent's id is known, so the family counts as one here.
 """
@@ -260,7 +261,7 @@ def _committed(
     released: list[Any] = []
     kept = []
     for claim in own:
-        done = _done(claim, equal) if claim["by"] == BY else []
+        done = _done(claim, equal) if claim["by"] == BY or claim.get("ends") == "commit" else []
         if done:
             released += done
             if not ending.give_back(tx, claim, done, "committed", commit=commit):
@@ -310,7 +311,7 @@ def _went_past(
     for record in others:
         taken = resources.shown([path for path in paths if _touches(record, path)][:SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})
-        text = f"{call.agent} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
+        text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
         messages.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
         taken = [path for one in unseen for path in one["paths"]]

@@ -44,6 +44,8 @@ def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert
     claim = {key: wish[key] for key in WISHED}
     if wish.get("base"):
         claim["base"] = wish["base"]
+    if wish.get("ends"):
+        claim["ends"] = wish["ends"]
     life = tx.now + wish["life"]
     claim.update(claim=f"c{tx.id()}", since=tx.now, until=until, life=life, pending=pending, alert_at=alert_at)
     return claim
@@ -169,8 +171,8 @@ def in_words(ms: int) -> str:
     return f"{ms // HOUR} h" if ms < 2 * DAY else f"{ms // DAY} days"
 
 
-def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """One record in the way, as a refusal shows it."""
+def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], asking: str = "") -> dict[str, Any]:
+    """One record in the way, as a refusal shows it. `asking`: the agent that is refused."""
     resource = resources.any_overlap(record["resources"], wanted)
     shown = {
         "agent": record["agent"],
@@ -187,6 +189,8 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]]) ->
         shown["until"] = iso(tx, record["deadline"])
     else:
         shown["left"] = left(tx, record)
+    if asking and record["agent"].startswith(f"{asking}/"):
+        shown["subagent"] = True
     if record.get("task"):
         shown["task"] = record["task"]
         task = tx.fetch([f"t\t{record['task']}"]).values[f"t\t{record['task']}"]
@@ -205,6 +209,7 @@ def held(tx: Transaction, record: Record) -> dict[str, Any]:
         "token": record["token"],
         "since": iso(tx, record["since"]),
         "expires_at": iso(tx, record["until"]),
+        "left": left(tx, record),
         "reason": record["reason"],
         "task": record["task"],
     }
@@ -223,5 +228,7 @@ def granted(tx: Transaction, claim: Record, **more: Any) -> dict[str, Any]:
         "expires_at": iso(tx, claim["until"]),
         "agent": claim["agent"],
     }
+    if claim.get("ends"):
+        answer["ends"] = claim["ends"]
     answer.update(more)
     return answer

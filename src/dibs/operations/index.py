@@ -60,4 +60,5 @@ FILES = {
     "vote list": "votes",
     "vote open": "votes",
     "vote show": "votes",
+    "whoami": "agents",
 }

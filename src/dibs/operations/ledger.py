@@ -20,6 +20,8 @@ A line is a kind and its fields:
     P agent path                                the path is that agent's unfinished work from now on
     W time path                                 claimed by hand: looked at like what a call names
     F time cost                                 a look at the whole tree, and the nanoseconds that it took
+    L time moves                                a look at all that is watched, by a hook that had read so many moves
+    G moves                                     how many moves of heads the lines had before the ledger was cut down
     H time content signature owners authors change named path        a path as it was when the ledger was cut down
     U id time from to signature actor grade suspects flags path owners    a change from before that, still to be told
 
@@ -32,7 +34,7 @@ from dibs.operations.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     Line = Sequence[str]
 
@@ -40,6 +42,7 @@ MISSING = "-"  # the content of what is not there
 UNKNOWN = "?"  # an author or actor whom nobody knows
 GIT, OUTSIDE = "git", "outside"  # contents that git has, and that came from no call
 SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
+GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals where that has explained a change already
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 CLOSED, OPEN = "closed", "open"  # classes of calls
@@ -53,7 +56,7 @@ SHARE = 20  # one part in so many of the time that a command ran may be spent on
 RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
 AUTHORS = 8  # contents of a path whose authors are known
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
-          "H": 9, "U": 12}  # fmt: skip
+          "L": 3, "G": 2, "H": 9, "U": 12}  # fmt: skip
 
 
 class Call:
@@ -87,7 +90,7 @@ class Call:
 class Head:
     """The last content of a path that a look saw."""
 
-    __slots__ = ("authors", "change", "content", "looked", "named", "offset", "owners", "signature")
+    __slots__ = ("authors", "change", "content", "looked", "moved", "named", "offset", "owners", "signature")
 
     def __init__(self, content: str, signature: str, looked: int, offset: int) -> None:
         self.content, self.signature, self.looked, self.offset = content, signature, looked, offset
@@ -95,6 +98,7 @@ class Head:
         self.authors: dict[str, str] = {}  # content → who made it first, the latest last
         self.change: Change | None = None  # by which it came to be
         self.named = 0  # when a call, or a claim by hand, last named it
+        self.moved = 0  # how many moves of heads there were when a line last spoke of it
 
     @property
     def author(self) -> str:
@@ -134,7 +138,7 @@ class Change:
 class State:
     """What the lines of a ledger say together."""
 
-    __slots__ = ("began", "calls", "cost", "ended", "formats", "full", "heads", "told", "untold")
+    __slots__ = ("began", "calls", "cost", "ended", "formats", "full", "heads", "looks", "moves", "told", "untold")
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -146,21 +150,26 @@ class State:
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
         self.cost = DEAR  # ns that such a look took
+        self.moves = 0  # how often a line changed what is known of a path
+        self.looks: list[tuple[int, int]] = []  # looks at all that is watched: how many moves were known to it, when
         self.add(lines)
 
     def add(self, lines: Iterable[Line]) -> list[Change]:
-        """Take more lines in; the changes among them that count. A line with a wrong number of fields was torn."""
+        """Take more lines in; the changes among them that count. What cannot be a line was torn, and is void."""
         counted: list[Change] = []
         for row in lines:
             kind = row[0]
             if FIELDS.get(kind) != len(row):
                 continue
-            if kind == "T":
-                change = self._changed(row)
-                if change is not None:
-                    counted.append(change)
-            else:
-                self.READ[kind](self, row)
+            try:
+                if kind == "T":
+                    change = self._changed(row)
+                    if change is not None:
+                        counted.append(change)
+                else:
+                    self.READ[kind](self, row)
+            except ValueError:
+                continue
         return counted
 
     def _opened(self, row: Line) -> None:
@@ -179,6 +188,7 @@ class State:
             head = self.heads.get(row[4])
             if head is not None:
                 head.named = max(head.named, call.opened)
+                self._move(head)
 
     def _closed(self, row: Line) -> None:
         call = self.calls.get(row[2])
@@ -202,11 +212,14 @@ class State:
 
     def _changed(self, row: Line) -> Change | None:
         change = Change(row)
+        if change.grade not in GRADES or not change.path:
+            return None  # two torn lines that look like one
         head = self.heads.get(change.path)
         if head is None:
             head = self.heads[change.path] = Head(change.before, "", 0, change.offset)
-        elif head.content != change.before or change.looked <= head.looked:
+        elif head.content != change.before or change.looked <= self.last_look(head, change.looked):
             return None  # somebody else found it first, or looked later
+        self._move(head)
         change.was_owned = head.owners
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
@@ -236,7 +249,8 @@ class State:
         looked, offset = moment(row[1])
         head = self.heads.get(row[4])
         if head is None:
-            self.heads[row[4]] = Head(row[2], row[3], looked, offset)
+            head = self.heads[row[4]] = Head(row[2], row[3], looked, offset)
+            self._move(head)
         elif head.content == row[2] and looked > head.looked:
             head.signature, head.looked, head.offset = row[3], looked, offset
 
@@ -244,6 +258,7 @@ class State:
         head = self.heads.get(row[2])
         if head is not None and head.content == row[1]:
             head.owners, head.named = [], 0
+            self._move(head)
 
     def _told(self, row: Line) -> None:
         self.told.add(row[1])
@@ -253,6 +268,7 @@ class State:
         head = self.heads.get(row[2])
         if head is not None:
             head.owners = [row[1]] if row[1] else []
+            self._move(head)
 
     def _owed(self, row: Line) -> None:
         change = self.untold[row[1]] = Change(row)
@@ -262,6 +278,19 @@ class State:
         head = self.heads.get(row[2])
         if head is not None:
             head.named = max(head.named, moment(row[1])[0])
+            self._move(head)
+
+    def _move(self, head: Head) -> None:
+        self.moves += 1
+        head.moved = self.moves
+
+    def _surveyed(self, row: Line) -> None:
+        found = (int(row[2]), moment(row[1])[0])
+        self.looks = [one for one in self.looks if one[0] > found[0] or one[1] > found[1]]
+        self.looks.append(found)
+
+    def _counted(self, row: Line) -> None:
+        self.moves = max(self.moves, int(row[1]))
 
     def _looked(self, row: Line) -> None:
         self.full = max(self.full, moment(row[1])[0])
@@ -269,7 +298,7 @@ class State:
 
     def _kept(self, row: Line) -> None:
         looked, offset = moment(row[1])
-        head = self.heads[row[8]] = Head(row[2], row[3], looked, offset)
+        head = Head(row[2], row[3], looked, offset)
         head.owners = row[4].split(" ") if row[4] else []
         pairs = row[5].split(" ") if row[5] else []
         head.authors = dict(zip(pairs[::2], pairs[1::2], strict=False))
@@ -278,10 +307,12 @@ class State:
             stamp = f"{when}:{offset}"
             head.change = Change(("T", identifier, stamp, UNKNOWN, row[2], row[3], actor, grade, "", "", row[8]))
         head.named = int(row[7] or 0)
+        head.moved = self.moves
+        self.heads[row[8]] = head
 
     READ = {  # noqa: RUF012 - made once, never changed
         "O": _opened, "N": _named, "C": _closed, "E": _stepped, "X": _left, "B": _began, "S": _same, "K": _committed,
-        "D": _told, "P": _passed, "W": _watched, "F": _looked, "H": _kept, "U": _owed,
+        "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed, "G": _counted, "H": _kept, "U": _owed,
     }  # fmt: skip
 
     # --- what follows from it
@@ -299,6 +330,15 @@ class State:
             found = found[: WATCHED // 2] + late[: WATCHED // 2]
         return [path for _, path in found]
 
+    def last_look(self, head: Head, now: int) -> int:
+        """When the path was last seen as it is known. A hook that looks at all that is watched leaves one line.
+
+        It counts for a path that was watched by then: no line that the hook had not read has spoken of it.
+        """
+        if not self.looks or not (head.owners or head.named > now - WATCHED_FOR):
+            return head.looked
+        return max(head.looked, *[when if moves >= head.moved else 0 for moves, when in self.looks])
+
     def owned(self, agent: str = "") -> dict[str, list[str]]:
         """Unfinished work: path → owners; with `agent`, only that of agents outside its family."""
         return {
@@ -308,8 +348,9 @@ class State:
         }
 
     def owes(self, call: Call, now: int) -> bool:
-        """Is a look at the whole tree due after this call? It may have written what it did not name, and it took long
-        enough for a look to be cheap beside it.
+        """Is a look at the whole tree due after this call?
+
+        It may have written what it did not name, and it took long enough for a look to be cheap beside it.
         """
         return call.is_open and (now - call.opened) > SHARE * self.cost
 
@@ -328,32 +369,31 @@ class State:
 
     def lines(self, now: int) -> list[Line]:
         """The same, in fewer lines: what happened long ago and concerns nobody is left out."""
-        found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
-        for agent, when in self.began.items():
-            if agent in self.ended and self.ended[agent] < now - KEPT_FOR:
-                continue
-            found.append(("B", f"{when}:0", agent))
-            if agent in self.ended:
-                found.append(("X", f"{self.ended[agent]}:0", agent))
-        for path, head in self.heads.items():
-            if head.owners or max(head.looked, head.named) > now - KEPT_FOR:
-                found.append(_kept_line(path, head))
-        for call in self.calls.values():
+        found: list[Line] = [("G", str(self.moves))]
+        if self.full:
+            found.append(("F", f"{self.full}:0", str(self.cost)))
+        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - KEPT_FOR]
+        found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
+        for call in self.calls.values():  # before the heads: what was committed since is not named again by its lines
             if max(call.opened, call.closed) > now - KEPT_FOR:
                 found += call.lines()
                 if call.ended:
                     found.append(("E", f"{call.ended}:{call.offset}", call.agent))
+        found += [("X", f"{self.ended[agent]}:0", agent) for agent in known if agent in self.ended]
+        for path, head in self.heads.items():
+            if head.owners or max(head.looked, head.named) > now - KEPT_FOR:
+                found.append(_kept_line(path, head, self.last_look(head, now)))
         for change in self.untold.values():
             found.append(("U", *change.line()[1:], " ".join(change.was_owned)))
         return found
 
 
-def _kept_line(path: str, head: Head) -> Line:
+def _kept_line(path: str, head: Head, looked: int) -> Line:
     authors = " ".join([word for pair in head.authors.items() for word in pair])
     change = ""
     if head.change is not None:
         change = f"{head.change.actor} {head.change.grade} {head.change.looked} {head.change.id}"
-    stamp = f"{head.looked}:{head.offset}"
+    stamp = f"{looked}:{head.offset}"
     return ("H", stamp, head.content, head.signature, " ".join(head.owners), authors, change, str(head.named), path)
 
 
@@ -372,12 +412,11 @@ def owners_after(owners: list[str], change: Change) -> list[str]:
     return change.suspects if change.grade == NOBODY else []
 
 
-def passes_to(state: State, path: str, agent: str) -> bool:
-    """Does unfinished work pass to an agent that claims the path? From one that has ended, or if it was anybody's."""
-    head = state.heads.get(path)
-    if head is None or not head.owners or head.owners == [agent]:
+def passes_to(owners: list[str], agent: str, there: Container[str]) -> bool:
+    """Does unfinished work pass to an agent that claims the path? From one that is gone, or if it was anybody's."""
+    if not owners or owners == [agent]:
         return False
-    return len(head.owners) > 1 or head.owners[0] in state.ended
+    return len(owners) > 1 or owners[0] not in there
 
 
 def _is_plain(change: Change) -> bool:

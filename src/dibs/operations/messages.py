@@ -16,9 +16,11 @@ A message does nothing by itself. Doors show it as the words of its sender.
 from __future__ import annotations
 
 from dibs.errors import NotFound
+from dibs.operations import names
 from dibs.operations.call import check_text, due, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, WORK, check_duration
+from dibs.operations.roles import mark_of
 from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
@@ -71,6 +73,7 @@ def put_in(tx: Transaction, box: Record, message: Record) -> None:
     key = f"m\t{to}\t{stamp:015d}\t{message['message']}"
     tx.put(key, message, i1=_tell_at(to, 0, stamp), i2=due(message["until"]))
     wake(tx, box)
+    tx.wake(mark_of(to))
     _keep(tx, to, box)
 
 
@@ -122,7 +125,8 @@ def expire(tx: Transaction, key: str, message: Record) -> None:
     if message.get("again"):
         seen = f"it was shown {times} times and not acknowledged" if times else "it was never shown"
         words = message["text"] if len(message["text"]) <= QUOTED else f"{message['text'][:QUOTED]}…"
-        text = f"Your message {message['message']} to {message['to']} is over: {seen}. You wrote: {words}"
+        to = names.name_of(tx, message["to"])
+        text = f"Your message {message['message']} to {to} is over: {seen}. You wrote: {words}"
         post(tx, message["from"], "dibs", "undelivered", text, undelivered=message["message"], recipient=message["to"])
 
 
@@ -280,11 +284,24 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
 
         return {"message": message, "path": changes.accept(tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
+    if found is None and _settled(tx, call.agent, message):
+        return {"message": message}
     if found is None:
-        raise NotFound(f"no unread message {message} for {call.agent}", message_id=message)
+        raise NotFound(f"no unread message {message} for {call.name}", message_id=message)
     remove(tx, *found)
     tx.append("message.acknowledged", call.agent, message, {"from": found[1]["from"]})
     return {"message": message}
+
+
+def _settled(tx: Transaction, agent: str, claim: str) -> bool:
+    """A claim that was lost: the agent knows. It is not told again; a commit of it is still refused."""
+    key = f"l\t{agent}\t{claim}"
+    loss = tx.fetch([key]).values[key]
+    if loss is None:
+        return False
+    loss["settled"] = True
+    tx.put(key, loss, i2=due(loss["until"]))
+    return True
 
 
 def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] | None:

@@ -244,7 +244,7 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
         handed.append(holds.granted(tx, given))
         freed += released
     names = resources.shown(freed)
-    text = f"{call.agent} handed {', '.join(names[:5])} over to you."
+    text = f"{call.name} handed {', '.join(names[:5])} over to you."
     messages.post(tx, to, call.agent, "handover", text, resources=names)
     return {"released": names, "to": to, "claims": handed}
 

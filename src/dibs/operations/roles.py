@@ -35,6 +35,11 @@ def safe(name: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 20]}%{digest_of(name)[:16]}"
 
 
+def mark_of(agent: str) -> str:
+    """Under which name a hint is left that this agent has mail, for those who would rather not open the store."""
+    return f"@{safe(agent)}"
+
+
 def of(call: Call, agent: Record | None, client: str = "") -> tuple[str, dict[str, Any] | None]:
     """The caller's role and what it allows; ("", None) for an agent that has none."""
     roles = call.policy.guards["roles"]
@@ -87,8 +92,9 @@ def refusal_of_write(
         return Forbidden(f"the role {name} may not use {tool}.", role=name, tool=tool)
     if any(covers(pattern, resource) for pattern in role["write"]):
         return None
+    who = call.name or call.agent
     return Forbidden(
-        f"{call.agent} is a {name} and may not write {text or '.'}: write to {scratch_of(call.agent)}/ and hand the "
+        f"{who} is a {name} and may not write {text or '.'}: write to {scratch_of(call.agent)}/ and hand the "
         "result over (`dibs send`, or the result of your task); an orchestrator integrates it.",
         role=name,
         path=text,
@@ -101,7 +107,7 @@ def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> 
     if role is None or role[act]:
         return None
     return Forbidden(
-        f"{call.agent} is a {name} and may not {act}; hand your result over, an orchestrator does it.",
+        f"{call.name or call.agent} is a {name} and may not {act}; hand your result over, an orchestrator does it.",
         role=name,
         act=act,
     )

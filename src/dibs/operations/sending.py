@@ -57,7 +57,7 @@ def _send(
     reached = [name for name in wanted if not _full(boxes[name], call.agent, limits)]
     if not reached:
         tx.append("call.refused", call.agent, "send", {"code": "quota"})
-        return _no_room(call.agent, wanted[0], boxes[wanted[0]], limits)
+        return _no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
     identifier = f"m{tx.id()}"
     message.update(message=identifier, until=tx.now + life, thread=identifier)
     if origin is not None:
@@ -168,13 +168,13 @@ def _full(box: Record, sender: str, limits: dict[str, Any]) -> bool:
     return bool(box["count"] >= limits["inbox"] or box["from"].get(sender, 0) >= limits["from_one"])
 
 
-def _no_room(sender: str, recipient: str, box: Record, limits: dict[str, Any]) -> Quota:
-    mine = box["from"].get(sender, 0)
+def _no_room(tx: Transaction, sender: str, recipient: str, box: Record, limits: dict[str, Any]) -> Quota:
+    mine, name = box["from"].get(sender, 0), names.name_of(tx, recipient)
     if mine >= limits["from_one"]:
-        text, limit = f"{mine} messages of yours wait for {recipient} already", limits["from_one"]
+        text, limit = f"{mine} messages of yours wait for {name} already", limits["from_one"]
         what = "messages of one sender in an inbox"
     else:
-        text, limit = f"{box['count']} messages wait for {recipient} already", limits["inbox"]
+        text, limit = f"{box['count']} messages wait for {name} already", limits["inbox"]
         what = "messages in an inbox"
     return Quota(f"{text}; it has to acknowledge some first.", what=what, limit=limit, agent=recipient)
 

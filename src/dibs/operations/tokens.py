@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.errors import Fenced, Invalid, NotFound, Quota
-from dibs.operations import holds, resources
+from dibs.operations import holds, names, resources
 from dibs.operations.call import check_text, iso, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.resources import ranges_for
@@ -46,11 +46,13 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
     if not words:
         raise Invalid("say why you need it", field="text")
     name = resources.show(wanted)
-    asked = [
+    held_by = [
         record["agent"]
         for record in holds.meeting(tx, [wanted], "", got)
-        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent)
+        if holds.CLAIM in record and record["until"] > tx.now and record["agent"] != call.agent
     ]
+    # a subagent's shell goes by its parent's name: where only the family holds it, another of the family is meant
+    asked = [agent for agent in held_by if not within(agent, call.agent)] or held_by
     if not asked:
         raise NotFound(f"nobody else holds {name}; claim it.", resource=name)
     message, told = "", []
@@ -61,7 +63,10 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
             message = posted
             told.append(holder)
     if not told:
-        return Quota(f"the inbox of {asked[0]} is full; it cannot be asked now.", what="messages kept for one agent")
+        return Quota(
+            f"the inbox of {names.name_of(tx, asked[0])} is full; it cannot be asked now.",
+            what="messages kept for one agent",
+        )
     return {"message": message, "to": told, "resource": name}
 
 

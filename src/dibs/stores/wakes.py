@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 
+MARK = "@"  # how the name of a mark begins
 TRIES = 100  # to make a pipe that wakers keep taking away; each loses a race of some microseconds
 
 
@@ -58,7 +59,13 @@ class Wakes:
         self._remove(name)
 
     def wake(self, name: str) -> None:
-        """Wake whoever reads the pipe; take the pipe away where nobody does (the waiter died)."""
+        """Wake whoever reads the pipe; take the pipe away where nobody does (the waiter died).
+
+        A name that begins with `@` is for somebody who will look later: it leaves an empty file.
+        """
+        if name.startswith(MARK):
+            self._mark(name)
+            return
         try:
             fd = os.open(self._path(name), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -72,6 +79,19 @@ class Wakes:
             pass
         finally:
             os.close(fd)
+
+    def _mark(self, name: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        try:
+            os.close(os.open(self._path(name), flags, 0o600))
+        except FileNotFoundError:  # the folder is made by the first who needs it
+            try:
+                os.mkdir(self._folder, 0o700)
+                os.close(os.open(self._path(name), flags, 0o600))
+            except OSError:
+                pass
+        except OSError:
+            pass
 
     def close(self) -> None:
         """Close what is still open."""

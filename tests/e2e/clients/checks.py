@@ -288,7 +288,8 @@ def broken_guard_refuses(fleet: Fleet, client: Client) -> None:
     run = fleet.repo / ".dibs" / "local" / "run"
     launcher = fleet.repo / ".dibs" / "hook"
     database = fleet.repo / ".dibs" / "local" / "dibs.db"
-    kept = run.read_text(), launcher.read_text(), database.read_bytes()
+    kept = run.read_text(), database.read_bytes()
+    (fleet.bin / "dibs").unlink()  # it would stand in for one that is gone
 
     def tried(name: str) -> str:
         agent = fleet.start(client, edits(fleet.script(name), client, shared, "one\n", f"{name}\n"))
@@ -301,11 +302,12 @@ def broken_guard_refuses(fleet: Fleet, client: Client) -> None:
     run.write_text(kept[0])
     database.write_bytes(b"not a database at all" * 1000)
     assert "dibs" in tried("database")
-    database.write_bytes(kept[2])
+    database.write_bytes(kept[1])
     launcher.unlink()
+    copy = fleet.repo / ".git" / "dibs" / "hook"
+    copy.rename(copy.with_name("hook.away"))
     tried("launcher")
-    launcher.write_text(kept[1])
-    launcher.chmod(0o755)
+    copy.with_name("hook.away").rename(copy)  # as on a branch from before dibs: the copy answers
     mended = fleet.start(client, edits(fleet.script("mended"), client, shared, "one\n", "mended\n"))
     fleet.wait(mended)
     assert shared.read_text() == "mended\ntwo\nthree\n"

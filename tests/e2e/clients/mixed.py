@@ -25,6 +25,7 @@ LOOK, THINK, ACT, ADVICE, COMMIT, GIVE_BACK = "look", "think", "act", "advice", 
 EDIT, WHOLE, HEREDOC = "edit", "whole", "heredoc"
 BUMP = "bump"
 ADVISED = re.compile(r"`(dibs claim [^`]*--wait[^`]*)`")
+SETTLED = re.compile(r"`(dibs ack [^`]+)` if it is right")  # a commit of what somebody else may have changed
 LINE = re.compile(r"^(?: *\d+(?:[\t→:|]|\. ))?((?:line|begin) [a-z0-9-]+)$", re.MULTILINE)  # some clients number them
 REFUSED = ("hook error: dibs:", "blocked by PreToolUse hook", "Tool execution blocked", "Denied by preToolUse")
 WRITTEN = (
@@ -49,7 +50,7 @@ class MixedWorker:
 
     def __init__(self, name: str, client: Client, steps: list[Step], *, think: float, releases: bool) -> None:
         self.name, self.steps = name, steps
-        self.refused = self.stale = 0
+        self.refused = self.stale = self.unsettled = 0
         self.done: list[Step] = []  # written, as far as its tools said
         self.given_up: list[str] = []
         self.told: list[str] = []  # every refusal, as it was read
@@ -97,7 +98,7 @@ class MixedWorker:
             if DONE in result or "nothing to commit" in result or "no changes added" in result:
                 self._doing = GIVE_BACK if self._releases else ""
             else:
-                self._try_again(result)
+                self._hear_commit(result)
         else:
             self._doing = ""
         if not self._doing:
@@ -113,6 +114,15 @@ class MixedWorker:
         self._try_again(result)
         if advised and self._doing:
             self._doing, self._advice = ADVICE, advised[1]
+
+    def _hear_commit(self, result: str) -> None:
+        """Git's hook said no. What it wrote is there, as far as its tools said: so it is right as it is."""
+        self.unsettled += "not settled" in result
+        self.told.append(result)
+        settled = SETTLED.search(result)
+        self._try_again(result)
+        if settled and self._doing:
+            self._doing, self._advice, self._retry = ADVICE, settled[1], COMMIT
 
     def _try_again(self, result: str) -> None:
         self._tries += 1

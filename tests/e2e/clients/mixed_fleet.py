@@ -18,6 +18,11 @@ FIVE: tuple[Client, ...] = (CLAUDE, CODEX, CLAUDE, CODEX, CLAUDE)
 SEVEN: tuple[Client, ...] = (*FIVE, GEMINI, COPILOT)
 WAYS = {"claude": (EDIT, WHOLE, HEREDOC), "codex": (EDIT, HEREDOC), "gemini": (WHOLE, EDIT), "copilot": (EDIT, HEREDOC)}
 LONGEST = 600.0  # seconds
+DOUBTS = {
+    "edit.violated",
+    "edit.unattributed",
+    "edit.doubted",
+}  # in this fleet nobody writes past a guard: all are wrong
 
 
 @dataclass
@@ -29,6 +34,7 @@ class Outcome:
     given_up: list[str] = field(default_factory=list)
     refused: int = 0
     stale: int = 0
+    unsettled: int = 0  # commits that were refused until somebody said what is to stand there
     doubts: int = 0
     seconds: float = 0.0
     told: list[str] = field(default_factory=list)
@@ -72,7 +78,8 @@ def play(
         outcome.given_up += worker.given_up
         outcome.refused += worker.refused
         outcome.stale += worker.stale
+        outcome.unsettled += worker.unsettled
         outcome.told += worker.told
     if dibs:
-        outcome.doubts = sum(event["kind"] == "edit.unattributed" for event in fleet.log())
+        outcome.doubts = sum(event["kind"] in DOUBTS for event in fleet.log())
     return outcome

@@ -53,43 +53,15 @@ def run(arguments: list[str]) -> int:
     checks = examine(session, told)
     checks += _guards(session, told)
     failed = [check["check"] for check in checks if not check["ok"] and check["severity"] == "error"]
-    guarded, todo = _guarded(checks), _todo(checks)
+    from dibs.doors.cli import doctor_todo
+
+    guarded, todo = doctor_todo.guarded(checks), doctor_todo.todo(checks)
     if words.json:
         answer = {"ok": not failed, "checks": checks, "failed": failed, "guarded": guarded, "todo": todo}
         sys.stdout.write(jsontext.encode(answer) + "\n")
     else:
-        sys.stdout.write(_ending(len(checks), failed, guarded, todo))
+        sys.stdout.write(doctor_todo.ending(len(checks), failed, guarded, todo))
     return NO if failed else YES
-
-
-def _guarded(checks: list[dict[str, Any]]) -> list[str]:
-    """The clients whose hooks refuse what they must in every working tree, and which would run them."""
-    found: dict[str, list[bool]] = {}
-    for check in checks:
-        client, _, what = check["check"].partition(" ")
-        if what in {"guard", "trust"}:
-            found.setdefault(client, []).append(check["ok"])
-    return [client for client, oks in found.items() if all(oks)]
-
-
-def _todo(checks: list[dict[str, Any]]) -> list[str]:
-    """What somebody has to do, the errors first; what is said of several working trees alike, once."""
-    left = [check for check in checks if not check["ok"] and check["severity"] != "advice"]
-    left.sort(key=lambda check: check["severity"] != "error")
-    return list(dict.fromkeys(f"{check['check']}: {check['message']}" for check in left))
-
-
-def _ending(number: int, failed: list[str], guarded: list[str], todo: list[str]) -> str:
-    """The last lines: well or not, and what is left to do."""
-    if failed:
-        line = f"{len(failed)} of {number} checks failed"
-    elif guarded:
-        line = f"all is well for {', '.join(guarded)}" if todo else f"all is well: {', '.join(guarded)} guarded"
-    else:
-        line = "no client is guarded yet"
-    if not todo:
-        return f"{line}\n"
-    return f"{line}. Left to do:\n" + "".join(f"  {place}. {what}\n" for place, what in enumerate(todo, 1))
 
 
 def _say(check: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GROUPS = (
     ("Start", ("init", "up", "import", "demo", "boot", "leave")),
     ("Claims", ("claim", "renew", "release", "confirm", "ask", "status")),
-    ("Agents", ("agents", "kill", "revive", "rules", "scratch", "worker", "lead")),
+    ("Agents", ("whoami", "agents", "kill", "revive", "rules", "scratch", "worker", "lead")),
     ("Messages", ("send", "inbox", "ack", "emit", "subscribe", "subscriptions")),
     (
         "Work",

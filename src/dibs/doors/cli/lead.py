@@ -19,7 +19,7 @@ from dibs import jsontext
 from dibs.doors import children, durations
 from dibs.doors.cli import parse
 from dibs.doors.cli.worker import SIGNALLED, leave, on_signals, open_workspace
-from dibs.errors import Busy, DibsError, Fenced, Held, Invalid, Unavailable
+from dibs.errors import Busy, DibsError, Fenced, Held, Invalid, Unavailable, named
 from dibs.facts import clock
 from dibs.operations.declare import Field
 
@@ -135,7 +135,7 @@ class _Leader:
         self.token, self.until = answer["token"], children.until_of(answer["expires_at"])
 
     def _waits(self, answer: dict[str, Any]) -> None:
-        who = ", ".join(sorted({blocker["agent"] for blocker in answer.get("blockers", ())}))
+        who = ", ".join(sorted({named(blocker) for blocker in answer.get("blockers", ())}))
         self._say(f"{who or 'somebody'} leads {self.name}; waiting to take over")
 
     def _say(self, text: str) -> None:

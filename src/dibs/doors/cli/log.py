@@ -7,8 +7,9 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
-from dibs.errors import YES, Invalid
+from dibs.errors import YES, Invalid, named
 from dibs.facts import clock
+from dibs.operations import names
 from dibs.operations.declare import Field
 from dibs.stores.seam import read_event
 
@@ -74,12 +75,21 @@ def _read(store: Any, since: int, kind: str, limit: int) -> tuple[list[dict[str,
         if limit and len(found) > limit:
             del found[:-limit]
         if len(page) < PAGE:
-            return found, since
+            return _named(store, found), since
+
+
+def _named(store: Any, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events with the name that each agent has now."""
+    if events:
+        known = store.look(lambda tx: names.names_of(tx, [event["agent"] for event in events if event["agent"]]))
+        for event in events:
+            event["name"] = known.get(event["agent"], "")
+    return events
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:
-    names = ("kind", "agent", "subject", "data", "commit", "link")
-    return {"seq": event["seq"], "at": clock.iso(event["wall"]), **{name: event[name] for name in names}}
+    fields = ("kind", "agent", "subject", "data", "commit", "link")
+    return {"seq": event["seq"], "at": clock.iso(event["wall"]), **{name: event[name] for name in fields}}
 
 
 def _line(event: dict[str, Any]) -> str:
@@ -94,6 +104,6 @@ def _line(event: dict[str, Any]) -> str:
     ]
     subject = "" if event["subject"] == event["agent"] else event["subject"]
     return (
-        f"{event['seq']:>6}  {event['at']}  {event['kind']:<16} {event['agent']}  {subject}  {' '.join(notes)}".rstrip()
+        f"{event['seq']:>6}  {event['at']}  {event['kind']:<16} {named(event)}  {subject}  {' '.join(notes)}".rstrip()
         + "\n"
     )

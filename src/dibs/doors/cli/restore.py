@@ -13,7 +13,7 @@ from dibs import jsontext
 from dibs.doors.cli import parse, show
 from dibs.doors.cli.run import open_session
 from dibs.doors.hooks import auditing, trees
-from dibs.errors import YES, NotFound, Unavailable
+from dibs.errors import YES, NotFound, Unavailable, named
 from dibs.facts import objects
 from dibs.facts.clock import random_id
 from dibs.operations import restores
@@ -64,7 +64,9 @@ def run(arguments: list[str]) -> int:
 
 def _line(one: dict[str, Any]) -> str:
     by = one["by"] or "somebody"
-    return f"{one['id']}  {one['path']}  overwritten {show.ago(one['at'])} ago by {by}, held by {one['holder']}\n"
+    return (
+        f"{one['id']}  {one['path']}  overwritten {show.ago(one['at'])} ago by {by}, held by {named(one, 'holder')}\n"
+    )
 
 
 def _chosen(session: Session, kept: list[dict[str, Any]], what: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import sys
 import time
 
 from dibs.doors import durations, quoting
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +46,12 @@ def _claim(result: dict[str, Any]) -> list[str]:
     word = "renewed" if result.get("renewed") else "claimed"
     names = ", ".join(result["resources"])
     lines = [f"{word} {names} ({result['mode']}), token {result['token']}, for {left(result['expires_at'])}"]
+    if result.get("ends") == "commit":
+        lines[0] += "; it ends with your commit of it (--keep keeps it)"
+    if result.get("note"):
+        lines.append(f"note: {result['note']}")
     lines += [
-        f"note: {other['agent']} has a {other['mode']} claim on {other['resource']}"
-        for other in result.get("watch", ())
+        f"note: {named(other)} has a {other['mode']} claim on {other['resource']}" for other in result.get("watch", ())
     ]
     return lines
 
@@ -61,20 +65,20 @@ def _renew(result: dict[str, Any]) -> list[str]:
 def _release(result: dict[str, Any]) -> list[str]:
     if not result["released"]:
         return ["you hold nothing"]
-    to = f" to {result['to']}" if result.get("to") else ""
+    to = f" to {named(result, 'to')}" if result.get("to") else ""
     return [f"released {', '.join(result['released'])}{to}"]
 
 
 def _confirm(result: dict[str, Any]) -> list[str]:
-    return [f"live: {result['holder']} holds it under token {result['token']} for {left(result['expires_at'])}"]
+    return [f"live: {named(result, 'holder')} holds it under token {result['token']} for {left(result['expires_at'])}"]
 
 
 def _ask(result: dict[str, Any]) -> list[str]:
-    return [f"asked {', '.join(result['to'])} to release {result['resource']}"]
+    return [f"asked {', '.join(result.get('to_name') or result['to'])} to release {result['resource']}"]
 
 
 def _boot(result: dict[str, Any]) -> list[str]:
-    lines = [f"You are {result['agent']} (incarnation {result['incarnation']})."]
+    lines = [f"You are {named(result)} (incarnation {result['incarnation']})."]
     for claim in result["held"]:
         names = ", ".join(claim["resources"])
         lines.append(f"You hold {names} ({claim['mode']}), token {claim['token']}, for {left(claim['expires_at'])}.")
@@ -83,13 +87,13 @@ def _boot(result: dict[str, Any]) -> list[str]:
     for loss in result["lost"]:
         names = ", ".join(loss["resources"])
         if loss["holder"]:
-            where = f"{loss['holder']} holds it since {loss['since']}. Stop working on it."
+            where = f"{named(loss, 'holder')} holds it now. Stop working on it."
         else:
             where = "Nobody holds it now. Claim it again before you go on."
         why = {"expired": "its time was over", "gone": "your process was gone", "killed": "you were killed",
                "unclaimed": "it was handed to you and not picked up", "not held": "you do not hold it",
                "cancelled": "it was called off", "preempted": "more urgent work came"}  # fmt: skip
-        lines.append(f"You LOST {names} at {loss['at']}: {why.get(loss['why'], loss['why'])}. {where}")
+        lines.append(f"You LOST {names} {ago(loss['at'])} ago: {why.get(loss['why'], loss['why'])}. {where}")
     if result["task"]:
         lines += quoting.task(result["task"])
     lines += _messages(result["messages"])
@@ -113,7 +117,7 @@ def _inbox(result: dict[str, Any]) -> list[str]:
 
 
 def _send(result: dict[str, Any]) -> list[str]:
-    to = result["to"]
+    to = result.get("to_name") or result["to"]
     whom = ", ".join(to[:5]) + (f" and {len(to) - 5} more" if len(to) > 5 else "")  # noqa: PLR2004 - as many as one reads
     full = f"; no room in the inbox of {', '.join(result['full'][:5])}" if result.get("full") else ""
     return [f"sent {result['message']} to {whom}{full}"]
@@ -137,16 +141,14 @@ def _subscriptions(result: dict[str, Any]) -> list[str]:
 def _status(result: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     rows = [
-        (", ".join(c["resources"]), c["mode"], c["agent"], left(c["expires_at"]), str(c["token"]), c["reason"])
+        (", ".join(c["resources"]), c["mode"], named(c), left(c["expires_at"]), str(c["token"]), c["reason"])
         for c in result["claims"]
     ]
     lines += table(("HELD", "MODE", "BY", "LEFT", "TOKEN", "FOR"), rows) if rows else ["nothing is held"]
-    waits = [
-        (", ".join(w["resources"]), w["mode"], w["agent"], ago(w["since"]), w["reason"]) for w in result["waiting"]
-    ]
+    waits = [(", ".join(w["resources"]), w["mode"], named(w), ago(w["since"]), w["reason"]) for w in result["waiting"]]
     if waits:
         lines += ["", *table(("WAITED FOR", "MODE", "BY", "SINCE", "FOR"), waits)]
-    old = [agent["agent"] for agent in result["agents"] if agent.get("rules") == "old" and agent["state"] in AT_WORK]
+    old = [named(agent) for agent in result["agents"] if agent.get("rules") == "old" and agent["state"] in AT_WORK]
     if old:
         lines += ["", f"on old rules until their next boot or prompt: {', '.join(old)}"]
     if result.get("more"):
@@ -157,7 +159,7 @@ def _status(result: dict[str, Any]) -> list[str]:
 
 def _agents(result: dict[str, Any]) -> list[str]:
     rows = [
-        (a["agent"], a["state"], a["health"] if a["state"] != "left" else "", a["type"], str(a["incarnation"]),
+        (named(a), a["state"], a["health"] if a["state"] != "left" else "", a["type"], str(a["incarnation"]),
          str(a["pid"] or ""), f"{ago(a['last_seen'])} ago", _some(a.get("tasks", [])), a.get("rules", ""),
          a.get("killed", "") or _breaker(a)) for a in result["agents"]
     ]  # fmt: skip
@@ -178,17 +180,26 @@ def _some(names: list[str]) -> str:
 def _kill(result: dict[str, Any]) -> list[str]:
     agent = result["agents"][0]
     voided = f"; voided: {', '.join(result['voided'])}" if result["voided"] else ""
-    return [f"killed {agent['agent']} ({agent['killed']}){voided}. `dibs revive {agent['agent']}` lets it act again."]
+    name = named(agent)
+    return [f"killed {name} ({agent['killed']}){voided}. `dibs revive {name}` lets it act again."]
 
 
 def _revive(result: dict[str, Any]) -> list[str]:
-    return [f"{result['agents'][0]['agent']} may act again; it got nothing back."]
+    return [f"{named(result['agents'][0])} may act again; it got nothing back."]
 
 
 def _leave(result: dict[str, Any]) -> list[str]:
     if result["passed"]:
-        return [f"left; {', '.join(result['passed'])} passed to {result['to']}"]
+        return [f"left; {', '.join(result['passed'])} passed to {named(result, 'to')}"]
     return ["left" + (f"; released {', '.join(result['released'])}" if result["released"] else "")]
+
+
+def _whoami(result: dict[str, Any]) -> list[str]:
+    by = {"process": "by your client's process", "user": "by the operating system's user"}
+    known = f"incarnation {result['incarnation']}, holds {result['held']}" if result["known"] else "not known here yet"
+    role = f", role {result['role']}" if result["role"] else ""
+    who = result["name"] if result["name"] == result["agent"] else f"{result['name']} ({result['agent']})"
+    return [f"{who}{role}; {known}; {by.get(result['by'], 'by ' + result['by'])}"]
 
 
 def _sweep(result: dict[str, Any]) -> list[str]:
@@ -223,5 +234,5 @@ _SHOWERS = {
     "claim": _claim, "renew": _renew, "release": _release, "confirm": _confirm, "ask": _ask, "boot": _boot,
     "inbox": _inbox, "status": _status, "agents": _agents, "kill": _kill, "revive": _revive, "leave": _leave,
     "sweep": _sweep, "rules": _rules, "scratch": _scratch, "send": _send, "emit": _emit, "subscribe": _subscribe,
-    "subscriptions": _subscriptions,
+    "subscriptions": _subscriptions, "whoami": _whoami,
 }  # fmt: skip

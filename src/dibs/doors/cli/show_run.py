@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.doors.cli import show
 from dibs.doors.reports import words
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def _join(result: dict[str, Any]) -> list[str]:
     agent = result["agent"]
     able = f", can {words.clean(', '.join(agent['can']))}" if agent["can"] else ""
     kind = f" as {words.clean(agent['type'])}" if agent["type"] else ""
-    return [f"{agent['agent']} takes part in run {result['run']['id']}{kind}{able}"]
+    return [f"{named(agent)} takes part in run {result['run']['id']}{kind}{able}"]
 
 
 def _phase(result: dict[str, Any]) -> list[str]:
@@ -78,7 +79,7 @@ def _show(result: dict[str, Any]) -> list[str]:
         used = one.get("usage")
         said = f"{used['cpu']:.0f} %, {words.size(used['memory'])}, {used['threads']} threads" if used else ""
         kind = " ".join([words.clean(one["type"]), *[words.clean(word) for word in one["can"]]]).strip()
-        rows.append((one["agent"], one["state"], kind, str(one["finished"]), ", ".join(one["tasks"][:3]), said))
+        rows.append((named(one), one["state"], kind, str(one["finished"]), ", ".join(one["tasks"][:3]), said))
     if rows:
         lines += ["", *show.table(("AGENT", "STATE", "TYPE, CAN", "FINISHED", "TASKS", "USES"), rows)]
     return lines

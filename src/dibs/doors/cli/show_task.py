@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.doors import durations
 from dibs.doors.cli import show
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ def _list(result: dict[str, Any]) -> list[str]:
     if not result["tasks"]:
         return ["no tasks"]
     rows = [
-        (task["id"], task["state"] + _why(task), str(task["priority"]), task["agent"] or "-", task["title"])
+        (
+            task["id"],
+            task["state"] + _why(task),
+            str(task["priority"]),
+            named(task) if task["agent"] else "-",
+            task["title"],
+        )
         for task in result["tasks"]
     ]
     return show.table(("TASK", "STATE", "PRIORITY", "AGENT", "TITLE"), rows) + ["and more"] * result["more"]
@@ -72,7 +79,7 @@ def _why(task: dict[str, Any]) -> str:
     if task.get("children", {}).get("open"):
         return f" (children: {task['children']['open']})"
     if task.get("assigned"):
-        return f" (for {task['assigned']['agent']})"
+        return f" (for {named(task['assigned'])})"
     if task.get("bids_until"):
         return " (auction)"
     return f" (in {show.left(task['not_before'])})" if task.get("not_before") else ""
@@ -114,7 +121,7 @@ def _assigned(result: dict[str, Any]) -> list[str]:
     task = result["task"]
     if result["agent"]:
         until = show.left(task["assigned"]["until"])
-        return [f"{task['id']} waits for {result['agent']} to pick it up, for {until}: {task['title']}"]
+        return [f"{task['id']} waits for {named(result)} to pick it up, for {until}: {task['title']}"]
     if task.get("bids_until"):
         until = show.left(task["bids_until"])
         return [f"{task['id']} is auctioned for {until}; bid with: dibs task bid {task['id']} AMOUNT"]

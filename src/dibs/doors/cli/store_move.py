@@ -9,6 +9,7 @@ from dibs.doors import stores
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
 from dibs.errors import YES
+from dibs.operations import speech
 from dibs.operations.declare import Field
 
 FIELDS = (
@@ -33,6 +34,7 @@ def run(arguments: list[str]) -> int:
 
     session = open_session(words)
     call = session.identify(words.common.get("as"))
+    session.run(speech.MAY, call, {"act": "store move"})
 
     def told(text: str) -> None:
         if not words.json:

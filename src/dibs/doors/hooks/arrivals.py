@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dibs.facts.gitwords import GitEffect
 
 NO = frozenset({"false", "no", "off", "0", ""})
+REMOTES = 3  # that are asked for one line
 THEIRS = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
 
 
@@ -31,17 +32,24 @@ def look(found: Look, effect: GitEffect) -> None:
     elif effect.kind == "rebase":
         _rebase(found, effect)
     elif effect.kind == "merge":
-        ask_remotes(found, effect)
-        names = effect.refspecs or ["@{u}"]
-        paths = [path for name in names for path in gitcommits.merged(found.where, name)]
-        _sweep(found, effect, paths)
+        names = _meant(found, effect, effect.refspecs or ["@{u}"])
+        _sweep(found, effect, [path for name in names for path in gitcommits.merged(found.where, name)])
     elif effect.kind == "am":
         _mail(found, effect)
     else:
-        ask_remotes(found, effect)
-        commits = gitcommits.chosen(found.where, effect.refspecs)
+        commits = gitcommits.chosen(found.where, _meant(found, effect, effect.refspecs))
         paths = gitcommits.paths_of(found.where, commits, effect.value("m", "mainline") or "")
         _sweep(found, effect, paths)
+
+
+def _meant(found: Look, effect: GitEffect, names: list[str]) -> list[str]:
+    """The names as git will know them when the command runs; what the same line makes before may be unknown now."""
+    ask_remotes(found, effect)
+    meant = [found.coming.get(name, name) for name in names]
+    plain = [name for name in meant if ".." not in name and not name.startswith("^")]
+    if effect.later and not all(found.commit_of(name) for name in plain):
+        found.doubt(effect)
+    return meant
 
 
 def _sweep(found: Look, effect: GitEffect, paths: list[str], note: str = "") -> None:
@@ -68,9 +76,19 @@ def _setting(found: Look, name: str) -> str:
 
 def ask_remotes(found: Look, effect: GitEffect) -> None:
     """Where the same line fetches first, names mean what they will mean then."""
-    if effect.fetched:
-        for remote in git.remotes(found.where)[:3]:
-            _ask(found, remote)
+    for remote, spec in effect.fetched[:REMOTES]:
+        name, _, branch = spec.lstrip("+").partition(":")
+        if not name:
+            for one in [remote] if remote else git.remotes(found.where)[:REMOTES]:
+                _ask(found, one)
+            continue
+        try:
+            commit = gitcommits.fetched(found.where, remote, name)
+        except Unavailable:
+            continue
+        found.coming["FETCH_HEAD"] = commit
+        if branch:
+            found.coming[branch.removeprefix("refs/heads/")] = commit
 
 
 def _ask(found: Look, remote: str) -> str:
@@ -135,6 +153,7 @@ def _rebase(found: Look, effect: GitEffect) -> None:
     names = list(effect.refspecs)
     root = effect.has("root")
     upstream = "" if root else names.pop(0) if names else "@{u}"
+    upstream = found.coming.get(upstream, upstream)
     if names and names[0] != git.branch(found.where):
         heads.switched(found, effect, names[0])
         return
@@ -142,6 +161,8 @@ def _rebase(found: Look, effect: GitEffect) -> None:
         _replay(found, effect, "", onto=effect.value("onto") or "")
     elif found.commit_of(upstream):
         _replay(found, effect, upstream, onto=effect.value("onto") or "")
+    elif effect.later:
+        found.doubt(effect)
 
 
 def _replay(found: Look, effect: GitEffect, upstream: str, *, onto: str = "", note: str = "") -> None:

@@ -33,7 +33,8 @@ def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequen
     due = [tree for tree in known if tree.untold()]
     from dibs.doors import mail
 
-    if not (due or release or missed or mail.waiting(place, event.agent) or ledgers.is_due(place.local, event.agent)):
+    hinted = mail.taken(place, event.agent) or mail.is_elsewhere(place)
+    if not (due or release or missed or hinted or ledgers.is_due(place.local, event.agent)):
         return ""
     from dibs.doors.hooks.moments import identify, open_session
 

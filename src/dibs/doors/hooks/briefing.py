@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.errors import named, spelled
 from dibs.facts import contents, ledgers
 
 TYPE_CHECKING = False
@@ -24,8 +25,10 @@ WHY = {
 
 def text(session: Session, result: dict[str, Any], source: str = "") -> str:
     """The briefing at boot."""
-    agent = result["agent"]
-    lines = [f"dibs coordinates the agents in this repository. You are {agent}."]
+    agent, name = result["agent"], named(result)
+    if "/" in agent:
+        return "\n".join(_for_subagent(result, name))
+    lines = [f"dibs coordinates the agents in this repository. You are {name}."]
     if source in {"compact", "resume", "fork", "clear"}:
         lines.append(
             "This was checked against the live record just now; it counts, not what you remember or a summary says."
@@ -36,16 +39,46 @@ def text(session: Session, result: dict[str, Any], source: str = "") -> str:
     if result["task"]:
         lines += _task(result["task"])
     lines += _changed(session, agent)
+    lines += _others(result)
     lines += _messages(result["messages"])
     if result.get("more_messages"):
         lines.append("There are more messages: `dibs inbox`.")
     lines += _files(session)
     lines += _rules(session, result["rules"])
     lines.append(
-        "Files are claimed for you when you edit them. A refusal names who holds a file: pick other work, or `dibs ask "
-        "FILE TEXT`. `dibs status` shows all claims, `dibs claim FILE` takes one, `dibs release FILE` gives it back."
+        "A file is claimed for you when you edit it, and free with your commit of it. If another agent holds it: pick "
+        "other work, or `dibs claim FILE --wait 60s`, or `dibs ask FILE TEXT`; `dibs status` shows who holds what."
     )
-    return "\n".join(lines)
+    return spelled("\n".join(lines))
+
+
+def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
+    """A subagent works for its parent, which was told the rest: a few lines will do."""
+    lines = [
+        f"dibs coordinates the agents in this repository. You are {name}, a subagent of {name.rpartition('/')[0]}."
+    ]
+    lines += (_held(result) if result["held"] else []) + _lost(result)
+    if result["task"]:
+        lines += _task(result["task"])
+    lines += _messages(result["messages"])
+    rules = " The rules of this workspace are in .dibs/rules.md." if result["rules"] else ""
+    lines.append(
+        "A file is claimed for you when you edit it; if another agent holds it, you are told who: pick other work, or "
+        f"say so in your answer.{rules}"
+    )
+    return lines
+
+
+def _others(result: dict[str, Any]) -> list[str]:
+    """Who else is at work, and on what."""
+    found = result.get("others") or {"agents": (), "more": 0}
+    lines = []
+    for other in found["agents"]:
+        more = f" and {other['more']} more" if other["more"] else ""
+        lines.append(f"{named(other)} holds {', '.join(other['resources'])}{more} ({other['left']}).")
+    if found["more"]:
+        lines.append(f"And {found['more']} more agents hold something: `dibs status`.")
+    return lines
 
 
 def news(session: Session, found: dict[str, Any]) -> str:
@@ -55,7 +88,7 @@ def news(session: Session, found: dict[str, Any]) -> str:
     lines += _messages(found.get("messages", []))
     if found.get("rules_changed"):
         lines += _rules(session, {"changed": True, "first": found["rules_first"]})
-    return "\n".join(lines)
+    return spelled("\n".join(lines))
 
 
 def _task(task: dict[str, Any]) -> list[str]:
@@ -72,20 +105,21 @@ def _task(task: dict[str, Any]) -> list[str]:
 def _held(result: dict[str, Any]) -> list[str]:
     if not result["held"]:
         return ["You hold nothing."]
-    lines = [
-        f"You hold {', '.join(claim['resources'][:5])} until {claim['expires_at']} (token {claim['token']})."
-        for claim in result["held"][:SHOWN]
-    ]
+    lines = []
+    for claim in result["held"][:SHOWN]:
+        left = claim["left"].replace("its", "your")
+        lines.append(f"You hold {', '.join(claim['resources'][:5])} ({left}; token {claim['token']}).")
     return lines + _more(result["held"], "claims: `dibs status`")
 
 
 def _lost(result: dict[str, Any]) -> list[str]:
     lines = []
     for loss in result["lost"][:SHOWN]:
-        holder = f"{loss['holder']} holds it since {loss['since']}" if loss["holder"] else "nobody holds it now"
+        holder = f"{named(loss, 'holder')} holds it now" if loss["holder"] else "nobody holds it now"
+        settle = f" (`dibs ack {loss['claim']}` when you know)" if loss.get("claim") else ""
         lines.append(
-            f"You LOST {', '.join(loss['resources'][:5])} at {loss['at']} ({WHY.get(loss['why'], loss['why'])}); "
-            f"{holder}. Stop working on it."
+            f"You LOST {', '.join(loss['resources'][:5])} {loss['ago']} ago ({WHY.get(loss['why'], loss['why'])}); "
+            f"{holder}. Stop working on it{settle}."
         )
     return lines + _more(result["lost"], "losses")
 
@@ -147,10 +181,23 @@ def _rules(session: Session, rules: dict[str, Any] | None) -> list[str]:
         return []
     from dibs.doors import rules as file
 
-    words = file.text(session.place).strip()
+    words = "\n".join(plain_rules(file.text(session.place)))
     changed = (
         "The rules of this workspace CHANGED; these hold now"
         if rules["changed"] and not rules["first"]
         else ("The rules of this workspace")
     )
     return [f"{changed} (.dibs/rules.md):", words] if words else []
+
+
+def plain_rules(words: str) -> list[str]:
+    """The rules as a model needs them: no headings, no blank lines, and nothing that is still to be filled in."""
+    lines = []
+    for line in words.splitlines():
+        said = line.strip()
+        if not said or said.startswith(("#", "<!--")):
+            continue
+        if said.lstrip("0123456789.-* ").startswith("(yours"):
+            continue
+        lines.append(line.rstrip())
+    return lines

@@ -41,9 +41,14 @@ TOGETHER = {
         "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),
     "dibs.doors.hooks.shells": (
-        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.reading",
-        "dibs.facts.shell.streams", "dibs.facts.shell.unknown", "dibs.facts.shell.words", "dibs.facts.shell.commands",
-        "dibs.facts.shell.flows", "dibs.facts.shell.options", "dibs.facts.shell.builtin",
+        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
+        "dibs.facts.shell.streams", "dibs.facts.shell.reading", "dibs.facts.shell.words", "dibs.facts.shell.options",
+        "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
+        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
+    ),
+    "dibs.facts.shell.walk": (
+        "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",
+        "dibs.facts.shell.parameters", "dibs.facts.shell.text",
     ),
     "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate"),
     "dibs.stores.redis": (

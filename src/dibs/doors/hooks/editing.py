@@ -11,7 +11,7 @@ import os
 
 from dibs.doors.hooks import clients, trees
 from dibs.errors import Invalid
-from dibs.facts import ledgers, workspace
+from dibs.facts import contents, ledgers, workspace
 from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
 from dibs.operations.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 
@@ -111,7 +111,9 @@ def allow(
             tree.write()
             before[top] = [_content(tree, path) for path in paths]
             rows = _folded([_item(tree, call.agent, one) for one in items])
-            parts.append({"items": rows, "tree": top, "local": top == session.place.root})
+            for start in range(0, len(rows), MOST):
+                some = rows[start : start + MOST]
+                parts.append({"items": some, "tree": top, "local": top == session.place.root})
         parts += outside
         if parts:
             first, *more = parts
@@ -208,19 +210,18 @@ def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
 
 
 def _folded(items: list[list[Any]]) -> list[list[Any]]:
-    """Very many paths: their folders are claimed instead of each of them; what is free stays out of it."""
-    wanted = [item for item in items if not item[1]]
-    if len(wanted) <= MOST:
+    """Very many paths: their folders stand for them, those that git ignores apart from the others."""
+    if len(items) <= MOST:
         return items
-    folders: dict[str, list[list[Any]]] = {}
-    for item in wanted:
-        folders.setdefault(os.path.dirname(item[0][1]), []).append(item)
-    found = [item for item in items if item[1]]
-    for folder, inside in folders.items():
+    folders: dict[tuple[str, bool], list[list[Any]]] = {}
+    for item in items:
+        folders.setdefault((os.path.dirname(item[0][1]), item[1]), []).append(item)
+    found = []
+    for (folder, ignored), inside in folders.items():
         if len(inside) < MOST // 8 or not folder:
             found += inside
         else:
-            found.append([["tree", folder, ""], False, "", None, [item[0][1] for item in inside]])
+            found.append([["tree", folder, ""], ignored, "", None, [item[0][1] for item in inside]])
     return found
 
 
@@ -238,9 +239,15 @@ def _within(folder: str, top: str) -> list[str]:
 def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
     """Has any of the files changed since the operation was asked about it?"""
     paths = [one.path for one in items if one.kind == "file" and not one.ignored]
-    tree.look(paths)
+    tree.look(paths, always=True)
     tree.write()
     return [_content(tree, path) for path in paths] != before
+
+
+def _before(tree: Tree, one: _Named) -> bytes | None:
+    """What is in the file that an edit changes."""
+    seen = tree.found.get(one.path)
+    return seen.data if seen is not None else contents.read(one.real)[1]
 
 
 def _note(tree: Tree, event: clients.Event, agent: str, items: list[_Named]) -> None:
@@ -248,6 +255,5 @@ def _note(tree: Tree, event: clients.Event, agent: str, items: list[_Named]) -> 
     busy = tree.state.is_busy(agent)
     for one in items:
         if one.kind == "file" and not one.ignored:
-            seen = tree.found.get(one.path)
-            expected = one.write.expected(seen.data if seen is not None else None) if busy else None
-            tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes)
+            expected = one.write.expected(_before(tree, one) if one.write.edits else None)
+            tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes, keep=busy)

@@ -130,6 +130,9 @@ def _reset(found: Look, effect: GitEffect) -> None:
 
     arrivals.ask_remotes(found, effect)
     commit, here = found.commit_of(name), git.head(found.where)
+    if name and not commit and effect.later:
+        found.doubt(effect)
+        return
     paths: list[str] = []
     if effect.tree:
         paths = _lost(found) if effect.force else git.staged(found.where) if effect.has("merge") else []
@@ -177,10 +180,12 @@ def _branch(found: Look, effect: GitEffect) -> None:
     elif effect.action == "delete" and not effect.has("r", "remotes"):
         dropped = [commit for name in names for commit in gitcommits.only_on(found.where, name)]
         found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
-    elif effect.action == "create" and effect.force and names:
+    elif effect.action == "create" and names:
         start = found.commit_of(names[1] if len(names) > 1 else "HEAD")
-        if start and found.commit_of(names[0]):
+        if start and effect.force and found.commit_of(names[0]):
             _update(found, effect, names[0], start)
+        if start:
+            found.coming[names[0]] = start
 
 
 def _reference(found: Look, effect: GitEffect) -> None:

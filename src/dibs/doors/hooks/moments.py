@@ -53,7 +53,7 @@ def before(event: clients.Event, place: Place) -> str:
 
     writes = editing.writes_of(event)
     tree = trees.of(place)
-    tree.look(tree.state.watched(tree.now))
+    tree.survey()
     tree.write()
     session = open_session(place)
     call = identify(session, event)
@@ -78,7 +78,7 @@ def _before_other(event: clients.Event, place: Place) -> str:
         from dibs.doors.hooks import trees
 
         tree = trees.of(place)
-        tree.look(tree.state.watched(tree.now))
+        tree.survey()
         begin(tree, event, is_open=True)
     return ""
 
@@ -104,7 +104,7 @@ def after(event: clients.Event, place: Place) -> str:
         over = ledgers.now()
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
-        tree.look([*call.named, *(tree.state.watched(tree.now) if event.kind != clients.EDIT else ())])
+        (tree.look if event.kind == clients.EDIT else tree.survey)(call.named)
         left = "1" if call.left or (event.client == "codex" and over[0] - call.opened > YIELD) else ""
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
@@ -141,9 +141,11 @@ def boot(event: clients.Event, place: Place) -> str:
     tidying.tidy(place, tree)
     stamp = tree.stamp()
     tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
-    tree.write()
     if place.common:
         tree.look_at_all()
+    else:
+        tree.survey()
+        tree.write()
     tree.cut()
     ledgers.cut_seen(place.private, event.agent)
     session = open_session(place)
@@ -168,7 +170,7 @@ def _step(event: clients.Event, place: Place, *, over: bool = False) -> Tree:
     from dibs.doors.hooks import trees
 
     tree = trees.of(place)
-    tree.look(tree.state.watched(tree.now))
+    tree.survey()
     tree.add(("X" if over else "E", tree.stamp(), event.agent))
     tree.write()
     return tree

@@ -38,19 +38,34 @@ def before(event: Event, place: Place) -> str:
     known = _trees(event, place)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
-        tree.look([*tree.state.watched(tree.now), *shown.get(top, ())])
+        tree.survey(shown.get(top, ()))
         tree.write()
     session = open_session(place) if reading.commands or reading.writes or reading.unresolved else None
     taken: list[str] = []
     if session is not None:
         effects = _effects(reading)
         deploys = _deploys(session, reading)
-        if reading.writes or reading.unresolved or effects or deploys or any(tree.untold() for tree in known.values()):
+        spoken = _spoken(event, reading)
+        asked = reading.writes or reading.unresolved or effects or deploys or spoken
+        if asked or any(tree.untold() for tree in known.values()):
             call = identify(session, event)
             auditing.tell(session, call, known.values())
+            if spoken:
+                from dibs.operations.commands import COMMAND
+
+                session.run(COMMAND, call, {"tree": place.top, "spoken": spoken, "client": event.client})
             taken = _decide(session, call, event, reading, effects, deploys, known)
     _note(event, place, reading, known, shown, taken)
     return ""
+
+
+def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
+    """What dibs' own commands among them would do as somebody else, or that is not an agent's to do."""
+    if "dibs" not in event.command and "DIBS_AGENT" not in event.command:
+        return []
+    from dibs.facts import ownwords
+
+    return ownwords.speaks_as(reading.commands)
 
 
 def _trees(event: Event, place: Place) -> dict[str, Tree]:

@@ -29,12 +29,13 @@ RECORD = ".dibs/local"  # dibs' own record in the main working tree, which git i
 class Look:
     """What was found, and the place of the command that is looked at."""
 
-    __slots__ = ("asked", "index", "named", "prefix", "session", "sweeps", "top", "unresolved", "where")
+    __slots__ = ("asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "unresolved", "where")
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.where = self.top = self.prefix = ""
         self.asked: dict[str, str] = {}  # remotes that were fetched from → why that failed, "" if it did not
+        self.coming: dict[str, str] = {}  # names that the same line makes before → the commits that they will mean
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
         self.unresolved: list[str] = []
@@ -111,7 +112,12 @@ class Look:
 
     def commit_of(self, name: str) -> str:
         """The commit that a name means now; "" if git does not know it."""
-        return git.commit(self.where, name) if name and not name.startswith("-") else ""
+        known = self.coming.get(name, "")
+        return known or (git.commit(self.where, name) if name and not name.startswith("-") else "")
+
+    def doubt(self, effect: GitEffect) -> None:
+        """What it would do cannot be found out: it may be anything."""
+        self.sweep(effect, None, _may(effect), other=OWN_TREE, may=True)
 
     # --- one command each
 
@@ -300,17 +306,24 @@ def look(session: Session, effects: list[GitEffect]) -> Look:
     for effect in effects:
         if not found.at(effect) or (effect.unknown and (effect.tree or effect.index)):
             continue
-        if effect.kind in _LOOKS:
-            _LOOKS[effect.kind](found, effect)
-        elif effect.kind in _ARRIVALS:
-            from dibs.doors.hooks import arrivals
-
-            arrivals.look(found, effect)
-        elif effect.kind != "unknown":
-            from dibs.doors.hooks import heads
-
-            heads.look(found, effect)
+        try:
+            _look_at(found, effect)
+        except Unavailable:  # git did not answer, or not in time
+            found.doubt(effect)
     return found
+
+
+def _look_at(found: Look, effect: GitEffect) -> None:
+    if effect.kind in _LOOKS:
+        _LOOKS[effect.kind](found, effect)
+    elif effect.kind in _ARRIVALS:
+        from dibs.doors.hooks import arrivals
+
+        arrivals.look(found, effect)
+    elif effect.kind != "unknown":
+        from dibs.doors.hooks import heads
+
+        heads.look(found, effect)
 
 
 _LOOKS = {

@@ -12,7 +12,7 @@ import os
 
 from dibs.facts import contents, ledgers, workspace
 from dibs.operations import attribution
-from dibs.operations.ledger import CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, SURE, State
+from dibs.operations.ledger import CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, SURE, WATCHED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Tree:
         self._index: contents.Index | None = None
         self._lines: list[Line] = []  # to be appended
         self._pending: set[str] = set()  # the changes among them, by id
+        self._half_done = False  # something was left for a later look
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
     # --- what there is
@@ -73,8 +74,20 @@ class Tree:
 
     # --- looking
 
-    def look(self, paths: Iterable[str]) -> None:
-        """Look at these paths; what is new goes into the ledger with the next `write`."""
+    def survey(self, more: Iterable[str] = ()) -> None:
+        """Look at all that is watched, and at these. One line tells that the rest is as it was."""
+        moves = self.state.moves
+        watched = self.state.watched(self.now)
+        self._half_done = False
+        self.look([*watched, *more])
+        if 0 < len(watched) < WATCHED and not self._half_done:
+            self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
+
+    def look(self, paths: Iterable[str], *, always: bool = False) -> None:
+        """Look at these paths; what is new goes into the ledger with the next `write`, with `always` what is not too.
+
+        The shorter ago a path was looked at, the fewer calls can have changed it since.
+        """
         self.now, self.offset = ledgers.now()
         state = self.state
         seen = []
@@ -83,6 +96,8 @@ class Tree:
             full = f"{self.top}/{path}"
             signature = contents.signature(full)
             if head is not None and head.signature == signature and not contents.is_racy(signature, head.looked):
+                if always:
+                    self._lines.append(("S", f"{self.now}:{self.offset}", head.content, signature, path))
                 continue
             content, data = (MISSING, None) if signature == contents.MISSING else contents.read(full)
             seen.append(Seen(path, signature, content, data))
@@ -97,7 +112,7 @@ class Tree:
 
         before = ledgers.now()[0]
         changed = [change.path for change in dirty(self.top) if not change.path.endswith("/")]
-        self.look([*self.state.watched(self.now), *changed[:most]])
+        self.survey(changed[:most])
         self.write()
         clean = set(self.state.owned()) - set(changed)
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
@@ -118,6 +133,7 @@ class Tree:
         """One path that is new, or not certainly as it was."""
         head = self.state.heads.get(seen.path)
         if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
+            self._half_done = True
             return
         self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
@@ -197,12 +213,18 @@ class Tree:
         kind = OPEN if is_open else CLOSED
         self._lines.insert(0, ("O", self.stamp(), call, agent, kind, "1" if left else "", str(diary), ",".join(claims)))
 
-    def name(self, call: str, path: str, how: str, expected: bytes | None = None, *, goes: bool = False) -> None:
-        """The call names a path that it writes; `expected` is the content that it will have, unless it goes."""
+    def name(
+        self, call: str, path: str, how: str, expected: bytes | None = None, *, goes: bool = False, keep: bool = False
+    ) -> None:
+        """The call names a path that it writes; `expected` is the content that it will have, unless it goes.
+
+        Where others are at work, that is kept: it may be overwritten before anybody looks.
+        """
         blob = MISSING if goes else ""
         if expected is not None:
             blob = contents.blob_id(expected)
-            contents.keep(self.objects, blob, expected)
+            if keep:
+                contents.keep(self.objects, blob, expected)
         self.add(("N", call, how, blob, path))
 
     def write(self) -> list[Change]:

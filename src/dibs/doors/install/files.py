@@ -227,4 +227,5 @@ class Record:
         """Write the record, before the first of the files it is about."""
         what = {"version": VERSION, "files": self.files, "folders": self.folders}
         for path in self.paths:
+            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
             put(path, State(jsontext.encode(what).encode(), 0o600))

@@ -72,14 +72,20 @@ def put(place: Place) -> None:
     """Write `run`, and the copies below git's directory, as far as that can be done: see `write`."""
     write(f"{place.local}/.gitignore", IGNORE)  # on a branch without .dibs/.gitignore it would be taken for new files
     write(f"{place.local}/run", run_text())
-    if place.shared != place.local:
-        try:
-            os.makedirs(place.shared, 0o700, exist_ok=True)
-        except OSError:
-            return  # a client's sandbox may forbid it
-        write(f"{place.shared}/run", run_text())
-        write(f"{place.shared}/hook", scripts.HOOK, 0o700)
-        write(f"{place.shared}/dibs", scripts.COMMAND, 0o700)
+    keep(place)
+
+
+def keep(place: Place) -> None:
+    """Write the copies below git's directory: the launcher, the command, and `run` as it is here."""
+    if place.shared == place.local:
+        return
+    try:
+        os.makedirs(place.shared, 0o700, exist_ok=True)
+    except OSError:
+        return  # a client's sandbox may forbid it
+    write(f"{place.shared}/run", _read(f"{place.local}/run") or run_text())
+    write(f"{place.shared}/dibs", scripts.COMMAND, 0o700)
+    write(f"{place.shared}/hook", scripts.HOOK, 0o700)  # the last one: by it others see that all are there
 
 
 def is_put(place: Place) -> bool:
@@ -109,7 +115,7 @@ def command_name(place: Place, cwd: str = "") -> str:
     `cwd` is where the agent's shell stands; below the top of its working tree the path is written out.
     """
     for folder in os.environ.get("PATH", "").split(":"):
-        if folder and os.access(f"{folder}/dibs", os.X_OK):
+        if folder and os.path.isfile(f"{folder}/dibs") and os.access(f"{folder}/dibs", os.X_OK):
             return "dibs"
     for home, short in ((f"{place.top}/.dibs", ".dibs/dibs"), (f"{place.root}/.dibs", ""), (place.shared, "")):
         if os.path.exists(f"{home}/dibs"):

@@ -16,6 +16,7 @@ TEXT = f"""\
 ## Several agents work here: dibs
 dibs decides who may change what. Its hooks claim a file for you when you edit it, and refuse what another agent holds.
 - `dibs boot` says what you hold, what you lost and who wrote to you; `dibs status` says who holds what.
+  (If `dibs` is not on the PATH, it is `.dibs/dibs`.)
 - `dibs claim PATH…` before work on several files; `dibs release --all` after it. Refused: wait, ask, or do other work.
 - The rules for everybody are in `.dibs/rules.md`.
 {END}

@@ -37,9 +37,11 @@ find_run() {
     IFS= read -r line <"$home/../.git" || [ -n "$line" ] || return 1
     git=${line#gitdir: }
     case $git in /*) ;; *) git=$home/../$git ;; esac
-    [ -f "$git/commondir" ] || return 1
-    IFS= read -r common <"$git/commondir" || [ -n "$common" ] || return 1
-    case $common in /*) ;; *) common=$git/$common ;; esac
+    common=$git # a submodule, or a repository whose git directory is kept elsewhere
+    if [ -f "$git/commondir" ]; then
+        IFS= read -r common <"$git/commondir" || [ -n "$common" ] || return 1
+        case $common in /*) ;; *) common=$git/$common ;; esac
+    fi
     for run in "$common/.dibs/local/run" "$common/../.dibs/local/run" "$common/dibs/run"; do
         [ ! -f "$run" ] || return 0
     done

@@ -22,9 +22,9 @@ FILES = {
     "copilot": ".github/hooks/dibs.json",
 }
 
-# Seconds. A guard answers in milliseconds; this is for a machine that is on its knees, and well below what a person
-# would wait for a refusal.
-TIMEOUT = 10
+# Seconds. A guard answers in milliseconds. It waits for another agent's git command for ten seconds at most, and for a
+# remote for five; the rest is for a machine that is on its knees.
+TIMEOUT = 20
 AT_END = 1  # what Codex gives a session's end; Claude Code gives all hooks together 1.5
 
 # Claude Code reads a matcher that holds anything but letters, digits, `_`, `-`, `|` and spaces as a regular expression

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell.streams import Stream
     from dibs.facts.shell.unknown import Field
 
+CARRIED = ("DIBS_AGENT",)  # variables of the shell that a command is told by: as whom it calls dibs
 WRAPPED = 16  # wrappers around one command
 FED = "DIBS_FED"  # a variable that stands for what xargs puts into a script
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
@@ -279,7 +280,9 @@ class Call:
         self.reader.script(text, inside)
 
     def _note(self, words: Fields) -> None:
-        known = {name: value if isinstance(value, str) else None for name, value in self.assignments.items()}
+        carried = {name: self.env.variables[name] for name in CARRIED if name in self.env.variables}
+        given = {**carried, **self.assignments}
+        known = {name: value if isinstance(value, str) else None for name, value in given.items()}
         typed = [word if isinstance(word, str) else None for word in words]
         self.reading.note(Simple(typed, self.cwd, self.text, known))
 

@@ -1,0 +1,108 @@
+"""Who may speak for whom: a shell that a client started for its agent speaks for that agent alone.
+
+The facts come from the door: a call that was typed (a command line, git's hooks, a script), the id in the client's own
+session variable, and the processes above it. An agent's shell names that agent, or one of its subagents; anything else
+is refused, and so are the commands that are not an agent's to give (kill, revive, uninstalling, moving the store), but
+for an orchestrator, whose role comes from the config. A person at a terminal, and a script with no client above it, may
+do all of these. Agents are kept from accidents by this, not from malice: they share one user of the operating system.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Forbidden
+from dibs.operations import names, roles
+from dibs.operations.call import process_name, within
+from dibs.operations.declare import Operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+    Spoken = Sequence[tuple[str, str]]  # what a shell command would have dibs do, and as whom ("": as itself)
+
+ORCHESTRATOR = "orchestrator"
+RESERVED = frozenset({"kill", "revive", "init --uninstall", "store move"})  # not an agent's to give
+WHO_COULD = "a person at a terminal, or an orchestrator"
+
+
+def shells_of(tx: Transaction, call: Call) -> list[str]:
+    """The agents whose shell this call comes from: by the client's session variable, and by the nearest client."""
+    if not call.typed:
+        return []
+    keys = [f"p\t{process_name(process)}" for process in call.ancestors]
+    found = tx.fetch(keys).values
+    nearest = next((found[key]["agent"] for key in keys if found[key] is not None), "")
+    return [agent for agent in (nearest, call.session) if agent]
+
+
+def refusal(tx: Transaction, call: Call, reserved: str = "", target: str = "") -> Forbidden | None:
+    """Why this call may not be made from where it comes from, if so. `reserved`: what it does that is not an agent's.
+
+    Remembers whose shell it is, for those who ask later.
+    """
+    own = shells_of(tx, call)
+    call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
+    if not own:
+        return None
+    if not within(call.agent, call.inside):
+        return _not_its_voice(tx, call.inside, call.agent)
+    if not reserved or (target != call.inside and within(target, call.inside)):  # its own subagents are its business
+        return None
+    return _not_its_business(tx, call, call.inside, reserved)
+
+
+def refusal_to_speak(tx: Transaction, call: Call, spoken: Spoken) -> Forbidden | None:
+    """The same for a shell command before it runs, by its words (facts/ownwords.py); the caller is the agent itself."""
+    for command, whom in spoken:
+        if whom and not within(names.found(tx, whom), call.agent):
+            return _not_its_voice(tx, call.agent, whom)
+        if command in RESERVED:
+            error = _not_its_business(tx, call, call.agent, command)
+            if error is not None:
+                return error
+    return None
+
+
+def _not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
+    name = names.name_of(tx, own)
+    whom = names.name_of(tx, other)
+    return Forbidden(
+        f"this is the shell of {name}, which speaks for itself and its subagents, not for {whom}: that one can do it, "
+        f"or a person at a terminal. Leave out --as and DIBS_AGENT; to ask for something, `dibs send {whom} TEXT`.",
+        agent=own, wanted=other,
+    )  # fmt: skip
+
+
+def _not_its_business(tx: Transaction, call: Call, own: str, what: str) -> Forbidden | None:
+    key = f"a\t{own}"
+    if roles.of(call, tx.fetch([key]).values[key])[0] == ORCHESTRATOR:
+        return None
+    return Forbidden(
+        f"`dibs {what}` is not for {names.name_of(tx, own)}: {WHO_COULD} may do that. Say why it is needed.",
+        agent=own, act=what,
+    )  # fmt: skip
+
+
+def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
+    """For doors whose command is no operation."""
+    if not call.agent:
+        from dibs.operations.call import name_caller
+
+        name_caller(tx, call, MAY)
+    error = refusal(tx, call, reserved=act)
+    if error is not None:
+        raise error
+    return {}
+
+
+def subagents(tx: Transaction, agent: str) -> list[Record]:
+    """The agent's subagents that did not end, as far as is known; a few of them."""
+    found = tx.fetch((), [(f"a\t{agent}/", f"a\t{agent}0")], 64).rows
+    return [record for _, record in found if not record["left"] and not record["killed"]]
+
+
+MAY = Operation("may", _may, "May this be done from here?", writes=False)

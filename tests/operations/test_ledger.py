@@ -1,0 +1,489 @@
+"""The ledger's lines: what each means, in whatever order hooks append them, and after the ledger was cut down."""
+
+from __future__ import annotations
+
+import pytest
+
+from dibs.operations.ledger import (
+    AUTHORS,
+    KEPT_FOR,
+    SECOND,
+    WATCHED,
+    WATCHED_FOR,
+    State,
+    moment,
+    owners_after,
+    passes_to,
+)
+from tests.operations.ledgering import Book, ns, signed, stamp
+
+
+@pytest.fixture
+def book() -> Book:
+    return Book()
+
+
+def summary(state: State) -> object:
+    """What a ledger says, as far as decisions rest on it."""
+    return (
+        {
+            path: (head.content, head.signature, head.owners, head.authors, head.named,
+                   (head.change.actor, head.change.grade, head.change.looked, head.change.id) if head.change else None)
+            for path, head in state.heads.items()
+        },
+        {
+            call.id: (call.agent, call.is_open, call.left, call.claims, call.opened, call.closed, call.ended,
+                      call.named)
+            for call in state.calls.values()
+        },
+        state.began, state.ended, state.full, state.cost, state.moves,
+        {
+            change.id: (change.path, change.before, change.after, change.actor, change.grade, change.suspects,
+                        change.flags, change.was_owned)
+            for change in state.untold.values()
+        },
+    )  # fmt: skip
+
+
+# --- which lines count
+
+
+def test_a_line_with_a_wrong_number_of_fields_is_void(book: Book) -> None:
+    book.see("c1", 1)
+    before = summary(book.state)
+    for line in list(book.lines):
+        for size in range(len(line)):
+            book.write(line[:size] or [""])
+        book.write([*line, "more"])
+    book.write(["T", "id", stamp(2), "c1", "c2"], ["?"], ["", ""], ["\0"])
+    assert summary(book.state) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("O", stamp(1), "call", "a", "open", "", "x", ""),
+        ("L", stamp(1), "many"),
+        ("G", "many"),
+        ("H", stamp(1), "c", "s", "", "", "too few", "0", "y"),
+        ("H", stamp(1), "c", "s", "", "", "", "long ago", "y"),
+        ("T", "id", stamp(2), "c1", "c2", "s", "a", "open", "", "", "x"),
+        ("T", "id", stamp(2), "-", "c2", "s", "a", "sure", "", "", ""),
+    ],
+)
+def test_a_line_whose_fields_make_no_sense_is_void_and_the_next_one_counts(book: Book, line: tuple[str, ...]) -> None:
+    book.see("c1", 1)
+    before = summary(book.state)
+    assert book.write(line) == []
+    assert summary(book.state) == before
+    assert len(book.change("a", "c2", 3)) == 1
+
+
+def test_a_change_counts_only_if_it_begins_where_the_lines_before_it_ended(book: Book) -> None:
+    book.see("c1", 1)
+    assert book.change("a", "c3", 2, before="c2") == []
+    assert book.head().content == "c1"
+    assert len(book.change("a", "c2", 3)) == 1
+    assert book.head().content == "c2"
+
+
+def test_two_hooks_that_find_the_same_change_leave_one(book: Book) -> None:
+    book.see("c1", 1)
+    first = book.change("b", "c2", 3, before="c1", id="one")
+    second = book.change("b", "c2", 4, before="c1", id="two")
+    assert ([change.id for change in first], second) == (["one"], [])
+    assert list(book.state.untold) == ["one"]
+
+
+def test_a_look_that_is_older_than_the_heads_and_is_told_late_is_void(book: Book) -> None:
+    book.see("c1", 10)
+    book.change("b", "c2", 13)
+    assert book.change("b", "c1", 11, before="c2") == []
+    assert book.change("b", "c1", 13, before="c2") == []
+    book.see("c2", 11, written=5)
+    assert (book.head().content, book.head().looked) == ("c2", ns(13))
+    assert len(book.change("b", "c1", 14)) == 1
+
+
+def test_a_look_that_found_what_is_known_moves_the_time_and_the_signature_and_no_other_does(book: Book) -> None:
+    book.see("c1", 1)
+    book.see("c1", 5, written=4)
+    assert (book.head().looked, book.head().signature) == (ns(5), signed("c1", 4))
+    book.see("c2", 6)
+    assert (book.head().content, book.head().looked) == ("c1", ns(5))
+
+
+def test_a_path_that_is_seen_first_has_no_owner(book: Book) -> None:
+    book.see("c1", 1)
+    assert (book.owners(), book.head().author, book.state.untold) == ([], "git", {})
+
+
+def test_a_change_is_owed_until_it_was_told_and_a_line_about_that_may_come_first(book: Book) -> None:
+    book.change("a", "c1", 1)
+    book.change("b", "c2", 2, id="late")
+    assert list(book.state.untold)[-1] == "late"
+    book.write(("D", "late"))
+    assert "late" not in book.state.untold
+    book.write(("D", "early"))
+    book.change("a", "c3", 3, id="early")
+    assert "early" not in book.state.untold
+
+
+@pytest.mark.parametrize(
+    ("owners", "actor", "grade", "named", "told"),
+    [
+        ([], "a", "sure", True, False),
+        ([], "a", "likely", True, False),
+        ([], "a", "sure", False, True),  # nobody's work, but perhaps somebody's claim
+        ([], "outside", "outside", False, True),
+        (["a"], "a", "sure", False, False),
+        (["a"], "a", "likely", True, False),
+        (["a"], "a", "likely", False, True),
+        (["a"], "a/child", "sure", False, False),
+        (["a"], "b", "sure", True, True),
+        (["a"], "b", "sure", False, True),
+        (["a"], "unknown", "unknown", False, True),
+        (["a/one"], "a/two", "sure", False, True),
+    ],
+)
+def test_what_is_plainly_its_owners_own_work_is_told_to_nobody(
+    book: Book, owners: list[str], actor: str, grade: str, named: bool, told: bool
+) -> None:
+    book.see("c1", 1)
+    if owners:
+        book.write(("P", owners[0], "x"))
+    book.change(actor, "c2", 2, grade=grade, flags="nw" if named else "")
+    assert bool(book.state.untold) is told
+
+
+# --- whose unfinished work it is
+
+
+@pytest.mark.parametrize(
+    ("owners", "actor", "grade", "flags", "suspects", "after"),
+    [
+        ([], "a", "sure", "", ["a"], ["a"]),
+        ([], "a", "likely", "", ["a", "b"], ["a"]),
+        ([], "unknown", "unknown", "", ["a", "b"], ["a", "b"]),
+        ([], "outside", "outside", "", [], []),
+        ([], "a", "sure", "g", ["a"], []),
+        (["a"], "a", "sure", "", ["a"], ["a"]),
+        (["a"], "a", "sure", "g", ["a"], []),
+        (["a"], "a/child", "sure", "", ["a/child"], ["a"]),
+        (["a"], "b", "sure", "", ["b"], ["a"]),
+        (["a"], "b", "likely", "", ["a", "b"], ["a"]),
+        (["a"], "b", "sure", "nw", ["b"], ["b"]),
+        (["a"], "b", "sure", "g", ["b"], ["a"]),
+        (["a"], "b", "sure", "nwg", ["b"], ["b"]),
+        (["a"], "unknown", "unknown", "", ["a", "b"], ["a"]),
+        (["a"], "outside", "outside", "", [], ["a"]),
+        (["a", "b"], "a", "sure", "nw", ["a"], ["a"]),
+        (["a", "b"], "a", "sure", "", ["a"], ["a", "b"]),
+        (["a", "b"], "c", "sure", "nw", ["c"], ["c"]),
+    ],
+)
+def test_owners_after_each_kind_of_change(
+    book: Book, owners: list[str], actor: str, grade: str, flags: str, suspects: list[str], after: list[str]
+) -> None:
+    (change,) = book.change(actor, "c", 1, grade=grade, flags=flags, suspects=suspects or [""])
+    change.suspects = suspects
+    assert owners_after(owners, change) == after
+
+
+def test_a_change_remembers_whose_work_was_there_before(book: Book) -> None:
+    book.change("a", "c1", 1)
+    (change,) = book.change("b", "c2", 2)
+    assert (change.was_owned, book.owners()) == (["a"], ["a"])
+
+
+def test_a_commit_of_what_is_there_ends_ownership_and_one_of_something_else_does_not(book: Book) -> None:
+    book.change("a", "c1", 1)
+    book.write(("K", "c0", "x"))
+    assert book.owners() == ["a"]
+    book.write(("K", "c1", "x"))
+    assert (book.owners(), book.head().author) == ([], "a")
+
+
+def test_the_author_of_a_content_is_who_made_it_first_whoever_brings_it_back(book: Book) -> None:
+    book.change("a", "c1", 1)
+    book.change("b", "c2", 2)
+    book.change("c", "c1", 3)
+    assert book.head().author == "a"
+    change = book.head().change
+    assert change is not None
+    assert change.actor == "c"
+
+
+def test_what_git_has_is_gits(book: Book) -> None:
+    book.change("a", "c1", 1, flags="g")
+    assert book.head().author == "git"
+
+
+def test_only_some_authors_of_a_path_are_remembered_the_latest_ones(book: Book) -> None:
+    for number in range(AUTHORS + 3):
+        book.change("a", f"c{number}", number + 1)
+    assert list(book.head().authors) == [f"c{number}" for number in range(3, AUTHORS + 3)]
+
+
+def test_work_passes_by_a_line(book: Book) -> None:
+    book.change("a", "c1", 1)
+    book.write(("P", "b", "x"))
+    assert book.owners() == ["b"]
+    book.write(("P", "", "x"))
+    assert book.owners() == []
+
+
+@pytest.mark.parametrize(
+    ("owners", "there", "passes"),
+    [
+        (["a"], ["a"], False),
+        (["a"], [], True),
+        (["b"], [], False),
+        ([], [], False),
+        (["a", "c"], ["a", "c"], True),
+    ],
+)
+def test_work_passes_to_whoever_claims_what_an_ended_agent_or_one_of_several_left(
+    owners: list[str], there: list[str], passes: bool
+) -> None:
+    assert passes_to(owners, "b", there) is passes
+
+
+def test_others_unfinished_work_leaves_out_ones_own_and_the_familys(book: Book) -> None:
+    book.change("a", "c", 1, "mine")
+    book.change("a/child", "c", 1, "childs")
+    book.change("b", "c", 1, "bobs")
+    assert list(book.state.owned("a")) == ["bobs"]
+    assert list(book.state.owned("a/two")) == ["childs", "bobs"]
+    assert list(book.state.owned()) == ["mine", "childs", "bobs"]
+
+
+# --- calls
+
+
+def test_a_name_that_was_spent_is_marked_and_only_the_actors(book: Book) -> None:
+    mine, other = book.edit("a", 1, expected="c1"), book.edit("b", 1, expected="c2")
+    book.change("a", "c1", 2, flags="nw")
+    assert book.state.calls[mine].named["x"][0] == "W"
+    assert book.state.calls[other].named["x"][0] == "w"
+
+
+def test_the_latest_of_an_agents_calls_is_spent(book: Book) -> None:
+    first, second = book.edit("a", 1, expected="c0"), book.edit("a", 2, expected="c1")
+    book.change("a", "c1", 3, flags="nw")
+    assert [book.state.calls[call].named["x"][0] for call in (first, second)] == ["w", "W"]
+
+
+def test_the_end_of_a_call_counts_once_and_of_an_unknown_one_not_at_all(book: Book) -> None:
+    call = book.begin("a", 1)
+    book.end(call, 3)
+    book.end(call, 9, left=True)
+    book.end("never", 4)
+    assert (book.state.calls[call].closed, book.state.calls[call].left) == (ns(3), False)
+    assert list(book.state.calls) == [call]
+
+
+def test_a_hook_that_a_client_runs_twice_does_not_forget_the_names_of_its_call(book: Book) -> None:
+    book.begin("a", 1, "call")
+    book.name("call", "x")
+    book.begin("a", 2, "call")
+    assert "x" in book.state.calls["call"].named
+    book.end("call", 3)
+    book.begin("a", 4, "call")
+    assert book.state.calls["call"].named == {}
+
+
+def test_a_prompt_ends_the_agents_own_open_calls_and_leaves_those_of_others_and_of_its_children(book: Book) -> None:
+    calls = [book.begin(agent, 1) for agent in ("a", "a/child", "b")]
+    done = book.begin("a", 1)
+    book.end(done, 2)
+    book.step("a", 5)
+    assert [book.state.calls[call].ended for call in (*calls, done)] == [ns(5), 0, 0, 0]
+    book.step("a", 9)
+    assert book.state.calls[calls[0]].ended == ns(5)
+
+
+def test_a_session_is_over_until_it_begins_again_or_a_call_of_its_begins(book: Book) -> None:
+    book.leave("a", 1)
+    assert book.state.ended == {"a": ns(1)}
+    book.write(("B", stamp(2), "a"))
+    assert book.state.ended == {}
+    book.leave("a", 3)
+    book.begin("a", 4)
+    assert (book.state.ended, book.state.began) == ({}, {"a": ns(2)})
+
+
+def test_an_agent_is_first_heard_of_with_its_first_line_whatever_comes_later(book: Book) -> None:
+    book.begin("a", 3)
+    book.write(("B", stamp(9), "a"))
+    assert book.state.began == {"a": ns(3)}
+
+
+def test_others_are_at_work_while_a_call_of_theirs_has_no_end(book: Book) -> None:
+    call = book.begin("b", 1)
+    book.begin("a", 1)
+    book.begin("a/child", 1)
+    assert book.state.is_busy("a")
+    book.end(call, 2)
+    assert not book.state.is_busy("a")
+    book.begin("b", 3)
+    book.step("b", 4)
+    assert not book.state.is_busy("a")
+    assert book.state.is_busy("b")
+
+
+def test_an_agent_whose_file_changed_by_itself_after_its_edit_with_nobody_else_there_is_known_to_format(
+    book: Book,
+) -> None:
+    book.change("a", "c1", 1, flags="nw")
+    book.change("a", "c2", 2, grade="likely", suspects=["a", "b"])
+    assert book.state.formats == set()
+    book.change("a", "c3", 3, grade="likely")
+    assert book.state.formats == {"a"}
+
+
+# --- what is looked at
+
+
+def test_unfinished_work_and_what_was_named_of_late_is_watched(book: Book) -> None:
+    book.see("c", 1, "read")
+    book.see("c", 1, "named")
+    book.edit("b", 2, "named")
+    book.change("a", "c", 3, "owned")
+    book.see("c", 1, "claimed")
+    book.write(("W", stamp(4), "claimed"))
+    assert set(book.state.watched(ns(5))) == {"named", "owned", "claimed"}
+    assert book.state.watched(ns(5) + WATCHED_FOR) == ["owned"]
+    book.write(("K", "c", "owned"))
+    assert book.state.watched(ns(5) + WATCHED_FOR) == []
+
+
+def test_of_very_many_watched_paths_the_latest_are_looked_at_and_the_rest_in_turn(book: Book) -> None:
+    many = WATCHED * 2
+    for number in range(many):
+        book.change("a", "c", number + 1, f"f{number}")
+    first = book.state.watched(ns(many))
+    assert len(first) == WATCHED
+    assert set(first[: WATCHED // 2]) == {f"f{number}" for number in range(many - WATCHED // 2, many)}
+    seen = set(first)
+    for turn in range(1, 8):
+        for path in book.state.watched(ns(many)):
+            seen.add(path)
+            book.see("c", many + turn, path)
+    assert len(seen) == many
+
+
+def test_a_look_at_all_that_is_watched_counts_for_each_of_them(book: Book) -> None:
+    book.change("a", "c1", 1)
+    book.see("c1", 1, "read")
+    book.survey(9)
+    assert book.state.last_look(book.head(), ns(10)) == ns(9)
+    assert book.state.last_look(book.head("read"), ns(10)) == ns(1)
+
+
+def test_such_a_look_does_not_count_for_what_its_hook_had_not_read_of(book: Book) -> None:
+    book.change("a", "c1", 1)
+    book.change("a", "c1", 1, "y")
+    read = str(book.state.moves)
+    book.change("a", "c2", 2)
+    book.change("a", "c1", 2, "new")
+    book.write(("L", stamp(5), read))
+    assert book.state.last_look(book.head(), ns(6)) == ns(2)
+    assert book.state.last_look(book.head("new"), ns(6)) == ns(2)
+    assert book.state.last_look(book.head("y"), ns(6)) == ns(5)
+
+
+def test_a_change_that_was_seen_before_such_a_look_and_is_told_after_it_is_void(book: Book) -> None:
+    book.change("a", "c1", 1)
+    book.survey(9)
+    assert book.change("b", "c2", 8) == []
+    assert len(book.change("b", "c2", 10)) == 1
+
+
+def test_a_look_at_the_whole_tree_is_owed_by_an_open_call_that_took_long_enough(book: Book) -> None:
+    book.write(("F", stamp(1), str(SECOND)))
+    long, short = book.begin("a", 10), book.begin("a", 25)
+    closed = book.begin("a", 10, is_open=False)
+    owes = [book.state.owes(book.state.calls[call], ns(40)) for call in (long, short, closed)]
+    assert owes == [True, False, False]
+
+
+# --- cutting it down
+
+
+def a_busy_day(book: Book) -> None:
+    """A ledger with a line of every kind."""
+    book.write(("B", stamp(1), "a"), ("B", stamp(1), "b"), ("F", stamp(2), "1000"))
+    call = book.edit("a", 3, "x", expected="c1")
+    book.find("c1", 4, 5)
+    book.end(call, 5)
+    book.begin("b", 6, "long", left=True, diary=40)
+    book.find("c2", 7, 8)
+    book.write(("D", "told"))
+    book.see("r", 8, "read")
+    book.change("unknown", "j", 9, "joint", grade="unknown", suspects=["a", "b"])
+    book.edit("a", 8, "committed")
+    book.change("a", "k", 9, "committed", flags="nw")
+    book.write(("K", "k", "committed"), ("W", stamp(9), "read"), ("P", "b", "joint"))
+    book.begin("c", 10)
+    book.step("c", 11)
+    book.leave("b", 12)
+    book.survey(13)
+    book.change("c", "gone", 13, "gone")
+    book.change("c", "-", 14, "gone")
+
+
+def test_a_ledger_that_was_cut_down_says_the_same(book: Book) -> None:
+    a_busy_day(book)
+    again = State(book.state.lines(ns(20)))
+    assert summary(again) == summary(book.state)
+    assert summary(State(again.lines(ns(20)))) == summary(book.state)
+    for path, head in book.state.heads.items():
+        assert again.heads[path].looked == book.state.last_look(head, ns(20))
+
+
+def test_a_change_that_is_still_to_be_told_survives_with_whose_work_it_took_away(book: Book) -> None:
+    a_busy_day(book)
+    owed = {change.id: change.was_owned for change in book.state.untold.values()}
+    assert owed
+    again = State(book.state.lines(ns(20)))
+    assert {change.id: change.was_owned for change in again.untold.values()} == owed
+    again.add([("D", next(iter(owed)))])
+    assert len(again.untold) == len(owed) - 1
+
+
+def test_what_happened_long_ago_and_concerns_nobody_is_left_out_and_unfinished_work_is_not(book: Book) -> None:
+    a_busy_day(book)
+    later = ns(20) + KEPT_FOR
+    again = State(book.state.lines(later))
+    assert set(again.heads) == {path for path, head in book.state.heads.items() if head.owners}
+    assert again.calls == {}
+    assert set(again.untold) == set(book.state.untold)
+    assert "b" not in again.began
+    assert "a" in again.began
+
+
+def test_a_look_by_a_hook_that_read_before_the_cut_does_not_count_for_what_moved_since(book: Book) -> None:
+    book.change("a", "c1", 1)
+    read = str(book.state.moves)
+    book.change("a", "c2", 2)
+    again = State(book.state.lines(ns(3)))
+    again.add([("L", stamp(5), read)])
+    assert again.last_look(again.heads["x"], ns(6)) == ns(2)
+    again.add([("L", stamp(7), str(again.moves))])
+    assert again.last_look(again.heads["x"], ns(8)) == ns(7)
+
+
+def test_a_call_that_runs_across_the_cut_is_closed_and_spent_as_before(book: Book) -> None:
+    call = book.edit("a", 1, expected="c1")
+    again = State(book.state.lines(ns(2)))
+    again.add([("C", stamp(3), call, "")])
+    assert again.calls[call].closed == ns(3)
+    assert again.calls[call].named == {"x": ["w", "c1"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("12:3", (12, 3)), ("12:-3", (12, -3)), ("12", (12, 0)), ("", (0, 0)), ("x:y", (0, 0))]
+)
+def test_a_time_is_read_whatever_is_left_of_it(text: str, found: tuple[int, int]) -> None:
+    assert moment(text) == found
