@@ -102,9 +102,9 @@ def _hasher(size: int) -> Any:
 
 def _sampled(fd: int, size: int) -> str:
     digest = _hasher(0)(b"%d\0" % size, usedforsecurity=False)
-    step = max(BLOCK, (size - BLOCK) // (BLOCKS - 1))
+    last = size - BLOCK
     for number in range(BLOCKS):
-        digest.update(os.pread(fd, BLOCK, min(number * step, size - BLOCK)))
+        digest.update(os.pread(fd, BLOCK, last * number // (BLOCKS - 1)))  # the first one, the last one and between
     return f"~{digest.hexdigest()[1:]}"
 
 

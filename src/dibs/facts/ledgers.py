@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LONG = 256 * 1024  # bytes from which on the ledger is cut down
 SEEN_LONG = 512 * 1024  # the same of what an agent has seen
 TRIES, PAUSE = 50, 0.01  # for the lock, which is held for as long as a cut takes; then the line is appended anyway
+NAME_LONG = 200  # characters of a file's name; most filesystems end at 255
 BLIND = "?"  # what an agent knows of a file that it changed without having seen it
 RENEW = 240  # seconds between signs of life: well within half of the shortest usual life of a claim
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -36,7 +37,17 @@ def now() -> tuple[int, int]:
 
 def name_of(agent: str) -> str:
     """An agent's id as the name of a file; no two ids share one."""
-    return "".join([letter if letter.isalnum() or letter in "-_@" else f"%{ord(letter):x}." for letter in agent])[:200]
+    if agent.isascii() and agent.replace("-", "").replace("_", "").isalnum():
+        name = agent
+    else:
+        name = "".join(
+            [one if one.isascii() and (one.isalnum() or one in "-_@") else f"%{ord(one):x}." for one in agent]
+        )
+    if len(name) <= NAME_LONG:
+        return name
+    from dibs.facts.contents import blob_id
+
+    return f"{name[:100]}%%{blob_id(agent.encode('utf-8', 'surrogateescape'))}"
 
 
 # --- the ledger itself
