@@ -146,8 +146,8 @@ def test_a_commit_holds_gits_index_while_it_runs_and_not_longer(repo: Repository
     assert repo.claims() == {"ada": ["a.py", "git:head", "git:index"]}
     bob.edit("b.py", "bob's\n")
     answer = bob.may_run("git add b.py")
-    assert "a git command of ada runs in this repository. Try again" in answer.refusal
-    assert answer.took < LIMIT + 2, "it is waited for as long as a client lets a hook wait, and not longer"
+    assert "a git command of ada runs" in answer.refusal
+    assert answer.took < LIMIT
     done = ada.client.run("bash", "-c", "git commit -qm x a.py", cwd=repo.folder, CLAUDE_CODE_SESSION_ID="ada")
     assert done.code == 0, done
     assert ada.did("Bash", "commit", command="git commit -qm x a.py").code == 0

@@ -165,7 +165,7 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
     }  # fmt: skip
     assert {"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"} <= set(read["codex"])
     assert {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"} <= set(read["gemini"])
-    assert read["gemini"]["BeforeTool"][0]["hooks"][0]["timeout"] == 10_000, "milliseconds there"
+    assert read["gemini"]["BeforeTool"][0]["hooks"][0]["timeout"] == 20_000, "milliseconds there"
     assert " copilot preToolUse; " in read["copilot"]["preToolUse"][0]["bash"]
     assert read["copilot"]["preToolUse"][0]["bash"].endswith("exit 2' || exit 2")
     assert json.loads((plain.folder / ".github/hooks/dibs.json").read_text())["version"] == 1

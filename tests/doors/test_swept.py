@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.install import launcher
+from dibs.doors.install import launcher, probe
 from dibs.stores import redis_epoch
 from tests.doors.conftest import Shell
 from tests.doors.installing import git, shell_in, write
@@ -58,12 +58,13 @@ class Swept:
         """Claude's command before a tool call, with dibs nowhere on the PATH."""
         top = top or self.folder
         sent = {"session_id": agent, "cwd": str(top), "hook_event_name": "PreToolUse", "tool_name": tool}
+        ended = self.folder.parent / "exit"  # on its own: whatever runs the tests is not this agent's client
         done = subprocess.run(
-            ["sh", "-c", launcher.command("claude", "PreToolUse")], cwd=top, capture_output=True, text=True,
-            input=json.dumps({**sent, "tool_input": given}), timeout=60, check=False,
-            env={"PATH": BARE_PATH, "HOME": self.shell.environment["HOME"], "CLAUDE_PROJECT_DIR": str(top)},
+            ["sh", "-c", probe.DETACHED, "sh", launcher.command("claude", "PreToolUse"), str(ended)],
+            input=json.dumps({**sent, "tool_input": given}), timeout=60, check=False, cwd=top, capture_output=True,
+            text=True, env={"PATH": BARE_PATH, "HOME": self.shell.environment["HOME"], "CLAUDE_PROJECT_DIR": str(top)},
         )  # fmt: skip
-        return done.returncode, done.stdout + done.stderr
+        return int(ended.read_text()), done.stdout + done.stderr
 
 
 @pytest.fixture

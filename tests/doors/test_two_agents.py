@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.doors.quick import QuickClient, Scratch
-from tests.doors.two_agents import FILES, World, play
+from tests.doors.two_agents import FILES, World
+from tests.doors.two_agents_moves import play, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,3 +51,70 @@ def test_nothing_of_an_agent_s_is_lost_or_taken_or_overwritten_unseen(
     stage: Stage, steps: list[tuple[int, int, int, int]]
 ) -> None:
     play(world(stage), steps)
+
+
+# What the search found once, and what must never come back.
+STORIES = {
+    "what its author has read after a script made it is still the author's": """
+        a do sh gen.sh (writes c.txt)
+        a do Read c.txt
+        b do git reset --hard
+    """,
+    "what another has read is still its author's": """
+        a do sh gen.sh (writes c.txt)
+        b do Read c.txt
+        b do git commit -am
+    """,
+    "a whole write that was overtaken before its second hook gives no knowledge of what is there": """
+        b before heredoc a.txt
+        a before sh gen.sh (appends to a.txt)
+        b run
+        a run
+        b after
+        a after
+        b do heredoc a.txt
+    """,
+    "the holder's own command does not make another's change its own": """
+        a do Write a.txt
+        b before sh gen.sh (writes a.txt)
+        b run
+        a do ls
+        b after
+    """,
+    "the same again is told again": """
+        a do Write a.txt
+        b do sh gen.sh (removes a.txt)
+        a do git checkout a.txt
+        a do Write a.txt
+        b do sh gen.sh (removes a.txt)
+    """,
+    "a call without an end switches nothing off": """
+        a do Write a.txt
+        a before Edit a.txt
+        a break
+        b do sh gen.sh (writes a.txt)
+    """,
+    "what a script made is kept from another's sweep": """
+        a do sh gen.sh (writes a.txt and b.txt)
+        b do git checkout .
+        b do git stash
+        b do git add -A && commit
+    """,
+    "what an ended session left is kept from another's sweep": """
+        a do Write a.txt
+        a end
+        b do git reset --hard
+    """,
+    "a command that runs when the claim is gone is noticed": """
+        b before sh gen.sh (writes a.txt)
+        a do Write a.txt
+        a stop
+        b run
+        b after
+    """,
+}
+
+
+@pytest.mark.parametrize("title", STORIES)
+def test_once_found(stage: Stage, title: str) -> None:
+    tell(world(stage), STORIES[title])

@@ -267,7 +267,7 @@ class World:
             self.watched.add(path)
             excused = (path, owner) in self.excused
             self.excused.discard((path, owner))
-            if owner and owner != writer and not excused and was is not None and was != self.head[path]:
+            if owner and not _is_heir(writer, owner) and not excused and was is not None and was != self.head[path]:
                 writers = [one for content, one, _ in self.history[path] if content == was]
                 # what a violator left there is nobody's loss, and what is still to be read there is not lost
                 if writers[-1] == owner and not _is_in(was, now):
@@ -373,6 +373,11 @@ class World:
         return found
 
 
+def _is_heir(writer: str, owner: str) -> bool:
+    """Is it the same agent, or a later session in the same client's process? That one goes on with what was left."""
+    return writer.rpartition("-")[0] == owner.rpartition("-")[0]
+
+
 def _is_in(content: bytes, now: Content) -> bool:
     """Is each line still there, if perhaps with more around it?"""
     return now is not None and all(line in now for line in content.splitlines())
@@ -380,76 +385,3 @@ def _is_in(content: bytes, now: Content) -> bool:
 
 def _reason(answer: Answer) -> str:
     return answer.err.strip()[:200]
-
-
-# --- what an agent may do: a number that was drawn becomes a command
-
-
-def _shell(title: str, command: str, **more: Any) -> Command:
-    return Command(title, "Bash", {"command": command}, command, **more)
-
-
-def _commands(world: World, player: Player, path: str, other: str) -> list[Command]:
-    """All that can be done now, with these two files."""
-    mark = f"{player.session} {world.step}"
-    text = f"{mark}\n"
-    content = world.disk[path] or b""
-    first = content.decode().partition("\n")[0]
-    heredoc = f"cat > {path} <<'EOF'\n{text}EOF"
-    return [
-        Command(f"Read {path}", "Read", {"file_path": path}, shown=(path,)),
-        _shell(f"cat {path}", f"cat {path}", shown=(path,)),
-        _shell("ls", "ls"),
-        Command(
-            f"Edit {path}", "Edit", {"file_path": path, "old_string": first, "new_string": f"{first} {mark}"},
-            edit=(path, first, f"{first} {mark}"), named={path: MERGES}, literal=True,
-        ),
-        Command(f"Write {path}", "Write", {"file_path": path, "content": text}, named={path: WHOLE}, literal=True),
-        _shell(f"sed -i {path}", f"sed -i '1s/^/{mark} /' {path}", named={path: MERGES}),
-        _shell(f">> {path}", f"echo {mark} >> {path}", named={path: MERGES}),
-        _shell(f"heredoc {path}", heredoc, named={path: WHOLE}, literal=True),
-        _shell(f"cp {other} {path}", f"cp {other} {path}", named={path: WHOLE}),
-        _shell(f"mv {other} {path}", f"mv {other} {path}", named={path: WHOLE, other: "moved"}),
-        _shell(f"rm {path}", f"rm {path}", named={path: WHOLE}),
-        _shell(f"sh gen.sh (writes {path})", "sh gen.sh", plan=f"echo {mark} > {path}"),
-        _shell(f"sh gen.sh (appends to {path})", "sh gen.sh", plan=f"echo {mark} >> {path}"),
-        _shell(f"sh gen.sh (removes {path})", "sh gen.sh", plan=f"rm -f {path}"),
-        _shell(f"sh gen.sh (writes {path} and {other})", "sh gen.sh", plan=f"echo {mark} | tee {path} > {other}"),
-        _shell(f"git checkout {path}", f"git checkout -q -- {path}", named={path: "git"}),
-        _shell("git checkout .", "git checkout -q .", sweeps=True),
-        _shell("git stash", "git stash -q", sweeps=True),
-        _shell("git stash pop", "git stash pop -q", sweeps=True),
-        _shell("git commit -am", f"git commit -qam '{mark}'", sweeps=True, commits=True),
-        _shell("git add -A && commit", f"git add -A && git commit -qm '{mark}'", sweeps=True, commits=True),
-        _shell(f"git commit {path}", f"git commit -qm '{mark}' -- {path}", named={path: "git"}, commits=True),
-        _shell("git reset --hard", "git reset -q --hard", sweeps=True),
-    ]  # fmt: skip
-
-
-MOMENTS = ("prompt", "stop", "boot", "end")
-FAVOURED = (0, 3, 4, 5, 7, 11, 11, 12)  # what agents do most, and what does most harm
-
-
-def play(world: World, steps: list[tuple[int, int, int, int]]) -> None:
-    """Each step: which agent, what, and on which two files. An open call goes on; else something new begins."""
-    for who, what, one, two in steps:
-        world.step += 1
-        player = world.players[who]
-        path, other = NAMES[one], NAMES[(one + two) % len(NAMES)]
-        if player.open is not None:
-            if what % 16 == 15:
-                world.break_off(player)
-            elif not player.open.ran:
-                world.run(player)
-            else:
-                world.after(player)
-            continue
-        if what % 12 == 11:
-            world.moment(player, MOMENTS[what // 12 % len(MOMENTS)])
-            continue
-        commands = _commands(world, player, path, other)
-        chosen = FAVOURED[what // 3 % len(FAVOURED)] if what % 3 == 0 else what % len(commands)
-        if commands[chosen].shell.startswith("git") and world.uses_git(world.players[1 - who]):
-            chosen = 0  # its hook would wait for git's index, which the other one has, and nothing would come of it
-        world.before(player, commands[chosen])
-    world.finish()

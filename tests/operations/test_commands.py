@@ -259,14 +259,24 @@ def test_an_audit_gives_back_only_what_was_claimed_for_a_command(fleet: Fleet) -
 
 def test_an_agents_next_git_command_takes_over_what_one_held_that_was_broken_off(fleet: Fleet) -> None:
     first = run(fleet, "a", index=[INDEX])["claims"]
-    assert run(fleet, "a", index=[INDEX])["claims"] == first
+    second = run(fleet, "a", index=[INDEX])["claims"]
     fleet.internal("a", AUDIT, release=first)
+    assert fleet.holders() == [("a", "git:index")], "the second one still runs"
+    fleet.internal("a", AUDIT, release=second)
     assert fleet.holders() == []
     run(fleet, "a", index=[INDEX])
     both = run(fleet, "a", index=[INDEX, HEAD])["claims"]
     assert fleet.holders() == [("a", "git:head"), ("a", "git:index")], "one claim of both, and nothing beside it"
     fleet.internal("a", AUDIT, release=both)
     assert fleet.holders() == []
+
+
+def test_whoever_waits_for_the_index_gets_it_before_another_command_of_the_agent_that_had_it(fleet: Fleet) -> None:
+    run(fleet, "a", index=[INDEX])
+    fleet.claim("b", "git:index", wait=MINUTE)
+    with pytest.raises(Held):
+        run(fleet, "a", index=[INDEX])
+    assert fleet.holders() == [("b", "git:index")]
 
 
 def test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not(fleet: Fleet) -> None:

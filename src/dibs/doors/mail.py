@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.operations.messages import mark_of
-from dibs.stores.wakes import Wakes
+from dibs.operations.roles import mark_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ def taken(place: Place, agent: str) -> bool:
 
 def note(place: Place, agents: Iterable[str]) -> None:
     """Leave the mark for these agents, where something was posted by another way than the store of this machine."""
+    from dibs.stores.wakes import Wakes
+
     wakes = Wakes(_folder(place))
     for agent in agents:
         wakes.wake(mark_of(agent))

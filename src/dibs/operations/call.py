@@ -137,12 +137,10 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
-    from dibs.operations import names
-
     active = False  # a boot sees to it itself, before it tells what is held
     if operation.name != "boot":
         got.values[own], active = _seen(tx, call, agent)
-        call.name = names.name_of(tx, call.agent, got.values[own])
+        call.name = got.values[own].get("name") or _name_of(tx, call.agent, got.values[own])
     result = _done(tx, call, operation.body, fields, got)
     if active:
         from dibs.operations import releases
@@ -153,6 +151,13 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if call.request and not (isinstance(result, dict) and "waiting" in result):
         _keep_answer(tx, request_key, digest, result)
     return result
+
+
+def _name_of(tx: Transaction, agent: str, record: Record) -> str:
+    """The name of an agent whose record has none yet."""
+    from dibs.operations import names
+
+    return names.name_of(tx, agent, record)
 
 
 def _done(tx: Transaction, call: Call, body: Any, fields: dict[str, Any], *got: Fetched) -> Any:

@@ -84,22 +84,26 @@ def _command(
 def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     """Git's index and what goes with it, as long as the command runs. What the agent holds anyway stays as it is."""
     normal = resources.normal(wanted)
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] <= tx.now or claim["pending"]:
-            continue
-        covered = resources.all_covered(normal, claim["resources"])
-        if claim["by"] != audits.SHELL:
-            if covered:
-                return {"claims": []}
-        elif covered:  # of a command that runs beside this one, or was broken off: whichever ends first gives it back
-            return {"claims": [claim["claim"]]}
-        elif all(resource[0] == "name" for resource in claim["resources"]):
+    own = [
+        claim
+        for claim in holds.of_agent(tx, holds.CLAIM, call.agent)
+        if claim["until"] > tx.now and not claim["pending"]
+    ]
+    if any(claim["by"] != audits.SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
+        return {"claims": []}
+    # Of a command that runs beside this one, or was broken off: this one takes it over, and its end is the end of both.
+    freed: list[Any] = []
+    for claim in own:
+        if claim["by"] == audits.SHELL and all(resource[0] == "name" for resource in claim["resources"]):
+            freed += claim["resources"]
             ending.give_back(tx, claim, claim["resources"], "released")
+    both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(HELD_FOR, call.policy.lifetime(normal, None)[0])
-    held = claims.take(tx, call, None, wanted, by=audits.SHELL, ttl=ttl, reason=RUNS)
-    if isinstance(held, Held):
-        return _wait_a_moment(tx, call, normal, held)
-    return held if isinstance(held, DibsError) else {"claims": [held["claim"]]}
+    held = claims.take(tx, call, None, both, by=audits.SHELL, ttl=ttl, reason=RUNS)
+    if not isinstance(held, DibsError):
+        return {"claims": [held["claim"]]}
+    ending.serve(tx, freed)
+    return _wait_a_moment(tx, call, normal, held) if isinstance(held, Held) else held
 
 
 def _wait_a_moment(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:

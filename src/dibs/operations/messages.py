@@ -20,7 +20,7 @@ from dibs.operations import names
 from dibs.operations.call import check_text, due, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, WORK, check_duration
-from dibs.operations.roles import safe
+from dibs.operations.roles import mark_of
 from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
@@ -75,11 +75,6 @@ def put_in(tx: Transaction, box: Record, message: Record) -> None:
     wake(tx, box)
     tx.wake(mark_of(to))
     _keep(tx, to, box)
-
-
-def mark_of(agent: str) -> str:
-    """Under which name a hint is left that this agent has mail, for those who would rather not open the store."""
-    return f"@{safe(agent)}"
 
 
 def wake(tx: Transaction, box: Record) -> None:

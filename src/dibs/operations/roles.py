@@ -35,6 +35,11 @@ def safe(name: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 20]}%{digest_of(name)[:16]}"
 
 
+def mark_of(agent: str) -> str:
+    """Under which name a hint is left that this agent has mail, for those who would rather not open the store."""
+    return f"@{safe(agent)}"
+
+
 def of(call: Call, agent: Record | None, client: str = "") -> tuple[str, dict[str, Any] | None]:
     """The caller's role and what it allows; ("", None) for an agent that has none."""
     roles = call.policy.guards["roles"]

@@ -111,7 +111,9 @@ def allow(
             tree.write()
             before[top] = [_content(tree, path) for path in paths]
             rows = _folded([_item(tree, call.agent, one) for one in items])
-            parts.append({"items": rows, "tree": top, "local": top == session.place.root})
+            for start in range(0, len(rows), MOST):
+                some = rows[start : start + MOST]
+                parts.append({"items": some, "tree": top, "local": top == session.place.root})
         parts += outside
         if parts:
             first, *more = parts
@@ -208,19 +210,18 @@ def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
 
 
 def _folded(items: list[list[Any]]) -> list[list[Any]]:
-    """Very many paths: their folders are claimed instead of each of them; what is free stays out of it."""
-    wanted = [item for item in items if not item[1]]
-    if len(wanted) <= MOST:
+    """Very many paths: their folders stand for them, those that git ignores apart from the others."""
+    if len(items) <= MOST:
         return items
-    folders: dict[str, list[list[Any]]] = {}
-    for item in wanted:
-        folders.setdefault(os.path.dirname(item[0][1]), []).append(item)
-    found = [item for item in items if item[1]]
-    for folder, inside in folders.items():
+    folders: dict[tuple[str, bool], list[list[Any]]] = {}
+    for item in items:
+        folders.setdefault((os.path.dirname(item[0][1]), item[1]), []).append(item)
+    found = []
+    for (folder, ignored), inside in folders.items():
         if len(inside) < MOST // 8 or not folder:
             found += inside
         else:
-            found.append([["tree", folder, ""], False, "", None, [item[0][1] for item in inside]])
+            found.append([["tree", folder, ""], ignored, "", None, [item[0][1] for item in inside]])
     return found
 
 

@@ -27,8 +27,8 @@ REFUSED = 2  # the one exit code that all clients take for a refusal
 EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool", "copilot": "preToolUse"}
 
 # The command runs without this process above it: run by an agent's client, doctor would otherwise give the probe that
-# client's own process.
-DETACHED = 'exec 4<&0; ( sh -c "$1" <&4; echo "$?" >&3 ) &'
+# client's own process. So its exit code comes by a file.
+DETACHED = 'exec 4<&0; ( sh -c "$1" <&4; echo "$?" >"$2" ) &'
 # What would lead the trial to somebody else's workspace, store or name.
 ASTRAY = ("DIBS_AGENT", "DIBS_TREE", "CLAUDE_PROJECT_DIR")
 
@@ -125,23 +125,19 @@ def _run(command: str, tree: str, scratch: str, given: str) -> tuple[int | None,
     environment = {name: value for name, value in os.environ.items() if name not in ASTRAY}
     environment["CLAUDE_PROJECT_DIR"] = environment["PWD"] = tree
     environment["DIBS_WORKSPACE"], environment["DIBS_STORE"] = scratch, "sqlite:"
-    ours, theirs = os.pipe()
+    ended = f"{scratch}/.dibs/local/exit"
+    started = subprocess.Popen(  # noqa: S603 - the very command that the client would run
+        ["sh", "-c", DETACHED, "sh", command, ended], cwd=tree, env=environment,  # noqa: S607 - as the client finds it
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
     try:
-        started = subprocess.Popen(  # noqa: S603 - the very command that the client would run
-            ["sh", "-c", f"exec 3>&{theirs}; {DETACHED}", "sh", command],  # noqa: S607 - as the client would find it
-            cwd=tree, env=environment, pass_fds=(theirs,),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        os.close(theirs)
-        theirs = -1
-        try:
-            out, err = started.communicate(given.encode(), timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            started.kill()
-            return None, "", ""
-        code = os.read(ours, 16).strip()
-    finally:
-        os.close(ours)
-        if theirs >= 0:
-            os.close(theirs)
-    return int(code) if code.isdigit() else None, out.decode(errors="replace"), err.decode(errors="replace")
+        out, err = started.communicate(given.encode(), timeout=LIMIT)
+        with open(ended, encoding="ascii") as file:
+            code = int(file.read())
+        os.unlink(ended)
+    except subprocess.TimeoutExpired:
+        started.kill()
+        return None, "", ""
+    except (OSError, ValueError):
+        return None, "", ""
+    return code, out.decode(errors="replace"), err.decode(errors="replace")
