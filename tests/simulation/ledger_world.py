@@ -274,11 +274,13 @@ class World:
             return  # declined, or broken off: nobody tells of its end
         was = self.content(path)
         after = data if data is not None else self.disk.get(path, (b"", 0, 0))[0] + self._new(f" by {agent}")
-        if how == WHOLE and was != before and was not in self.really[agent][path]:
-            self.known["somebody wrote between the guard's last look and the tool"] += 1
+        passed = was != before and was not in self.really[agent][path]
+        self.known["somebody wrote between the guard's last look and the tool"] += passed
         self.write(path, after, agent, how)
         if how == WHOLE or was == MISSING:
             self.really[agent][path].add(contents.blob_id(after))
+        elif passed:
+            self.mistaken.add((agent, path, contents.blob_id(after)))
         else:
             self._made(agent, path, was)
         self.pause()
@@ -349,7 +351,7 @@ class World:
 
     def _made(self, agent: str, path: str, was: str) -> None:
         """Whoever changes what it knows, knows what comes of it."""
-        if was in self.really[agent][path]:
+        if was in self.really[agent][path] | {MISSING}:
             self.really[agent][path].add(self.content(path))
         elif (agent, path, was) in self.mistaken:
             self.mistaken.add((agent, path, self.content(path)))
