@@ -378,6 +378,10 @@ MUTANTS = (
            f"{SPEECH}::test_a_claim_on_a_file_in_an_agents_shell_ends_with_its_commit_of_it"),
     Mutant("operations/claims.py", '    if call.inside and by == "hand" and found.children:', "    if False:",
            f"{SPEECH}::test_a_file_of_ones_own_subagent_is_not_granted_in_the_shell"),
+    Mutant("operations/speech.py", ' and not found[key].get("program")', "",
+           f"{SPEECH}::test_what_a_program_starts_is_no_agents_shell"),
+    Mutant("operations/agents.py", ' or resources.all_covered(loss["resources"], held):', ":",
+           "tests/doors/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
     # Names
     Mutant("operations/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
            f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),

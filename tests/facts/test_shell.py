@@ -310,6 +310,19 @@ def test_too_many_entries_are_not_looked_at_one_by_one(tmp_path: Path, monkeypat
     assert [doubt.below for doubt in found.unresolved] == [[f"{tmp_path}/d2/", f"{tmp_path}/d3/"]], "what was not seen"
 
 
+def test_folders_that_an_expression_leaves_out_are_not_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell_globs, "ENTRIES", 20)
+    for name in ("src/a.ts", *(f"node_modules/{n}/{m}.ts" for n in range(5) for m in range(9))):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for leaves_out in ("-not -path './node_modules/*'", "! -path '*/node_modules/*'", "-name node_modules -prune -o"):
+        found = shell.read(f"find . {leaves_out} -name '*.ts' -exec sed -i s/a/b/ {{}} +", str(tmp_path))
+        assert [target.path for target in found.writes] == [f"{tmp_path}/./src/a.ts"]
+        assert found.unresolved == []
+
+
 def test_looking_for_files_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_globs, "PATIENCE", -1)
     (tmp_path / "a").touch()

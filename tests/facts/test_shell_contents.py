@@ -89,7 +89,8 @@ def test_the_content_is_known_where_the_words_say_it(here: str, command: str, te
         "cat > f <<E\n$X\nE", "cat > f <<E\n$(date)\nE", "echo 'a\\nb' > f", "{ echo a; make; } > f", "echo a 2> f",
         "if x; then echo a > f; else echo b > f; fi", "{ a || echo b; } > f", "printf '%5.2f' 1 > f", "exec > f",
         "sed -i s/a/b/ f", "while a; do echo b; done > f", "echo a &> f", "rm f", "echo a > f; sed -i s/a/b/ f",
-        "for i in 1 2; do echo $i > f; done", "date > f", "echo a | sort > f", "python3 - > f <<'E'\nprint(1)\nE",
+        "for i in 1 2; do echo $i > f; done", "date > f", "echo a | sort > f", "cat <<'E' > f; rm g\nx\nE",
+        "echo a |& tee f", "cd nowhere 2>&1 | tee f", "python3 - > f <<'E'\nprint(1)\nE",
     ],
 )  # fmt: skip
 def test_no_content_is_told_that_is_not_certain(here: str, command: str) -> None:

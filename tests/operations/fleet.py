@@ -104,7 +104,8 @@ class Fleet:
     ) -> Any:
         """Run an operation that is in no catalogue, as a guard's door does; a refusal is raised."""
         client = self.process(process) if process is not None else None
-        call = Call(self.policy, agent=agent, client=client, request=request, fallback="me@here")
+        above = [] if client is None else [client]  # as a client stands above its hooks
+        call = Call(self.policy, agent=agent, client=client, ancestors=above, request=request, fallback="me@here")
         call.rules = self.rules
         verb = self.store.run if operation.writes else self.store.look
         while True:

@@ -227,3 +227,12 @@ def test_whoami_says_who_and_by_what_and_registers_nobody(fleet: Fleet) -> None:
     fleet.claim("a", "x.py")
     found = Terminal(fleet, 70, 7).type("whoami")
     assert (found["agent"], found["name"], found["role"], found["held"], found["by"]) == ("a", "a", "", 1, "process")
+
+
+def test_what_a_program_starts_is_no_agents_shell(fleet: Fleet) -> None:
+    call = Call(fleet.policy, agent="python", client=fleet.process(7))  # by the Python API: its own process
+    fleet.store.run(lambda tx: perform(tx, call, catalogue.operation("boot"), {}))
+    script = Terminal(fleet, 70, 7)
+    assert script.type("claim", agent="ann", resources=["x.py"])["agent"] == "ann"
+    assert script.type("may", act="store move") == {}
+    assert script.type("claim", resources=["y.py"])["agent"] == "python"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
 
-LONG = 256 * 1024  # bytes from which on the ledger is cut down
 SEEN_LONG = 512 * 1024  # the same of what an agent has seen
 TRIES, PAUSE = 50, 0.01  # for the lock, which is held for as long as a cut takes; then the line is appended anyway
 NAME_LONG = 200  # characters of a file's name; most filesystems end at 255

@@ -57,7 +57,9 @@ def _boot(
     process = pid if pid is not None else call.client
     agent = got.values[f"a\t{call.agent}"]
     if agent is None:
-        agent = register(tx, call.agent, process=process, kind=client_type or type or call.kind)
+        agent = register(
+            tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process)
+        )
         moved = False
     else:
         moved = process is not None and agent["process"] is not None and agent["process"] != process
@@ -67,7 +69,7 @@ def _boot(
     agent["can"] = sorted({check_text(word, "can") for word in can}) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
     if process is not None and agent["process"] != process:
-        set_process(tx, agent, process)
+        set_process(tx, agent, process, program=call.is_program(process))
     if moved:
         agent["incarnation"] += 1
     known = agent.get("rules", "")

@@ -103,6 +103,10 @@ class Call:
         if missing:
             raise Need(missing)
 
+    def is_program(self, process: Process | None) -> bool:
+        """Does this process call for itself? A client stands above the hooks and shells that it starts."""
+        return not self.typed and process not in self.ancestors
+
     def alive(self, process: Process | None) -> bool | None:
         """Is that process alive? None where it cannot be seen from here. Raises Need where nobody has looked yet."""
         self.know([process])
@@ -285,18 +289,21 @@ def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError)
 def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bool]:
     """The caller's record, made at its first call and touched now and then; and whether it was touched."""
     if agent is None:
-        return register(tx, call.agent, process=call.client, kind=call.kind), False
+        program = call.is_program(call.client)
+        return register(tx, call.agent, process=call.client, kind=call.kind, program=program), False
     every = min(SEEN_EVERY, call.policy.shortest // 4)  # often enough to renew a claim before its second half is over
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
     agent["seen"] = tx.now
     if agent["process"] is None and call.client is not None:
-        set_process(tx, agent, call.client)
+        set_process(tx, agent, call.client, program=call.is_program(call.client))
     put_agent(tx, agent)
     return agent, True
 
 
-def register(tx: Transaction, identifier: str, *, process: Process | None, kind: str = "") -> Record:
+def register(
+    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False
+) -> Record:
     """Make an agent known, and give it a name. Its parent is in its id."""
     from dibs.operations import names
 
@@ -305,15 +312,18 @@ def register(tx: Transaction, identifier: str, *, process: Process | None, kind:
         "killed": None, "since": tx.now, "seen": tx.now, "left": False,
     }  # fmt: skip
     if process is not None:
-        set_process(tx, agent, process)
+        set_process(tx, agent, process, program=program)
     names.give(tx, agent, kind)
     tx.append("agent.registered", identifier, identifier, {"process": process, "name": agent["name"]})
     put_agent(tx, agent)
     return agent
 
 
-def set_process(tx: Transaction, agent: Record, process: Process) -> None:
-    """From now on this is the process that the agent runs in; the one before is fenced."""
+def set_process(tx: Transaction, agent: Record, process: Process, *, program: bool = False) -> None:
+    """From now on this is the process that the agent runs in; the one before is fenced.
+
+    `program`: it calls for itself, from Python; what it starts is no agent's shell (see speech.py).
+    """
     before = agent["process"]
     if before is not None:
         if "/" not in agent["agent"]:
@@ -322,7 +332,8 @@ def set_process(tx: Transaction, agent: Record, process: Process) -> None:
     agent["former"] = [p for p in agent["former"] if p != process]
     agent["process"] = process
     if "/" not in agent["agent"]:  # a subagent runs in its parent's process, which goes by the parent's name
-        tx.put(f"p\t{process_name(process)}", {"agent": agent["agent"]})
+        mine = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
+        tx.put(f"p\t{process_name(process)}", mine)
 
 
 def put_agent(tx: Transaction, agent: Record) -> None:

@@ -21,7 +21,7 @@ A line is a kind and its fields:
     W time path                                 claimed by hand: looked at like what a call names
     F time cost                                 a look at the whole tree, and the nanoseconds that it took
     L time moves                                a look at all that is watched, by a hook that had read so many moves
-    G moves                                     how many moves of heads the lines had before the ledger was cut down
+    G moves lines                               the ledger was cut down: moves of heads before, and lines left of it
     H time content signature owners authors change named path        a path as it was when the ledger was cut down
     U id time from to signature actor grade suspects flags path owners    a change from before that, still to be told
 
@@ -47,16 +47,18 @@ WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals where that has
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 CLOSED, OPEN = "closed", "open"  # classes of calls
 SECOND = 1_000_000_000
-HOUR = 3600 * SECOND
+MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 WATCHED_FOR = 8 * HOUR  # a path that was named and not committed since is looked at for a working day
 KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was cut down
+LONG = 200  # lines from which on a ledger is cut down
+CHANGED = 300  # finished paths whose last change it still knows then
 WATCHED = 300  # paths that one look takes
 DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
 SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
 RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
 AUTHORS = 8  # contents of a path whose authors are known
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
-          "L": 3, "G": 2, "H": 9, "U": 12}  # fmt: skip
+          "L": 3, "G": 3, "H": 9, "U": 12}  # fmt: skip
 
 
 class Call:
@@ -74,6 +76,12 @@ class Call:
         self.closed = 0  # when it was over; 0: not yet
         self.ended = 0  # when the agent went on to something else, although nobody told of the call's end
         self.named: dict[str, list[str]] = {}  # path → how, and the content that is expected
+
+    def may_matter(self, since: int) -> bool:
+        """Can it have to do with a change after that time? A program that it left running may, for hours."""
+        if self.closed:
+            return self.closed + (WATCHED_FOR if self.left else MINUTE) > since
+        return (self.ended or self.opened + WATCHED_FOR) > since
 
     def lines(self) -> list[Line]:
         """The call as lines again."""
@@ -138,7 +146,8 @@ class Change:
 class State:
     """What the lines of a ledger say together."""
 
-    __slots__ = ("began", "calls", "cost", "ended", "formats", "full", "heads", "looks", "moves", "told", "untold")
+    __slots__ = ("began", "calls", "cost", "count", "ended", "formats", "full", "heads", "left", "looks", "moves",
+                 "told", "untold")  # fmt: skip
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -150,6 +159,8 @@ class State:
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
         self.cost = DEAR  # ns that such a look took
+        self.count = 0  # lines
+        self.left = 0  # lines that were left when the ledger was last cut down
         self.moves = 0  # how often a line changed what is known of a path
         self.looks: list[tuple[int, int]] = []  # looks at all that is watched: how many moves were known to it, when
         self.add(lines)
@@ -158,6 +169,7 @@ class State:
         """Take more lines in; the changes among them that count. What cannot be a line was torn, and is void."""
         counted: list[Change] = []
         for row in lines:
+            self.count += 1
             kind = row[0]
             if FIELDS.get(kind) != len(row):
                 continue
@@ -293,6 +305,7 @@ class State:
 
     def _counted(self, row: Line) -> None:
         self.moves = max(self.moves, int(row[1]))
+        self.left = int(row[2])
 
     def _looked(self, row: Line) -> None:
         self.full = max(self.full, moment(row[1])[0])
@@ -369,25 +382,49 @@ class State:
             not call.closed and not call.ended and not related(call.agent, agent) for call in self.calls.values()
         )
 
+    def _kept_heads(self, now: int) -> list[tuple[str, Head]]:
+        """Unfinished work, what is named, and what was changed last: who did it is asked for a day."""
+        needed, changed = [], []
+        for path, head in self.heads.items():
+            if head.owners or head.named > now - WATCHED_FOR:
+                needed.append((path, head))
+            elif head.change is not None and head.change.looked > now - KEPT_FOR:
+                changed.append((path, head))
+        changed.sort(key=_last_change)
+        return [*needed, *changed[-CHANGED:]]
+
+    @property
+    def is_long(self) -> bool:
+        """Is it worth cutting down? Every hook reads all of it."""
+        return self.count > LONG + 2 * self.left
+
     def lines(self, now: int) -> list[Line]:
-        """The same, in fewer lines: what happened long ago and concerns nobody is left out."""
-        found: list[Line] = [("G", str(self.moves))]
-        if self.full:
-            found.append(("F", f"{self.full}:0", str(self.cost)))
+        """The same, in fewer lines: what happened long ago and concerns nobody is left out.
+
+        What was called before the last look at the whole tree can have done nothing that is still to be found.
+        """
+        found = self._lines(now)
+        return [("G", str(self.moves), str(len(found))), *found]
+
+    def _lines(self, now: int) -> list[Line]:
+        found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
         known = [agent for agent in self.began if self.ended.get(agent, now) >= now - KEPT_FOR]
         found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
         for call in self.calls.values():  # before the heads: what was committed since is not named again by its lines
-            if max(call.opened, call.closed) > now - KEPT_FOR:
+            if call.may_matter(max(self.full, now - KEPT_FOR)):
                 found += call.lines()
                 if call.ended:
                     found.append(("E", f"{call.ended}:{call.offset}", call.agent))
         found += [("X", f"{self.ended[agent]}:0", agent) for agent in known if agent in self.ended]
-        for path, head in self.heads.items():
-            if head.owners or max(head.looked, head.named) > now - KEPT_FOR:
-                found.append(_kept_line(path, head, self.last_look(head, now)))
+        for path, head in self._kept_heads(now):
+            found.append(_kept_line(path, head, self.last_look(head, now)))
         for change in self.untold.values():
             found.append(("U", *change.line()[1:], " ".join(change.was_owned)))
         return found
+
+
+def _last_change(one: tuple[str, Head]) -> int:
+    return one[1].change.looked if one[1].change is not None else 0
 
 
 def _kept_line(path: str, head: Head, looked: int) -> Line:
@@ -438,6 +475,6 @@ def _is_plain(change: Change) -> bool:
 
 
 def moment(text: str) -> tuple[int, int]:
-    """A time and how far the wall clock is ahead; zeros in a line that was torn."""
+    """A time, and how far the wall clock is ahead."""
     when, _, offset = text.partition(":")
-    return (int(when) if when.isdigit() else 0), (int(offset) if offset.lstrip("-").isdigit() else 0)
+    return int(when), int(offset)

@@ -3,8 +3,9 @@
 The facts come from the door: a call that was typed (a command line, git's hooks, a script), the id in the client's own
 session variable, and the processes above it. An agent's shell names that agent, or one of its subagents; anything else
 is refused, and so are the commands that are not an agent's to give (kill, revive, uninstalling, moving the store), but
-for an orchestrator, whose role comes from the config. A person at a terminal, and a script with no client above it, may
-do all of these. Agents are kept from accidents by this, not from malice: they share one user of the operating system.
+for an orchestrator, whose role comes from the config. A person at a terminal may do all of these, and so may a script
+with no client above it; a program that calls dibs from Python is none. Agents are kept from accidents by this, not from
+malice: they share one user of the operating system.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def shells_of(tx: Transaction, call: Call) -> list[str]:
         return []
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
     found = tx.fetch(keys).values
-    nearest = next((found[key]["agent"] for key in keys if found[key] is not None), "")
+    clients = [found[key]["agent"] for key in keys if found[key] is not None and not found[key].get("program")]
+    nearest = clients[0] if clients else ""
     return [agent for agent in (nearest, call.session) if agent]
 
 

@@ -8,7 +8,7 @@ from dibs import jsontext
 from dibs.doors import stores
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
-from dibs.errors import YES
+from dibs.errors import YES, Unavailable
 from dibs.operations import speech
 from dibs.operations.declare import Field
 
@@ -34,7 +34,10 @@ def run(arguments: list[str]) -> int:
 
     session = open_session(words)
     call = session.identify(words.common.get("as"))
-    session.run(speech.MAY, call, {"act": "store move"})
+    try:
+        session.run(speech.MAY, call, {"act": "store move"})
+    except Unavailable:
+        pass  # the store was moved already, or does not answer: then there is nothing to move, and it says so
 
     def told(text: str) -> None:
         if not words.json:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-VERSION = 7
+VERSION = 9
 LONGEST = 1 << 20  # bytes of that table, or it is none
 HEAD = 8  # bytes: the length of the table that stands before the code
 

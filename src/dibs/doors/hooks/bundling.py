@@ -27,13 +27,13 @@ TOGETHER = {
         "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers", "dibs.errors",
         "dibs.facts.workspace",
     ),
-    "dibs.doors.hooks.moments": (
-        "dibs.operations", "dibs.facts.paths",
-        "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
-        "dibs.facts.processes", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.doors.session",
-    ),
     "dibs.doors.hooks.auditing": (
-        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
+        "dibs.operations.attribution", "dibs.doors.hooks.trees",
+    ),
+    "dibs.doors.session": (
+        "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
+        "dibs.facts.processes",
     ),
     "dibs.doors.hooks.editing": (
         "dibs.operations.edits",
@@ -44,7 +44,8 @@ TOGETHER = {
         "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
         "dibs.facts.shell.streams", "dibs.facts.shell.reading", "dibs.facts.shell.words", "dibs.facts.shell.options",
         "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
-        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
+        "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
     ),
     "dibs.facts.shell.walk": (
         "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 
 from dibs.doors.hooks import clients
-from dibs.doors.session import Session
 from dibs.errors import DibsError
 from dibs.facts import contents, ledgers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.trees import Tree
+    from dibs.doors.session import Session
     from dibs.facts.workspace import Place
     from dibs.operations.call import Call
 
@@ -29,6 +29,8 @@ YIELD = 9_500_000_000  # ns: Codex tells of the end of a command that still runs
 
 def open_session(place: Place) -> Session:
     """The workspace, for one hook call."""
+    from dibs.doors.session import Session
+
     return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
 
 
@@ -110,17 +112,22 @@ def after(event: clients.Event, place: Place) -> str:
         tree.write()
         if place.common and tree.state.owes(call, over[0]):
             tree.look_at_all(AFTER_ALL)
+        tree.cut()
     return auditing.report(event, place, known, release=claims, diary=diary)
 
 
 def _others(event: clients.Event, place: Place) -> list[str]:
     """Other working trees than the one in use that an edit names files of."""
-    from dibs.doors.hooks import editing
+    paths = event.paths
+    if event.kind == clients.PATCH:
+        from dibs.facts import patches
 
-    try:
-        return _tops(place, [event.real(write.path) for write in editing.writes_of(event)])
-    except DibsError:
-        return []
+        try:
+            paths = [path for _, path in patches.paths(event.command)]
+        except ValueError:
+            return []
+    outside = [real for path in paths if not (real := event.real(path)).startswith(f"{place.top}/")]
+    return _tops(place, outside) if outside else []
 
 
 def _tops(place: Place, paths: list[str]) -> list[str]:

@@ -276,10 +276,11 @@ class Tree:
         return list(self.state.untold.values())
 
     def cut(self) -> None:
-        """Cut a long ledger down."""
-        state = self.state
-        if self._known[1] > ledgers.LONG:
-            ledgers.replace(self.folder, state.lines(self.now), self._known)
+        """Cut a long ledger down, after a look at the whole tree: what was called before that does not matter then."""
+        if self.state.is_long:
+            if os.path.basename(self.folder) == workspace.OURS:
+                self.look_at_all()
+            ledgers.replace(self.folder, self.state.lines(self.now), self._known)
 
 
 def of(place: Place) -> Tree:

@@ -2,7 +2,7 @@
 
 | client | where | what |
 | --- | --- | --- |
-| Claude Code | `.claude/settings.json` | `permissions.allow`, by the command's first word |
+| Claude Code | `.claude/settings.json` | `permissions.allow`, by the command's first two words |
 | Codex | `.codex/rules/dibs.rules`, ours alone | a rule by the first two words; it also runs them outside the sandbox |
 | Gemini | none | `tools.allowed` of a project would refuse all other commands; project policies have no effect |
 | Copilot | none | only by its option `--allow-tool 'shell(dibs:*)'` |
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 COMMANDS = ("dibs", ".dibs/dibs")  # the second where the first is not on the PATH (scripts.COMMAND)
-CLAUDE = tuple(f"Bash({command}:*)" for command in COMMANDS)
 
-# What Codex may run outside its sandbox: commands of dibs that start no program of anybody's.
+# What runs without asking: commands of dibs that start no program of anybody's. `dibs deploy … -- COMMAND` is asked for.
 VERBS = (
     "ack", "agents", "ask", "boot", "check", "claim", "confirm", "emit", "inbox", "leave", "log", "release", "renew",
     "restore", "rules", "scratch", "send", "state", "status", "subscribe", "sync-check", "task", "verify", "version",
     "vote", "whoami",
 )  # fmt: skip
+CLAUDE = tuple(f"Bash({command} {verb}:*)" for command in COMMANDS for verb in VERBS)
 RULES_FILE = ".codex/rules/dibs.rules"
 MARK = "# made by `dibs init`"
 RULES = f"""\
@@ -40,8 +40,8 @@ prefix_rule(
 """
 
 NOTES = {
-    "claude": "Claude Code runs `dibs …` without asking (permissions.allow in .claude/settings.json); that includes "
-    "`dibs deploy … -- COMMAND`. Take the entry out if a person is to be asked",
+    "claude": "Claude Code runs what dibs advises (`dibs claim`, `dibs ask` and the like) without asking "
+    "(permissions.allow in .claude/settings.json)",
     "codex": f"Codex runs what dibs advises without asking ({RULES_FILE}), once the folder is trusted",
     "gemini": 'Gemini asks before each `dibs …`: a project cannot allow it. A person can, once: "Always allow"',
     "copilot": "Copilot asks before each `dibs …`: a repository cannot allow it. Start it with "

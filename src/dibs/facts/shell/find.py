@@ -111,8 +111,8 @@ def _reach(call: Call, root: Field, expression: Fields) -> None:
                     tree.work_out(below, depth + 1)
                 if look.is_folder(f"{folder}/{name}" if not folder.endswith("/") else folder + name):
                     if name in _HEAVY:
-                        later += [(below, depth + 1)] if name != ".git" else []
-                    elif below not in tree.pruned:
+                        later += [(below, depth + 1)] if name != ".git" and wanted.goes_into(below) else []
+                    elif below not in tree.pruned and wanted.goes_into(below):
                         waiting.append((below, depth + 1))
     except shell_globs.Unknowable:  # too many to look at: then whatever is in the folders that are left
         call.doubt(*_few([path for path, _ in (*later, *waiting)]))
@@ -137,13 +137,14 @@ _HEAVY = frozenset((
 class _Names:
     """The names that an expression asks for, where it plainly does: what has another name is not worked out."""
 
-    __slots__ = ("_ends", "_names", "_patterns")
+    __slots__ = ("_ends", "_names", "_patterns", "_without")
 
     def __init__(self, words: Fields) -> None:
         self._names: set[str] = set()
         self._ends: tuple[str, ...] = ()
         self._patterns: list[list[shell_globs.Atom]] = []
         inner = [word for word in words if isinstance(word, str)]
+        self._without = _left_out(inner)
         if any(word in {"!", "-not", ",", "-prune"} for word in inner):
             return
         # One chain of tests, or names in brackets with -o between them: one of the names is needed either way.
@@ -160,6 +161,10 @@ class _Names:
             else:
                 self._patterns.append(_atoms(pattern))
 
+    def goes_into(self, path: str) -> bool:
+        """Could the expression mean anything in this folder?"""
+        return not any(shell_globs.matches(pattern, f"{path}/") for pattern in self._without)
+
     def may_be(self, name: str) -> bool:
         """Could the expression mean an entry of this name?"""
         if not (self._names or self._ends or self._patterns):
@@ -169,6 +174,18 @@ class _Names:
             or (bool(self._ends) and name.endswith(self._ends))
             or any(shell_globs.matches(pattern, name) for pattern in self._patterns)
         )
+
+
+def _left_out(words: list[str]) -> list[list[shell_globs.Atom]]:
+    """Folders of which `-not -path 'DIR/*'` leaves out all that is in them, as patterns with the slash at their end."""
+    found: list[list[shell_globs.Atom]] = []
+    if "-o" in words or "-or" in words or "," in words:
+        return found
+    for index, word in enumerate(words[:-2]):
+        path = words[index + 2]
+        if word in {"!", "-not"} and words[index + 1] in {"-path", "-wholename"} and path.endswith("/*"):
+            found.append(_atoms(path[:-1]))
+    return found
 
 
 def _bracketed(words: list[str]) -> bool:

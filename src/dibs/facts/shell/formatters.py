@@ -101,9 +101,12 @@ def judge(call: Call) -> str:
         names = {word.lstrip("-").partition("=")[0] for word in words if isinstance(word, str) and word[:1] == "-"}
     if names & one.never or (one.only and not names & one.only) or names & {"help", "version"}:
         return "harmless"
-    files = [word for word in operands if not isinstance(word, str) or word != "-"]
-    folders = [word for word in files if isinstance(word, str) and (call.cwd is None or os.path.isdir(call.full(word)))]
+    files = [word for word in operands if isinstance(word, str) and word != "-" and call.cwd is not None]
+    folders = [word for word in files if os.path.isdir(call.full(word))]
     for path in files:
         if path not in folders:
             call.write(path, merges=True)
-    return "closed" if files and not folders else "harmless" if operands == ["-"] else "open"
+    if operands == ["-"]:
+        return "harmless"
+    # What cannot be known is left to the audit, as with a folder: such a tool keeps what is in a file.
+    return "closed" if files and not folders and len(files) == len(operands) else "open"

@@ -170,7 +170,10 @@ def _again(script: Script, node: Node, env: Env) -> None:
     line = script.source[start : end if end >= 0 else len(script.source)]
     if "<<" in line or line.endswith("\\"):
         script.reading.broken = True  # a second document: its lines would be taken for commands
+    before = script.reading.mixing
+    script.reading.mixing = True  # what is written there is not what `:` prints
     script.script(": " + line, env)
+    script.reading.mixing = before
 
 
 def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | None:
