@@ -100,6 +100,33 @@ def test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread(re
     assert ada.may_write("a.py").silent
 
 
+@pytest.mark.parametrize("command", ["git merge -q other", "git checkout -q other -- a.py", "git checkout -q other"])
+def test_what_a_merge_or_a_checkout_brought_is_not_written_over_unread(repo: Repository, command: str) -> None:
+    repo.git("switch", "-q", "-c", "other")
+    repo.write("a.py", "of another branch\n")
+    repo.git("commit", "-q", "-a", "-m", "other")
+    repo.git("switch", "-q", "main")
+    ada = repo.agent("ada")
+    ada.boot()
+    ada.read("a.py")
+    ada.bash(command)
+    assert (repo.folder / "a.py").read_text() == "of another branch\n"
+    assert "changed a.py" in ada.may_write("a.py").refusal
+    ada.read("a.py")
+    assert ada.may_write("a.py").silent
+
+
+def test_ones_own_work_that_comes_back_from_a_stash_may_be_written_over(repo: Repository) -> None:
+    ada = repo.agent("ada")
+    ada.boot()
+    ada.edit("a.py", "ada's\n")
+    ada.bash("git stash -q")
+    assert (repo.folder / "a.py").read_text() == "a.py at first\n"
+    ada.bash("git stash pop -q")
+    ada.edit("a.py", "ada's again\n")
+    assert repo.events("edit.violated", "edit.unattributed", "edit.doubted") == []
+
+
 def test_a_file_that_was_read_and_is_gone_can_be_written_anew(repo: Repository) -> None:
     ada = repo.agent("ada")
     ada.read("a.py")

@@ -277,6 +277,24 @@ def test_an_actor_knows_what_it_brought_whole_or_made_from_what_it_knew(
     assert knowledge(how, sure=sure, before_known=before, after_seen=after) is knows
 
 
+@pytest.mark.parametrize(
+    ("how", "sure", "seen", "knows"),
+    [
+        ("w", True, False, False),
+        ("m", True, False, False),
+        ("", True, False, False),
+        ("w", True, True, True),
+        ("", True, True, True),
+        ("", False, True, False),
+    ],
+)
+def test_an_actor_knows_a_content_that_it_did_not_bring_itself_only_if_it_has_seen_it(
+    how: str, sure: bool, seen: bool, knows: bool
+) -> None:
+    """A pull, a checkout: what it knew of the file before is no help."""
+    assert knowledge(how, sure=sure, before_known=True, after_seen=seen, foreign=True) is knows
+
+
 # --- scenarios: what each look finds, one after the other
 
 

@@ -105,6 +105,15 @@ def test_a_look_that_is_older_than_the_heads_and_is_told_late_is_void(book: Book
     assert len(book.change("b", "c1", 14)) == 1
 
 
+def test_of_two_looks_at_once_the_one_that_came_before_the_last_write_is_void(book: Book) -> None:
+    """A look takes its time: what it saw may be newer than what another one saw that began after it."""
+    book.see("c1", 1)
+    book.write(("T", "slow", stamp(10), "c1", "c3", signed("c3", 15), "b", "sure", "b", "", "x"))
+    assert book.change("b", "c2", 12, before="c3") == []
+    assert book.head().content == "c3"
+    assert len(book.change("b", "c2", 16)) == 1
+
+
 def test_a_look_that_found_what_is_known_moves_the_time_and_the_signature_and_no_other_does(book: Book) -> None:
     book.see("c1", 1)
     book.see("c1", 5, written=4)

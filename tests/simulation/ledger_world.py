@@ -44,6 +44,7 @@ class Task:
     def __init__(self, world: World, agent: str, work: Callable[[], None]) -> None:
         self.world, self.agent = world, agent
         self.done = False
+        self.alone = False  # no call of this agent runs beside it
         self.error: BaseException | None = None
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
         self._work = work
@@ -128,8 +129,11 @@ class World:
             return
         agent = self.random.choice(AGENTS)
         mine = [task for task in self.tasks if task.agent == agent]
-        if len(mine) < PARALLEL and self.random.random() < 0.4:
-            task = Task(self, agent, self._work(agent, idle=not mine))
+        alone = any(task.alone for task in mine)
+        if len(mine) < PARALLEL and not alone and self.random.random() < 0.4:
+            work = self._work(idle=not mine)
+            task = Task(self, agent, lambda: work(agent))
+            task.alone = work in {self.prompt, self.leave}
             self.tasks.append(task)
         elif mine:
             task = self.random.choice(mine)
@@ -220,15 +224,14 @@ class World:
 
     # --- what agents do
 
-    def _work(self, agent: str, *, idle: bool) -> Callable[[], None]:
+    def _work(self, *, idle: bool) -> Callable[[str], None]:
         kinds = {
             self.read_file: 3, self.write_file: 4, self.edit_file: 3, self.command: 3, self.named_command: 2,
             self.commit: 1, self.restore: 1,
         }  # fmt: skip
         if idle:
             kinds |= {self.prompt: 2, self.leave: 1}
-        work = self.random.choices(list(kinds), list(kinds.values()))[0]
-        return lambda: work(agent)
+        return self.random.choices(list(kinds), list(kinds.values()))[0]
 
     def _tree(self) -> Tree:
         return Tree("/repo", "/repo/.git/dibs")
@@ -274,11 +277,13 @@ class World:
             return  # declined, or broken off: nobody tells of its end
         was = self.content(path)
         after = data if data is not None else self.disk.get(path, (b"", 0, 0))[0] + self._new(f" by {agent}")
-        if how == WHOLE and was != before and was not in self.really[agent][path]:
-            self.known["somebody wrote between the guard's last look and the tool"] += 1
+        passed = was != before and was not in self.really[agent][path]
+        self.known["somebody wrote between the guard's last look and the tool"] += passed
         self.write(path, after, agent, how)
         if how == WHOLE or was == MISSING:
             self.really[agent][path].add(contents.blob_id(after))
+        elif passed:
+            self.mistaken.add((agent, path, contents.blob_id(after)))
         else:
             self._made(agent, path, was)
         self.pause()
@@ -349,9 +354,9 @@ class World:
 
     def _made(self, agent: str, path: str, was: str) -> None:
         """Whoever changes what it knows, knows what comes of it."""
-        if was in self.really[agent][path]:
+        if was in self.really[agent][path] | {MISSING}:
             self.really[agent][path].add(self.content(path))
-        elif (agent, path, was) in self.mistaken:
+        elif (agent, path, was) in self.mistaken or any(one[1:3] == (was, PERSON) for one in self.history[path]):
             self.mistaken.add((agent, path, self.content(path)))
 
     def _after(self, call: str, paths: list[str], *, survey: bool = False) -> None:

@@ -139,12 +139,15 @@ def _times(call: Call, now: int, *, named: bool) -> tuple[int, int, int]:
     return first, call.opened + (FIRM_COMMAND if call.is_open or call.diary >= 0 else FIRM_EDIT), now
 
 
-def knowledge(how: str, *, sure: bool, before_known: bool, after_seen: bool) -> bool:
+def knowledge(how: str, *, sure: bool, before_known: bool, after_seen: bool, foreign: bool = False) -> bool:
     """Does the actor of a change know the new content? Nobody else's knowledge moves by a change.
 
     It does if it brought the whole content, if what it changed was known to it, or if it certainly brought back a
-    content that it has seen (a stash, a checkout). Else it is blind from then on, until it reads the file.
+    content that it has seen (a stash, a checkout). A `foreign` one is git's or another's, and it did not bring it
+    itself (a pull, a checkout): it knows that only if it has seen it. Else it is blind from then on, until it reads.
     """
+    if foreign:
+        return after_seen and (sure or bool(how))
     if how == WHOLE:
         return True
     if how == MERGES or sure:

@@ -231,6 +231,8 @@ class State:
             head = self.heads[change.path] = Head(change.before, "", 0, change.offset)
         elif head.content != change.before or change.looked <= self.last_look(head, change.looked):
             return None  # somebody else found it first, or looked later
+        elif change.looked <= _written(head.signature):
+            return None  # both looked at once, and this one came before what is there now was written
         self._move(head)
         change.was_owned = head.owners
         head.owners = owners_after(head.owners, change)
@@ -454,6 +456,12 @@ def passes_to(owners: list[str], agent: str, there: Container[str]) -> bool:
     if not owners or owners == [agent]:
         return False
     return len(owners) > 1 or owners[0] not in there
+
+
+def _written(signature: str) -> int:
+    """When the file of this signature was last changed; 0 if it was not there."""
+    parts = signature.split(":")
+    return int(parts[2]) if len(parts) > 2 else 0  # noqa: PLR2004 - size, mtime, ctime, inode
 
 
 def _is_plain(change: Change) -> bool:

@@ -12,7 +12,7 @@ import os
 
 from dibs.facts import contents, ledgers, workspace
 from dibs.operations import attribution
-from dibs.operations.ledger import CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, SURE, WATCHED, State
+from dibs.operations.ledger import CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, OUTSIDE, SURE, WATCHED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -256,13 +256,20 @@ class Tree:
         knows = attribution.knowledge(
             change.flags[1:2] if change.is_named else "", sure=change.grade == SURE,
             before_known=change.before in {MISSING, last},
-            after_seen=known.ever(change.path, change.after),
+            after_seen=known.ever(change.path, change.after), foreign=self._is_foreign(change),
         )  # fmt: skip
         maker = self.state.heads[change.path].authors.get(change.before, change.actor)
         if not knows and not last and maker == change.actor:
             return  # it never saw the file, and nobody else had changed it: no more is unknown than before
         content = change.after if knows else ledgers.BLIND
         ledgers.saw(self.folder, change.actor, [(change.path, content, change.looked)])
+
+    def _is_foreign(self, change: Change) -> bool:
+        """Is it git's or another's content that came back, and not brought by a call that said what it would write?"""
+        if self.state.heads[change.path].authors.get(change.after, change.actor) in {change.actor, OUTSIDE}:
+            return False
+        calls = [call for call in self.state.calls.values() if call.agent == change.actor]
+        return all(call.named.get(change.path, ("", ""))[1] != change.after for call in calls)
 
     def untold(self) -> list[Change]:
         """Changes of which nobody has been told yet."""
