@@ -164,7 +164,9 @@ def _read(event: clients.Event, place: Place) -> int:
     now, offset = ledgers.now()
     signature = contents.signature(real)
     content = contents.read(real)[0] if signature != contents.MISSING else contents.MISSING
-    ledgers.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
+    git_dir = folder.removesuffix(f"/{workspace.OURS}") if folder.endswith(f"/{workspace.OURS}") else ""
+    if content == contents.Index(git_dir).blob(path):  # else it is somebody's work, and whose is found at a look
+        ledgers.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
     ledgers.saw(folder, agent, [(path, content, now)])
     if ledgers.is_due(place.local, agent):
         from dibs.doors.hooks import moments
