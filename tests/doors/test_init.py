@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.install import clients, jsonc, launcher, pointers, rules, settings
+from dibs.doors.install import clients, jsonc, launcher, permissions, pointers, rules, settings
 from dibs.errors import Invalid
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.installing import GEMINI, SETTINGS, everything, git, rich, shell_in, write
@@ -96,7 +96,7 @@ def test_what_others_wrote_stays_where_and_as_it_was(repository: Shell) -> None:
     assert jsonc.read(left).plain() == jsonc.read(SETTINGS).plain() | {
         "hooks": {"PreToolUse": jsonc.read(left).plain()["hooks"]["PreToolUse"]}
     }
-    for kept in ("// ours", "/* keep */", '{"allow": ["Bash(ls:*)", "Bash(dibs:*)", ', '"deny": []}', '"./lint.sh"'):
+    for kept in ("// ours", "/* keep */", '{"allow": ["Bash(ls:*)", "Bash(dibs:*)", ', '"deny": []', '"./lint.sh"'):
         assert kept in text
     assert (repository.folder / ".claude" / "settings.json").stat().st_mode & 0o777 == 0o600
     assert jsonc.read(text).plain()["hooks"]["PreToolUse"][0]["hooks"][0]["command"] == "./lint.sh"
@@ -367,8 +367,10 @@ def test_what_dibs_advises_runs_without_asking_and_init_says_so(tmp_path: Path) 
     shell = shell_in(folder)
     said = shell.run("init", "--clients", "all").stdout
     assert json.loads((folder / ".claude" / "settings.json").read_text())["permissions"] == {
-        "allow": ["Bash(dibs:*)", "Bash(.dibs/dibs:*)"]
+        "allow": ["Bash(dibs:*)", "Bash(.dibs/dibs:*)"],
+        "ask": [f"Bash({name} {verb}:*)" for name in ("dibs", ".dibs/dibs") for verb in permissions.ASKED],
     }
+    assert {"deploy", "worker", "init"} <= set(permissions.ASKED), "these start programs, or take dibs out"
     rules = (folder / ".codex" / "rules" / "dibs.rules").read_text()
     assert '["dibs", ".dibs/dibs"]' in rules
     assert '"claim",' in rules

@@ -233,10 +233,13 @@ class World:
             if owner and owner != writer and self._is_at(owner, path):
                 self.excused.add((path, owner))
             self.by_name[path] = how is not None
-            if (
-                how is None and not owner
-            ):  # what is written past another's claim, or into its command, is not the writer's
+            if how is not None:
+                continue
+            if not owner:  # what is written past another's claim, or into its command, is not the writer's
                 self.owner[path] = self._holder(path, writer)
+            for other in self.players:  # what comes into a command that names the file looks like that command's own
+                if other is not player and self._is_at(other.session, path, literal=False):
+                    self._sees(other.session, path, content)
         self.disk = now
 
     def _holder(self, path: str, writer: str) -> str:
@@ -247,12 +250,12 @@ class World:
         claims = self.scratch.person.dibs("status")["claims"]
         return next((one["agent"] for one in claims if path in one["resources"] and one["agent"] != writer), "")
 
-    def _is_at(self, session: str, path: str) -> bool:
+    def _is_at(self, session: str, path: str, *, literal: bool = True) -> bool:
         """Has this agent a command open, or broken off, that names the path? Then a change of it looks like its own."""
         for player in self.players:
             if player.session == session:
                 calls = [*player.broken, *([player.open.command] if player.open else [])]
-                return any(path in command.named and command.shell for command in calls)
+                return any(path in one.named and one.shell and (literal or not one.literal) for one in calls)
         return False
 
     def _dibs_looks(self, paths: list[str]) -> None:
@@ -269,8 +272,8 @@ class World:
             self.excused.discard((path, owner))
             if owner and not _is_heir(writer, owner) and not excused and was is not None and was != self.head[path]:
                 writers = [one for content, one, _ in self.history[path] if content == was]
-                # what a violator left there is nobody's loss, and what is still to be read there is not lost
-                if writers[-1] == owner and not _is_in(was, now):
+                # what a violator left there is nobody's loss; what is still to be read there, or was moved, is not lost
+                if writers[-1] == owner and not any(_is_in(was, one) for one in self.disk.values()):
                     heard = len(self.sessions[owner].heard)
                     self.losses.append(Loss(path, was, owner, writer, heard, self.step))
             if now == self.head[path]:

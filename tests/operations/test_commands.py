@@ -10,7 +10,6 @@ import pytest
 from dibs.errors import Fenced, Forbidden, Held, Killed
 from dibs.operations.audits import AUDIT
 from dibs.operations.commands import COMMAND
-from dibs.operations.worktrees import left
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards
 
 MINUTE = 60_000
@@ -382,12 +381,6 @@ def test_dibs_own_record_is_not_taken_away_and_no_push_goes_past_the_hook(fleet:
     with pytest.raises(Forbidden, match=r"would push to main past git's own hook .* Leave --no-verify out"):
         run(fleet, "a", sweeps=[{"what": "git push", "past": "--no-verify", "protected": ["main"], "tree": TREE}])
     assert [event["data"]["code"] for event in fleet.events("command.refused")] == ["forbidden", "forbidden"]
-
-
-def test_a_time_to_come_is_said_as_people_say_it() -> None:
-    assert [left(ms) for ms in (1, 59_999, 60_000, 119 * 60_000, 7_200_000, 8 * 3_600_000)] == [
-        "1 s", "59 s", "1 min", "119 min", "2 h", "8 h",
-    ]  # fmt: skip
 
 
 # --- deploys and roles

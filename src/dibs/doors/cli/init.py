@@ -46,11 +46,27 @@ def run(arguments: list[str]) -> int:
     place = _place(folder)
     try:
         if words.fields.get("uninstall"):
+            if not words.fields.get("dry_run"):
+                _ask_leave(place, words)
             return _uninstall(place, words)
         return _install(place, words)
     except OSError as error:
         where = error.filename or place.root
         raise Unavailable(f"{where} cannot be made: {error.strerror}", path=place.root) from None
+
+
+def _ask_leave(place: workspace.Place, words: parse.Words) -> None:
+    """Taking dibs out is not an agent's to do. Where the store does not answer, nobody can tell, and it passes."""
+    from dibs.doors.session import Session
+    from dibs.operations import speech
+
+    if not place.exists:
+        return
+    try:
+        session = Session(place.top, place.root, short_lived=True)
+        session.run(speech.MAY, session.identify(words.common.get("as")), {"act": "init --uninstall"})
+    except (Unavailable, Invalid):
+        pass
 
 
 def _place(folder: str | None) -> workspace.Place:

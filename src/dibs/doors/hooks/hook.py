@@ -114,8 +114,19 @@ def _answer(event: clients.Event) -> int:
 
     told = moments.MOMENTS[event.moment](event, place)
     if told:
-        _print(clients.context(event.client, event.name, told))
+        _print(clients.context(event.client, event.name, _spelled(event, place, told)))
     return ALLOW
+
+
+def _spelled(event: clients.Event, place: Place, text: str) -> str:
+    """The text with the commands that it advises as they can be run here: dibs may not be on the client's PATH."""
+    if "`dibs " not in text:
+        return text
+    from dibs import errors
+    from dibs.doors.install import launcher
+
+    errors.dibs_command(launcher.command_name(place, event.cwd))
+    return errors.spelled(text)
 
 
 def _place(event: clients.Event) -> Place | None:
@@ -166,6 +177,11 @@ def _read(event: clients.Event, place: Place) -> int:
 
 def _refuse(event: clients.Event, reason: str) -> int:
     """A decision against it. Only before a call can it be enforced; otherwise the agent is told."""
+    try:
+        place = _place(event)
+        reason = reason if place is None else _spelled(event, place, reason)
+    except Exception:  # noqa: BLE001, S110 - it is refused all the same
+        pass
     if event.moment == clients.BEFORE:
         return _deny(event.client, event.name, reason)
     if event.moment in {clients.BOOT, clients.PROMPT}:
