@@ -9,6 +9,7 @@ LINES, WHOSE, CHANGES, EDITS = (
 )
 FILES, CONTENTS = "tests/facts/test_ledgers.py", "tests/facts/test_contents.py"
 HOOKS, AUDIT = "tests/doors/test_hooks_edits.py", "tests/doors/test_hooks_audit.py"
+SECOND = "tests/doors/test_second_look.py"
 SIMULATION = "tests/simulation/test_ledger.py"
 
 LEDGER = (
@@ -98,6 +99,12 @@ LEDGER = (
      f"{CHANGES}::test_an_edit_settles_it_once_what_is_there_was_read"),
     (COMMITS_PY, " or _unsettled(tx, call, paths, tree)", "",
      f"{CHANGES}::test_a_violated_path_is_committed_by_nobody_until_it_is_settled"),
+    (COMMITS_PY, " or _foreign(tx, call, owned)", "",
+     f"{CHANGES}::test_a_commit_does_not_take_in_unfinished_work_of_an_agent_that_is_there"),
+    (COMMITS_PY, "if len(others) == len(owners) else []", "",
+     f"{CHANGES}::test_one_that_owns_it_too_may_commit_it_and_so_may_the_family"),
+    (COMMITS_PY, "        return None  # a person\n", "        pass\n",
+     f"{CHANGES}::test_what_an_ended_agent_left_may_be_committed_and_a_person_may_commit_anything"),
     # may the agent write over it
     (EDITS_PY, "            return _refuse(tx, call, item, tree, unseen)\n", "            pass\n",
      f"{EDITS}::test_what_a_dead_process_held_is_taken_over_but_not_written_over_unread"),
@@ -105,6 +112,9 @@ LEDGER = (
      f"{EDITS}::test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread"),
     (EDITS_PY, '    if living or facts["since"]:\n', "    if living:\n",
      f"{EDITS}::test_what_changed_since_the_agent_began_is_not_written_over_unread"),
+    ("doors/hooks/editing.py",
+     "if not any(_changed(known[top], items, before[top]) for top, items in named.items()):", "if True:",
+     f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
     # looks
     (TREES_PY, "now = ledgers.now()[0]  # not when", "now = self.now  # not when",
      f"{SIMULATION}::test_what_is_sure_is_right_and_no_owned_content_disappears_without_a_word_and_a_copy"),
