@@ -15,11 +15,13 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.mutants_ledger import LEDGER
+
 TOP = Path(__file__).resolve().parent.parent
 CLAIMS, WAITING = "tests/operations/test_claims.py", "tests/operations/test_waiting.py"
 AGENTS, STORES = "tests/operations/test_agents.py", "tests/stores"
 EDITS, COMMANDS = "tests/operations/test_edits.py", "tests/operations/test_commands.py"
-AUDITS, ROLES, RULES = (f"tests/operations/test_{name}.py" for name in ("audits", "roles", "rules"))
+ROLES, RULES = (f"tests/operations/test_{name}.py" for name in ("roles", "rules"))
 
 MOVES, UP = "tests/doors/test_store_move.py", "tests/doors/test_up.py"
 COMMITS, DEPLOYS = "tests/operations/test_commits.py", "tests/operations/test_deploys.py"
@@ -174,8 +176,6 @@ MUTANTS = (
     Mutant("operations/claims.py", "        if len(kept) >= ROOT_GLOBS:", "        if False:",
            f"{CLAIMS}::test_globs_that_begin_with_a_wildcard_have_a_quota"),
     # The guards
-    Mutant("operations/edits.py", "            return _stale(tx, call, item, tree)\n", "            pass\n",
-           f"{EDITS}::test_what_a_dead_process_held_is_taken_over_but_not_written_over_unread"),
     Mutant("operations/edits.py", '            and record["by"] != BY\n', "",
            "tests/operations/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
     Mutant("operations/edits.py", '        and record["until"] - tx.now > record["ttl"] // 2\n', "",
@@ -220,8 +220,6 @@ MUTANTS = (
            f"{COMMANDS}::test_whoever_waits_for_the_index_gets_it_before_another_command_of_the_agent_that_had_it"),
     Mutant("operations/commands.py", "            return held\n    blockers", "            pass\n    blockers",
            f"{COMMANDS}::test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not"),
-    Mutant("operations/audits.py", 'if told is not None and told["now"] == fact["now"]:', "if False:",
-           f"{AUDITS}::test_the_same_change_is_told_once_and_another_one_anew"),
     Mutant("operations/roles.py", 'if text.startswith(scratch + "/") or text == scratch:',
            "if text.startswith(scratch):",
            f"{ROLES}::test_nobody_writes_into_dibs_own_record_but_into_its_own_scratch_folder"),
@@ -428,6 +426,7 @@ MUTANTS = (
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
+    *(Mutant(*row) for row in LEDGER),
 )  # fmt: skip
 
 

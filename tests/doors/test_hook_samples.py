@@ -208,7 +208,10 @@ def test_a_write_passes_in_silence_and_is_refused_in_the_clients_dialect_while_a
     held = repo.claims()
     assert list(held.values()) == [[file]]
 
-    assert client.dibs("release", file, "--as", *held)["ok"]
+    (owner,) = held
+    client.session = owner.partition("/")[0]  # a shell speaks for its agent and those below it
+    released = client.dibs("release", file, "--as", owner)
+    assert released["ok"], released
     holder = repo.agent("holder")
     assert holder.dibs("claim", file, "--reason", "rewriting it")["ok"]
     answer = asked(client, name, command)
@@ -249,7 +252,8 @@ def test_a_sample_that_asks_for_nothing_is_never_refused(repo: Repository, clien
         assert answer.err == "", name
         if TABLE[name][0] in {BOOT, BORN}:
             assert set(answer.json) == ({"additionalContext"} if client == "copilot" else {"hookSpecificOutput"}), name
-            assert "You hold nothing." in answer.out, name
+            held = "You hold nothing." if TABLE[name][0] == BOOT else "dibs coordinates the agents in this repos"
+            assert held in answer.out, name
         elif answer.out:  # a subagent that dibs hears of for the first time is told the rules, once
             assert '"agent_id"' in json.dumps(payload_of(name)), name
             assert "The rules of this workspace" in answer.out, name

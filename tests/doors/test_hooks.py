@@ -31,7 +31,8 @@ def test_an_agent_that_starts_is_told_who_it_is_that_it_holds_nothing_and_the_ru
     briefing = repo.agent("ada").boot()
     assert "You are ada." in briefing
     assert "You hold nothing." in briefing
-    assert rules.told((repo.folder / ".dibs" / "rules.md").read_text()).strip() in briefing
+    told = rules.told((repo.folder / ".dibs" / "rules.md").read_text()).strip()
+    assert told in briefing.replace(".dibs/dibs ", "dibs ")  # a command that works here, where dibs is not on the PATH
     assert "LOST" not in briefing
     assert "CHANGED" not in briefing
     [event] = [event for event in repo.events("agent.booted") if event["agent"] == "ada"]
@@ -93,7 +94,7 @@ def test_what_was_lost_is_not_taken_up_again_even_where_it_is_free(repo: Reposit
     assert repo.claims() == {}
     briefing = again.boot("compact")
     assert "You LOST a.py" in briefing, "a model that was compacted does not remember it"
-    claim = re.search(r"`dibs ack (c\w+)`", briefing)
+    claim = re.search(r"dibs ack (c\w+)`", briefing)
     assert claim
     assert again.dibs("ack", claim[1])["ok"]
     assert "LOST" not in again.boot("compact")
@@ -118,7 +119,7 @@ def test_a_briefing_names_who_else_is_at_work_and_is_short_and_has_no_time_of_a_
     own = briefing.partition("The rules of this workspace")[0]
     assert "ivo holds ivo.py (29 min left; ends with its commit)." in own
     assert own.count(" holds ") == 6
-    assert "And 2 more agents hold something: `dibs status`." in own
+    assert re.search(r"And 2 more agents hold something: `\S*dibs status`\.", own)
     assert len(own) < 700
     assert not re.search(r"\d\d:\d\d", briefing)
 

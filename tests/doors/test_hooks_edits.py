@@ -49,6 +49,7 @@ def test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agen
 def test_a_change_of_which_no_call_tells_is_stale_without_a_name(repo: Repository) -> None:
     ada = repo.agent("ada")
     ada.edit("a.py", "ada's\n")
+    repo.later()
     repo.write("a.py", "a person's\n")
     assert "somebody changed a.py since you last read or wrote it" in ada.may_write("a.py").refusal
     ada.read("a.py")

@@ -203,6 +203,7 @@ def test_after_its_end_a_call_is_suspected_for_some_seconds_longer_if_it_named_t
 def test_what_a_call_left_running_is_suspected_for_hours(book: Book, said: str) -> None:
     call = book.begin("b", 8, left=said == "by its words")
     book.end(call, 9, left=said == "by its end")
+    book.see("c1", 100, written=8)
     assert verdict(book, written=3600, now=3700) == NOBODY
     book.see("c1", 9 * 3600, written=8)
     assert verdict(book, written=9 * 3600 + 1, now=9 * 3600 + 2) == OUTSIDE

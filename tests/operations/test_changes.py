@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dibs.errors import Conflict, Killed, NotFound
+from dibs.errors import Conflict, Held, Killed, NotFound
 from dibs.operations import changes
 from dibs.operations.audits import AUDIT
 from dibs.operations.commits import CHECK
@@ -369,3 +369,48 @@ def test_a_change_is_told_in_the_transaction_that_keeps_it_or_not_at_all(fleet: 
     assert fleet.record("v\tv5") is None
     assert [event["kind"] for event in fleet.events() if event["seq"] > before] == ["call.refused"]
     assert len(fleet.overwrite("a", change("b", id="5"))) == 1
+
+
+# --- unfinished work in a commit
+
+
+def take_in(fleet: Fleet, agent: str, *owners: str) -> None:
+    """Before a commit of a file with unfinished work of these agents; raises the refusal."""
+    path = ["file", "x.py", ""]
+    fleet.internal(agent, CHECK, paths=[path], tree=TREE, owned=[[path, list(owners)]])
+
+
+def test_a_commit_does_not_take_in_unfinished_work_of_an_agent_that_is_there(fleet: Fleet) -> None:
+    fleet.call("a", "boot")
+    with pytest.raises(Held) as refusal:
+        take_in(fleet, "b", "a")
+    (blocker,) = refusal.value.blockers
+    assert (blocker["agent"], blocker["resource"], blocker["reason"]) == ("a", "x.py", "its uncommitted work")
+
+
+def test_of_several_owners_one_that_is_there_is_enough(fleet: Fleet) -> None:
+    for agent in ("a", "c"):
+        fleet.call(agent, "boot")
+    fleet.call("a", "leave")
+    with pytest.raises(Held) as refusal:
+        take_in(fleet, "b", "a", "c")
+    assert [blocker["agent"] for blocker in refusal.value.blockers] == ["c"]
+
+
+def test_one_that_owns_it_too_may_commit_it_and_so_may_the_family(fleet: Fleet) -> None:
+    for agent in ("a", "c", "b/child"):
+        fleet.call(agent, "boot")
+    take_in(fleet, "b", "a", "b")
+    take_in(fleet, "b", "b/child")
+    with pytest.raises(Held):
+        take_in(fleet, "b/two", "b/child")
+
+
+def test_what_an_ended_agent_left_may_be_committed_and_a_person_may_commit_anything(fleet: Fleet) -> None:
+    fleet.call("a", "boot")
+    take_in(fleet, "me@here", "a")
+    fleet.call("a", "leave")
+    take_in(fleet, "b", "a")
+    fleet.call("c", "boot", client=10)
+    fleet.kill9(10)
+    take_in(fleet, "b", "c")

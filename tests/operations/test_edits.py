@@ -247,6 +247,8 @@ def test_what_the_agent_changed_without_having_seen_it_is_refused_until_it_was_r
     with pytest.raises(Conflict, match=r"b changed x\.py and you have not read what is there now"):
         fleet.edit("a", item("x.py", facts=known(BLIND, "b")))
     assert fleet.holders() == [("a", "x.py")]
+    with pytest.raises(Conflict, match=r"^your own command changed x\.py and you have not read"):
+        fleet.edit("a", item("x.py", facts=known(BLIND, "a")))
 
 
 def test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread(fleet: Fleet) -> None:

@@ -133,9 +133,10 @@ def test_a_command_does_not_shorten_or_rename_an_explicit_claim_on_the_index() -
 
 def test_the_index_claim_of_a_command_that_was_broken_off_ends_with_the_next_git_command_of_its_agent() -> None:
     fleet = Fleet()
-    one = fleet.internal("a", COMMAND, tree=TREE, index=[INDEX])["claims"]
-    assert fleet.internal("a", COMMAND, tree=TREE, index=[INDEX])["claims"] == one
-    fleet.internal("a", AUDIT, release=one)
+    fleet.internal("a", COMMAND, tree=TREE, index=[INDEX])
+    next_one = fleet.internal("a", COMMAND, tree=TREE, index=[INDEX])["claims"]
+    assert fleet.holders() == [("a", "git:index")]
+    fleet.internal("a", AUDIT, release=next_one)
     assert fleet.holders() == []
 
 

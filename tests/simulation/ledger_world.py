@@ -18,6 +18,7 @@ import pytest
 from dibs.doors.hooks import editing
 from dibs.doors.hooks.trees import Tree
 from dibs.facts import contents, ledgers
+from dibs.operations import ledger
 from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
 from dibs.operations.ledger import LIKELY, MERGES, MISSING, SECOND, SURE, WHOLE, State
 
@@ -234,7 +235,7 @@ class World:
         return self.random.choices(list(kinds), list(kinds.values()))[0]
 
     def _tree(self) -> Tree:
-        return Tree("/repo", "/repo/.git/dibs")
+        return Tree("/repo", "/repo/.dibs/local/ledger")
 
     def read_file(self, agent: str) -> None:
         """A Read: its hook notes what is there, then the tool reads."""
@@ -499,14 +500,17 @@ class FakeSeen:
 def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
     """The world in place of the disk, until it is over."""
     FakeIndex.world = FakeSeen.world = world
-    for name, part in (
-        ("signature", world.signature), ("read", world.read), ("changed_at", world.changed_at), ("keep", world.keep),
-        ("keep_file", world.keep), ("Index", FakeIndex),
-    ):  # fmt: skip
+    files: dict[str, Any] = {
+        "signature": world.signature, "read": world.read, "changed_at": world.changed_at, "keep": world.keep,
+        "keep_file": world.keep, "Index": FakeIndex,
+    }  # fmt: skip
+    for name, part in files.items():
         patch.setattr(contents, name, part)
-    for name, part in (
-        ("now", world.clock), ("load", world.load), ("tail", world.tail), ("append", world.append),
-        ("replace", world.replace), ("saw", world.saw), ("Seen", FakeSeen), ("LONG", 150),
-    ):  # fmt: skip
+    book: dict[str, Any] = {
+        "now": world.clock, "load": world.load, "tail": world.tail, "append": world.append, "replace": world.replace,
+        "saw": world.saw, "Seen": FakeSeen,
+    }  # fmt: skip
+    for name, part in book.items():
         patch.setattr(ledgers, name, part)
+    patch.setattr(ledger, "LONG", 60)  # so that it is cut down now and then
     yield world

@@ -91,9 +91,10 @@ def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], S
     blockers = []
     for path, owners in owned:
         others = [owner for owner in owners if not related(owner, call.agent)]
-        if others and len(others) == len(owners) and is_there(tx, call, others[0]):
+        there = [owner for owner in others if is_there(tx, call, owner)] if len(others) == len(owners) else []
+        if there:
             blockers.append({
-                "agent": others[0], "resource": resources.show(path), "mode": resources.WRITE, "since": None,
+                "agent": there[0], "resource": resources.show(path), "mode": resources.WRITE, "since": None,
                 "until": None, "reason": "its uncommitted work", "paths": [path[1]], "more_paths": 0,
             })  # fmt: skip
     return Held(blockers=blockers[:SHOWN], more=max(0, len(blockers) - SHOWN)) if blockers else None

@@ -251,8 +251,9 @@ def _unseen(tx: Transaction, call: Call, item: Item) -> DibsError | None:
         return None
     if known in {OLDER, BLIND}:
         when = "since you last read or wrote it" if known == OLDER else "and you have not read what is there now"
+        who = "your own command" if author == call.agent else _who(tx, author)
         return Conflict(
-            f"{_who(tx, author)} changed {name} {when}. You hold it now: read it again, then change what is there.",
+            f"{who} changed {name} {when}. You hold it now: read it again, then change what is there.",
             path=name,
             changed_by=author if author not in NO_AGENT else None,
         )

@@ -118,11 +118,13 @@ class Bundle:
         """Load a module without Python's own way of importing, which costs as much again as running its code."""
         if name in sys.modules:
             return
-        file = self._take(name)
+        above, _, last = name.rpartition(".")
+        if above:
+            self._put(above)
+        file = self._take(name) if not above or above in sys.modules else ""
         if not file:
             return
         module = type(sys)(name)
-        above, _, last = name.rpartition(".")
         module.__file__ = file
         if self._table[name][0]:
             module.__path__ = [file.rpartition("/")[0]]

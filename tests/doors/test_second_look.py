@@ -1,0 +1,64 @@
+"""What happens to a file between the edit guard's first look at it and the claim is seen by its second look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dibs.doors.hooks import clients, editing, moments
+from dibs.errors import Conflict
+from dibs.facts import workspace
+from tests.doors.hooking import Repository
+
+
+def ask(repo: Repository, monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> None:
+    """Ada wants to write a.py whole; before the claim is granted, something happens."""
+    payload = {
+        "session_id": "ada", "cwd": str(repo.folder), "hook_event_name": "PreToolUse", "tool_name": "Write",
+        "tool_input": {"file_path": str(repo.folder / "a.py"), "content": "ada's\n"}, "tool_use_id": "call",
+    }  # fmt: skip
+    event = clients.read("claude", "PreToolUse", payload)
+    assert event is not None
+    place = workspace.find(str(repo.folder), None)
+    session = moments.open_session(place)
+    run = session.run
+    todo = [meanwhile]
+
+    def later(*given: Any, **more: Any) -> Any:
+        for one in todo:
+            todo.clear()
+            one()
+        return run(*given, **more)
+
+    monkeypatch.setattr(session, "run", later)
+    try:
+        editing.allow(session, session.identify("ada"), event, editing.writes_of(event), {})
+    finally:
+        session.close()
+
+
+def test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    ada.read("a.py")
+
+    def meanwhile() -> None:
+        bob.edit("a.py", "bob's\n")
+        repo.git("commit", "-q", "-a", "-m", "bob's")
+        bob.end()
+
+    with pytest.raises(Conflict, match=r"bob changed a\.py since you last read or wrote it"):
+        ask(repo, monkeypatch, meanwhile)
+    assert repo.claims() == {"ada": ["a.py"]}, "the claim stays for the next try"
+
+
+def test_where_nothing_happened_meanwhile_it_passes(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = repo.agent("ada")
+    ada.boot()
+    ada.read("a.py")
+    ask(repo, monkeypatch, lambda: None)
+    assert repo.claims() == {"ada": ["a.py"]}
