@@ -81,6 +81,9 @@ def ask_remotes(found: Look, effect: GitEffect) -> None:
         if not name:
             for one in [remote] if remote else git.remotes(found.where)[:REMOTES]:
                 _ask(found, one)
+            follows = git.upstream(found.where)
+            if follows is not None and remote in {"", follows.remote}:
+                found.coming["FETCH_HEAD"] = git.commit(found.where, follows.ref)
             continue
         try:
             commit = gitcommits.fetched(found.where, remote, name)
