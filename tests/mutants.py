@@ -226,7 +226,7 @@ MUTANTS = (
     Mutant("operations/roles.py", "            break\n", "",
            f"{ROLES}::test_the_first_assignment_that_speaks_of_an_agent_wins"),
     Mutant("operations/agents.py", '        loss["told"] = True\n', "",
-           f"{RULES}::test_a_loss_is_told_once_and_remembered_until_it_is_settled_by_a_release"),
+           f"{RULES}::test_a_loss_is_told_until_it_is_claimed_again_and_remembered_until_a_release"),
     Mutant("operations/edits.py", "            _give_back(tx, call, taken)\n", "",
            "tests/doors/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
     Mutant("operations/commits.py", ' if claim["by"] == BY or claim.get("ends") == "commit" else []', "",

@@ -22,7 +22,7 @@ def test_the_task_waits_for_the_chosen_agent_which_is_told_and_woken(fleet: Flee
     fleet.call("boss", "task move", id="t", state="planned")
     fleet.store._woken.clear()
     assert assign(fleet, "t") == "a"
-    assert fleet.store._woken == {"a-listens"}
+    assert fleet.store._woken - {"@a"} == {"a-listens"}
     message = fleet.call("a", "inbox")["messages"][0]
     assert (message["type"], message["from"]) == ("task_assignment", "boss")
     assert message["payload"] == {"task": "t", "title": "later", "priority": 7}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dibs.errors import Fenced
+from dibs.errors import Fenced, Held
 from dibs.operations import commits
 from tests.operations.fleet import TREE, Fleet, resource
 
@@ -105,17 +105,18 @@ def losses(fleet: Fleet, agent: str) -> list[dict[str, object]]:
     return [loss for _, loss in found]
 
 
-def test_a_loss_is_told_once_and_remembered_until_it_is_settled_by_a_release(fleet: Fleet) -> None:
+def test_a_loss_is_told_until_it_is_claimed_again_and_remembered_until_a_release(fleet: Fleet) -> None:
     fleet.claim("a", "x.py", ttl=MINUTE)
     fleet.now += MINUTE
     (lost,) = fleet.call("a", "boot")["lost"]
     assert (lost["resources"], lost["why"], lost["holder"]) == (["x.py"], "expired", None)
-    assert fleet.call("a", "boot")["lost"] == []
+    assert len(fleet.call("a", "boot")["lost"]) == 1
     assert [loss["told"] for loss in losses(fleet, "a")] == [True]
     with pytest.raises(Fenced):
         fleet.internal("a", commits.CHECK, paths=[resource("x.py")], tree=TREE)
     assert fleet.holders() == []  # never taken up again by itself, although it is free
     fleet.claim("a", "x.py")
+    assert fleet.call("a", "boot")["lost"] == []
     fleet.internal("a", commits.CHECK, paths=[resource("x.py")], tree=TREE)
     assert len(losses(fleet, "a")) == 1
     fleet.release("a", "x.py")
@@ -137,14 +138,17 @@ def test_releasing_something_else_or_only_a_part_settles_no_loss(fleet: Fleet) -
     assert losses(fleet, "a") == []
 
 
-def test_a_loss_to_the_kill_switch_is_told_after_the_revival_and_not_again(fleet: Fleet) -> None:
+def test_a_loss_to_the_kill_switch_is_told_after_the_revival_until_it_is_acknowledged(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
     fleet.call("boss", "kill", agent="a", why="runs wild")
     fleet.edit("b", "x.py")
     fleet.call("boss", "revive", agent="a")
     (lost,) = fleet.call("a", "boot")["lost"]
     assert (lost["why"], lost["holder"]) == ("killed", "b")
+    fleet.call("a", "ack", message=lost["claim"])
     assert fleet.call("a", "boot")["lost"] == []
+    with pytest.raises(Held):  # it knows; a commit of it is refused all the same
+        fleet.internal("a", commits.CHECK, paths=[resource("x.py")], tree=TREE)
     assert fleet.holders() == [("b", "x.py")]
 
 

@@ -464,7 +464,7 @@ def test_who_waits_for_an_event_is_woken_when_it_is_emitted(fleet: Fleet, what: 
     for agent in ("b", "c"):
         fleet.call(agent, "inbox", wait=60_000, wake=f"w{agent}")
     emit(fleet, "a", "x.y")
-    assert fleet.store._woken == {"wb"}
+    assert fleet.store._woken - {"@b"} == {"wb"}
 
 
 @pytest.mark.parametrize("what", ["state:k", "state.set", "state.*", "*"])
@@ -475,7 +475,7 @@ def test_who_waits_for_a_document_is_woken_when_it_is_written(fleet: Fleet, what
     for agent in ("b", "c"):
         fleet.call(agent, "inbox", wait=60_000, wake=f"w{agent}")
     fleet.call("a", "state set", key="k", value=1)
-    assert fleet.store._woken == {"wb"}
+    assert fleet.store._woken - {"@b"} == {"wb"}
 
 
 def test_who_waits_with_subscriptions_looks_every_second(fleet: Fleet) -> None:
