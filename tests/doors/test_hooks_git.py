@@ -509,7 +509,7 @@ def test_a_push_past_gits_own_hook_to_a_protected_branch_is_refused(busy: Shared
     [
         ("git clean -fdx", "git clean -fdx -e .dibs/local"),
         ("git clean -xfd", "git clean -xfd -e .dibs/local"),
-        ("git clean -fdX", "git clean -fdX -e '!.dibs/local'"), ("git stash -a", "git stash -u"),
+        ("git clean -fdX", "git clean -fdX -e '!.dibs/local' -e '!.dibs/local/**'"), ("git stash -a", "git stash -u"),
         ("git stash push --all -m x", "git stash push -m x -u"), ("cd lib && git clean -fdx ..", ""),
         ("git sparse-checkout set lib", "git sparse-checkout set lib .dibs"),
     ],

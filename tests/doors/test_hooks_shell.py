@@ -276,7 +276,7 @@ def test_a_target_that_cannot_be_read_is_refused_only_while_others_hold_somethin
 )  # fmt: skip
 def test_a_deploy_command_is_refused_with_the_way_to_do_it(repo: Repository, command: str, target: str) -> None:
     refusal = repo.agent("ada").may_run(command).refusal
-    assert f"deploys to {target}. Run it as `dibs deploy {target} -- " in refusal
+    assert f"deploys to {target}. Run it as `.dibs/dibs deploy {target} -- " in refusal
 
 
 def test_a_deploy_through_dibs_and_a_command_that_only_looks_like_one_pass(repo: Repository) -> None:

@@ -25,7 +25,8 @@ def test_a_session_goes_by_a_name_that_can_be_said(repo: Repository) -> None:
     assert (ada.dibs("whoami")["name"], ada.dibs("whoami")["known"]) == (name, True)
     ada.edit("a.py", "ada's\n")
     refusal = bob.may_edit("a.py").refusal
-    assert refusal.startswith(f"dibs: {name} holds a.py (29 min left; ends with its commit). Wait: `dibs claim a.py")
+    wait = "Wait: `.dibs/dibs claim a.py"
+    assert refusal.startswith(f"dibs: {name} holds a.py (29 min left; ends with its commit). {wait}")
     assert ADA not in refusal
     sent = bob.dibs("send", name, "hello")
     assert (sent["to"], sent["to_name"]) == ([ADA], [name])

@@ -203,7 +203,7 @@ def test_other_claims_of_the_runs_agents_are_in_the_picture_and_strangers_are_no
 def test_contention_counts_refusals_and_waits_by_resource(fleet: Fleet) -> None:
     fleet.claim("w", "src/a.py")
     for _ in range(2):
-        with pytest.raises(Exception, match="held"):
+        with pytest.raises(Exception, match="holds"):
             fleet.claim("v", "src/a.py")
     fleet.claim("v", "src/a.py", wait=60_000, wake="c")
     fleet.now += 7_000
@@ -217,11 +217,11 @@ def test_contention_counts_refusals_and_waits_by_resource(fleet: Fleet) -> None:
 def test_what_happened_before_the_start_or_after_the_end_is_not_told() -> None:
     fleet = Fleet()
     fleet.claim("w", "src/a.py")
-    with pytest.raises(Exception, match="held"):
+    with pytest.raises(Exception, match="holds"):
         fleet.claim("v", "src/a.py")
     fleet.call("boss", "run start", name="x", id="r1")
     fleet.call("boss", "run end", run="r1")
-    with pytest.raises(Exception, match="held"):
+    with pytest.raises(Exception, match="holds"):
         fleet.claim("v", "src/a.py")
     assert report(fleet)["contention"] == []
 

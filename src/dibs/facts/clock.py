@@ -14,6 +14,10 @@ import time
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
+CLOSE = 50_000  # ns between two looks that are as good as one
+COARSE = 10_000_000  # ns to which the distance of the two clocks is rounded, so that it is the same at every look
+
+
 def since_boot() -> int:
     """Milliseconds since this boot."""
     return time.clock_gettime_ns(_SINCE_BOOT) // 1_000_000
@@ -24,8 +28,11 @@ def wall() -> int:
 
     It ticks when `since_boot` does: a time of that clock is then shown as the same time of day at every look.
     """
-    since = time.clock_gettime_ns(_SINCE_BOOT)
-    return since // 1_000_000 + (time.time_ns() - since + 500_000) // 1_000_000
+    for _ in range(3):  # a process that is put aside between two looks at a clock would see them apart
+        since, ahead = time.clock_gettime_ns(_SINCE_BOOT), time.time_ns()
+        if time.clock_gettime_ns(_SINCE_BOOT) - since < CLOSE:
+            break
+    return since // 1_000_000 + (ahead - since + COARSE // 2) // COARSE * (COARSE // 1_000_000)
 
 
 def sleep(seconds: float) -> None:

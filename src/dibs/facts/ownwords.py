@@ -35,7 +35,7 @@ def speaks_as(commands: Iterable[Simple]) -> list[tuple[str, str]]:
             found.append(_read(arguments, whom))
         elif simple.words and _base(simple.words[0]) == "git" and whom:
             found.append(("git", whom))  # its hooks ask dibs as that one
-    return [one for one in found if one[1] or one[0] in RESERVED]
+    return [*dict.fromkeys([one for one in found if one[1] or one[0] in RESERVED])]
 
 
 def _base(word: str | None) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 MISSING = "-"  # the content of what is not there
 UNKNOWN = "?"  # an author or actor whom nobody knows
 GIT, OUTSIDE = "git", "outside"  # contents that git has, and that came from no call
+BASE = "base"  # the author of a content that was there when the path was first looked at
 SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
 GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals where that has explained a change already
@@ -111,13 +112,14 @@ class Head:
     @property
     def author(self) -> str:
         """Who made this content; GIT if nobody is known to have."""
-        return self.authors.get(self.content, GIT)
+        author = self.authors.get(self.content, GIT)
+        return GIT if author == BASE else author
 
 
 class Change:
     """One path from one content to another."""
 
-    __slots__ = ("actor", "after", "before", "flags", "grade", "id", "looked", "offset", "path", "signature",
+    __slots__ = ("actor", "after", "before", "flags", "grade", "id", "is_back", "looked", "offset", "path", "signature",
                  "suspects", "was_owned")  # fmt: skip
 
     def __init__(self, row: Line) -> None:
@@ -128,6 +130,7 @@ class Change:
         self.suspects = row[8].split(" ") if row[8] else []
         self.flags, self.path = row[9], row[10]
         self.was_owned: list[str] = []  # whose unfinished work was there before
+        self.is_back = False  # this content was there already, and git has it
 
     def line(self) -> Line:
         """As a line of the ledger."""
@@ -229,6 +232,7 @@ class State:
         head = self.heads.get(change.path)
         if head is None:
             head = self.heads[change.path] = Head(change.before, "", 0, change.offset)
+            head.authors[change.before] = BASE
         elif head.content != change.before or change.looked <= self.last_look(head, change.looked):
             return None  # somebody else found it first, or looked later
         elif change.looked <= _written(head.signature):
@@ -238,6 +242,7 @@ class State:
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
+        change.is_back = GITTED in change.flags and head.authors.get(change.after) == BASE
         maker = head.authors.pop(change.after, "") or (GIT if GITTED in change.flags else change.actor)
         head.authors[change.after] = maker
         if len(head.authors) > AUTHORS:
@@ -264,6 +269,7 @@ class State:
         head = self.heads.get(row[4])
         if head is None:
             head = self.heads[row[4]] = Head(row[2], row[3], looked, offset)
+            head.authors[row[2]] = BASE
             self._move(head)
         elif head.content == row[2] and looked > head.looked:
             head.signature, head.looked, head.offset = row[3], looked, offset

@@ -11,7 +11,7 @@ from dibs.errors import YES, Invalid, named
 from dibs.facts import clock
 from dibs.operations import names
 from dibs.operations.declare import Field
-from dibs.stores.seam import read_event
+from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,10 @@ def _read(store: Any, since: int, kind: str, limit: int) -> tuple[list[dict[str,
 def _named(store: Any, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The events with the name that each agent has now."""
     if events:
-        known = store.look(lambda tx: names.names_of(tx, [event["agent"] for event in events if event["agent"]]))
+        try:
+            known = store.look(lambda tx: names.names_of(tx, [event["agent"] for event in events if event["agent"]]))
+        except Unsettled:  # a server that lost something: the log is shown all the same
+            known = {}
         for event in events:
             event["name"] = known.get(event["agent"], "")
     return events

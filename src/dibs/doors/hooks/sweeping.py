@@ -216,7 +216,10 @@ class Look:
         named = "".join([f" -- {' '.join([quoted(path) for path in effect.paths])}" if effect.paths else ""])
         only = "!" if effect.has("X") else ""  # then a pattern says what else goes, and with a ! what stays
         if self.top == self.session.place.root and not self.prefix and any(_holds_record(one) for one in folders):
-            self.fact(effect, record=f"{retold(effect)} -e {quoted(only + RECORD)}{named}")
+            left = [f"-e {quoted(only + RECORD)}"]
+            if only:  # the record has an ignore file of its own, which counts for what is in it
+                left.append(f"-e {quoted(f'{only}{RECORD}/**')}")
+            self.fact(effect, record=f"{retold(effect)} {' '.join(left)}{named}")
         self.sweep(effect, files, "delete", safe=retold(effect), without=only, named=named,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
 

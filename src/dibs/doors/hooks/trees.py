@@ -12,7 +12,7 @@ import os
 
 from dibs.facts import contents, ledgers, workspace
 from dibs.operations import attribution
-from dibs.operations.ledger import CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, OUTSIDE, SURE, WATCHED, State
+from dibs.operations.ledger import BASE, CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, OUTSIDE, SURE, WATCHED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -259,9 +259,9 @@ class Tree:
             after_seen=known.ever(change.path, change.after), foreign=self._is_foreign(change),
         )  # fmt: skip
         maker = self.state.heads[change.path].authors.get(change.before, change.actor)
-        if not knows and not last and maker == change.actor:
+        if not knows and not last and maker in {change.actor, BASE}:
             return  # it never saw the file, and nobody else had changed it: no more is unknown than before
-        content = change.after if knows else ledgers.BLIND
+        content = change.after if knows else "" if change.is_back else ledgers.BLIND
         ledgers.saw(self.folder, change.actor, [(change.path, content, change.looked)])
 
     def _is_foreign(self, change: Change) -> bool:
