@@ -56,9 +56,20 @@ class _Suspect:
 
 
 def judge(
-    state: State, path: str, after: str, changed: int, now: int, offset: int, *, known: Head | None = None
+    state: State,
+    path: str,
+    after: str,
+    changed: int,
+    now: int,
+    offset: int,
+    *,
+    known: Head | None = None,
+    git: bool = False,
 ) -> Verdict:
-    """Whose change it is: `changed` is the file's ctime, `known` what the ledger knew of the path."""
+    """Whose change it is: `changed` is the file's ctime, `known` what the ledger knew of the path.
+
+    `git`: the new content is what git has, which no formatter makes.
+    """
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
     set_back = head is not None and (abs(head.offset - offset) > JUMP or changed < since - TICK)
@@ -67,13 +78,13 @@ def judge(
     suspects = _suspects(state, path, after, since, changed, now)
     if not suspects:
         return Verdict(OUTSIDE, OUTSIDE)
-    verdict = _first_fit(state, suspects, head)
+    verdict = _first_fit(state, suspects, head, git=git)
     if verdict.grade == SURE and head is None and not verdict.how:
         verdict.grade = LIKELY  # a rewrite of the same bytes moves the ctime as well
     return verdict
 
 
-def _first_fit(state: State, suspects: list[_Suspect], head: Head | None) -> Verdict:
+def _first_fit(state: State, suspects: list[_Suspect], head: Head | None, *, git: bool) -> Verdict:
     """The first rule that fits: what was expected, a name, the only one, the only one that ran when it was written."""
     names = [one.agent for one in suspects]
     nobody = Verdict(NOBODY, NOBODY, names)
@@ -91,7 +102,7 @@ def _first_fit(state: State, suspects: list[_Suspect], head: Head | None) -> Ver
         return Verdict(names[0], SURE, names)
     owners = head.owners if head is not None else []
     tidies = [one.agent for one in suspects if one.after and one.agent in owners]
-    if tidies and (alone or tidies[0] in state.formats):
+    if tidies and not git and (alone or tidies[0] in state.formats):
         return Verdict(tidies[0], LIKELY, names)  # a formatter that its client runs after its edits
     return Verdict(running[0].agent, LIKELY, names) if len(running) == 1 else nobody
 

@@ -250,7 +250,12 @@ class State:
         if change.is_named:
             self._spend(change)
             head.named = max(head.named, change.looked)
-        elif change.grade == LIKELY and change.suspects == change.was_owned == [change.actor]:
+        elif (
+            change.grade == LIKELY
+            and change.suspects == change.was_owned == [change.actor]
+            and GITTED not in change.flags
+            and change.after != MISSING
+        ):
             self.formats.add(change.actor)
         if change.id not in self.told and not _is_plain(change):
             self.untold[change.id] = change

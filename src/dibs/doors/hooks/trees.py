@@ -161,7 +161,9 @@ class Tree:
     def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
         now = ledgers.now()[0]  # not when the look began: a call may have begun and written since
-        verdict = attribution.judge(self.state, seen.path, seen.content, changed, now, self.offset, known=head)
+        verdict = attribution.judge(
+            self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git
+        )
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         self._change(seen, before, verdict.actor, verdict.grade, verdict.suspects, flags)
 
