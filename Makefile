@@ -57,7 +57,7 @@ torture: setup ## everything with full figures, then what is too heavy for `make
 	$(BIN)/pytest -m torture
 
 mutants: setup ## take out the lines that keep the promises, one by one; each time a test must fail
-	$(BIN)/python -m tests.mutants
+	$(BIN)/pytest -n $(JOBS) -m mutants tests/test_mutants.py
 
 generate: setup ## write the sources that are derived from the declarations of the operations
 	$(BIN)/python -m dibs.doors.generate

@@ -11,6 +11,7 @@ FILES, CONTENTS = "tests/facts/test_ledgers.py", "tests/facts/test_contents.py"
 HOOKS, AUDIT = "tests/doors/test_hooks_edits.py", "tests/doors/test_hooks_audit.py"
 SECOND = "tests/doors/test_second_look.py"
 SIMULATION = "tests/simulation/test_ledger.py"
+SITUATIONS = "tests/doors/test_situations.py"
 
 LEDGER = (
     # which lines count
@@ -61,7 +62,7 @@ LEDGER = (
      f"{WHOSE}::test_a_name_without_an_expectation_is_likely_while_others_ran"),
     (WHOSE_PY, "if verdict.grade == SURE and head is None and not verdict.how:", "if False:",
      f"{WHOSE}::test_a_path_that_was_never_looked_at_is_at_best_likely_without_a_name"),
-    (WHOSE_PY, "if tidies and (alone or tidies[0] in state.formats):", "if False:",
+    (WHOSE_PY, "if tidies and not git and (alone or tidies[0] in state.formats):", "if False:",
      f"{WHOSE}::test_the_owners_formatter_after_its_edit_is_likely_where_nobody_else_ran"),
     (WHOSE_PY, "is_firm = firm > since", "is_firm = firm >= since - TICK",
      f"{WHOSE}::test_the_scenario_ends_as_it_should"),
@@ -122,7 +123,7 @@ LEDGER = (
      f"{AUDIT}::test_a_new_file_that_an_opaque_command_wrote_over_anothers_claim_is_a_violation"),
     (TREES_PY, "foreign=self._is_foreign(change)", "foreign=False",
      f"{HOOKS}::test_what_a_merge_or_a_checkout_brought_is_not_written_over_unread"),
-    (TREES_PY, "content = change.after if knows else ledgers.BLIND", "content = change.after",
+    (TREES_PY, 'content = change.after if knows else "" if change.is_back else ledgers.BLIND', "content = change.after",
      f"{HOOKS}::test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agent_is_told_once"),
     ("facts/ledgers.py", '_write(fd, b"\\n" + data if _is_torn(fd) else data)', "_write(fd, data)",
      f"{FILES}::test_behind_a_torn_line_the_next_one_is_whole"),
@@ -130,4 +131,19 @@ LEDGER = (
      f"{FILES}::test_a_cut_by_one_that_has_not_read_the_last_line_is_refused"),
     ("facts/contents.py", 'int(signature.split(":")[2]) + TICK >= looked', "False",
      f"{CONTENTS}::test_a_file_that_was_written_within_a_tick_before_a_look_may_change_unseen"),
+    # what was once lost without a word
+    ("doors/hooks/hook.py", "if content == contents.Index(git_dir).blob(path):", "if True:",
+     "tests/doors/test_two_agents.py::test_once_found"),
+    ("operations/commands.py", "worktrees.unfinished(tx, call, owned, others) if sweeps else []", "[]",
+     f"{SITUATIONS}::test_what_an_agents_script_changed_is_its_work"),
+    ("operations/worktrees.py", 'if fact["does"] in KEEPS:', "if False:",
+     f"{SITUATIONS}::test_what_an_ended_agent_left_can_be_committed"),
+    ("operations/ledger.py", "return len(owners) > 1 or owners[0] not in there", "return False",
+     f"{SITUATIONS}::test_work_that_an_agent_left_is_not_swept_away_and_can_be_taken_over"),
+    ("operations/attribution.py", "one.unmet = one.unmet or bool(expected)", "pass",
+     f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
+    ("doors/finishing.py", '[("W", tree.stamp(), path) for path in paths]', "[]",
+     f"{SITUATIONS}::test_a_file_below_a_folder_or_a_glob_that_is_held_is_looked_at"),
+    ("operations/commands.py", "refusal = speech.refusal_to_speak(tx, call, spoken)", "refusal = None",
+     "tests/doors/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
 )  # fmt: skip

@@ -279,3 +279,25 @@ def test_an_agent_alone_is_never_told_to_read_its_own_work(two: tuple[Agent, Age
     assert whole(ada, "b.py").allowed
     ada.bash("git checkout -q b.py")
     assert whole(ada, "b.py").allowed
+
+
+# --- whose shell it is
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "dibs release a.py --as ada", "dibs release --all --as ada", "DIBS_AGENT=ada dibs release a.py",
+        "env DIBS_AGENT=ada dibs leave", "export DIBS_AGENT=ada; dibs release --all", "dibs kill ada --why x",
+        "dibs init --uninstall --yes", "bash -c 'dibs release a.py --as ada'", ".dibs/dibs leave --as ada",
+    ],
+)  # fmt: skip
+def test_a_shell_that_would_speak_for_another_agent_is_refused(
+    repo: Repository, two: tuple[Agent, Agent], command: str
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "ada's\n")
+    assert bob.may_run(command).refusal
+    bob.client.run("bash", "-c", command, cwd=repo.folder, CLAUDE_CODE_SESSION_ID="bob", PATH=repo.path)
+    assert repo.claims() == {"ada": ["a.py"]}, "and if it is run all the same, it is refused there"
+    assert (repo.folder / ".dibs" / "config.toml").exists()

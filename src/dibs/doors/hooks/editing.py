@@ -240,7 +240,7 @@ def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
     """Has any of the files changed since the operation was asked about it?"""
     paths = [one.path for one in items if one.kind == "file" and not one.ignored]
     tree.look(paths, always=True)
-    tree.write()
+    tree.settle()
     return [_content(tree, path) for path in paths] != before
 
 

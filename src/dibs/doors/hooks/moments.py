@@ -56,7 +56,7 @@ def before(event: clients.Event, place: Place) -> str:
     writes = editing.writes_of(event)
     tree = trees.of(place)
     tree.survey()
-    tree.write()
+    tree.settle()
     session = open_session(place)
     call = identify(session, event)
     known = {place.top: tree}

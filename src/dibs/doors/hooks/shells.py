@@ -39,7 +39,9 @@ def before(event: Event, place: Place) -> str:
     shown = _shown(known, place, reading)
     for top, tree in known.items():
         tree.survey(shown.get(top, ()))
-        tree.write()
+        if shown:
+            tree.write()
+        tree.settle()
     session = open_session(place) if reading.commands or reading.writes or reading.unresolved else None
     taken: list[str] = []
     if session is not None:

@@ -228,6 +228,11 @@ class Tree:
                 contents.keep(self.objects, blob, expected)
         self.add(("N", call, how, blob, path))
 
+    def settle(self) -> None:
+        """Append at once if a change was found; what only says that nothing changed waits for the next `write`."""
+        if self._pending:
+            self.write()
+
     def write(self) -> list[Change]:
         """Append what was found; the changes that count, because nobody else had found them before."""
         if not self._lines:
