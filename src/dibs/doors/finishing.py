@@ -41,10 +41,15 @@ def note_claim(session: Session, answer: dict[str, Any]) -> None:
 
     tree = trees.of(session.place)
     paths = [path for name in answer["resources"] for path in _files(session, name)][:NOTED]
-    tree.look(paths)
-    tree.write()
-    tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(session, tree, answer["agent"], paths))
-    tree.write()
+    if not paths:
+        return
+    try:
+        tree.look(paths)
+        tree.write()
+        tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(session, tree, answer["agent"], paths))
+        tree.write()
+    except OSError:  # a client's sandbox keeps its shell from git's directory; the hooks will look
+        pass
 
 
 def _files(session: Session, name: str) -> list[str]:

@@ -15,7 +15,7 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Invalid
+from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Invalid, named
 from dibs.facts import clock, git, processes
 
 TYPE_CHECKING = False
@@ -147,10 +147,10 @@ def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
             reason = f" ({blocker['reason']})" if blocker["reason"] else ""
             for text in blocker["paths"]:
                 bad[text] = None
-                until = f" until {blocker['until']}" if blocker["until"] else ""
-                lines.append(f"  {written.get(text, text)}: {blocker['agent']} holds it{until}{reason}")
+                left = f" ({blocker['left']})" if blocker.get("left") else ""
+                lines.append(f"  {written.get(text, text)}: {named(blocker)} holds it{left}{reason}")
             if blocker["more_paths"]:
-                lines.append(f"  and {blocker['more_paths']} more of {blocker['agent']}'s")
+                lines.append(f"  and {blocker['more_paths']} more of {named(blocker)}'s")
     elif isinstance(error, Conflict):
         return f"commit refused: {error.message}"
     elif "paths" in error.fields:

@@ -172,7 +172,7 @@ class Session:
     def finish(self, name: str, result: Any) -> Any:
         """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""
         if name == "claim":
-            if os.path.isdir(self.place.private):
+            if os.path.exists(f"{self.place.private}/live"):  # the ledger: hooks are at work here
                 from dibs.doors import finishing
 
                 finishing.note_claim(self, result)
