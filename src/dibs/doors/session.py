@@ -172,7 +172,8 @@ class Session:
     def finish(self, name: str, result: Any) -> Any:
         """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""
         if name == "claim":
-            if os.path.exists(f"{self.place.private}/live"):  # the ledger: hooks are at work here
+            # A program that claims thousands of times a minute notes them only where hooks have begun a ledger.
+            if os.path.exists(f"{self.place.private}/live" if not self._short_lived else self.place.private):
                 from dibs.doors import finishing
 
                 finishing.note_claim(self, result)
