@@ -1,7 +1,7 @@
 # What can be done here. `make` lists it.
 
 PYTHON ?= python3
-JOBS ?= 3
+JOBS ?= 4
 CLIENTS ?= claude codex
 FLEETS := tests/e2e/test_fleet.py
 VENV := .venv
@@ -27,7 +27,7 @@ demo: setup ## show what dibs does
 	$(BIN)/dibs demo
 
 test: setup ## run all tests but the torture and the real clients; JOBS=… processes
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 e2e: setup ## drive the real Claude Code and Codex, which npm installs into .clients, with a scripted model
 	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS)

@@ -294,8 +294,8 @@ def test_a_folder_of_hooks_for_the_whole_machine_is_left_alone_and_that_is_said(
     write(shared / "pre-commit", "#!/bin/sh\n", 0o755)
     git("config", "core.hooksPath", str(shared), cwd=repository.folder)
     before = everything(shared)
-    (note,) = repository.shell.json("init", "--clients", "none", exit=0)["notes"]
-    assert str(shared) in note
+    notes = repository.shell.json("init", "--clients", "none", exit=0)["notes"]
+    [note] = [note for note in notes if str(shared) in note]  # there is one more where the interpreter is temporary
     assert "not guarded" in note
     assert repository.shell.json("init", "--clients", "none", exit=0)["changes"] == []
     assert everything(shared) == before

@@ -121,7 +121,7 @@ def test_a_compacted_agent_is_told_what_it_holds_and_goes_on(fleet: Fleet) -> No
 
     assert shared.read_text() == "ONE\nTWO\nthree\n"
     assert "as the scripted model remembers it" in fleet.stub.saw("second")  # what was said before is gone
-    told = [text for text in fleet.stub.briefings("second") if ada.session in text and "shared.txt" in text]
+    told = [text for text in fleet.stub.briefings("second") if ada.called in text and "shared.txt" in text]
     assert any("hook additional context" in text for text in told)
     assert [claim["token"] for claim in claims] == [token]  # the same process: nothing has changed hands
 
@@ -139,7 +139,7 @@ def test_a_compacted_agent_is_told_what_it_lost_and_may_not_go_on_with_it(fleet:
     fleet.wait(ben, ada)
 
     assert shared.read_text() == "ONE\nTWO\nthree\n"
-    assert any(ben.session in text and "shared.txt" in text for text in fleet.stub.briefings("second"))
+    assert any(ben.called in text and "shared.txt" in text for text in fleet.stub.briefings("second"))
     assert says_who_holds(fleet.stub.results("second")[1], ben)
 
 
@@ -237,8 +237,8 @@ def test_a_write_that_no_guard_could_foresee_is_told_to_both_and_can_be_undone(f
     ada.wait()
 
     assert overwritten == "overwritten\n"
-    assert ada.session in ben.saw()
-    assert ben.session in fleet.stub.saw("second")
+    assert ada.called in ben.saw()
+    assert ben.called in fleet.stub.saw("second")
     assert shared.read_text() == "ONE\ntwo\nthree\n"
 
 
@@ -256,8 +256,8 @@ def test_agents_in_two_working_trees_edit_the_same_path_and_hear_of_the_conflict
 
     assert shared.read_text() == "ONE\ntwo\nthree\n"
     assert (tree / "shared.txt").read_text() == "one\nTWO\nthree\n"
-    assert ada.session in ben.saw()
-    assert ben.session in fleet.stub.saw("second")
+    assert ada.called in ben.saw()
+    assert ben.called in fleet.stub.saw("second")
 
 
 @pytest.mark.parametrize("way", stale.ways_of(CLAUDE))

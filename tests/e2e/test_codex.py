@@ -73,7 +73,7 @@ def test_a_compacted_agent_is_told_what_it_holds_and_goes_on(fleet: Fleet) -> No
     assert shared.read_text() == "ONE\nTWO\nthree\n"
     assert fleet.stub.results("ada-compacted")[1:] != []
     briefings = fleet.stub.briefings("ada-compacted")
-    assert any(ada.session in text and "shared.txt" in text for text in briefings)
+    assert any(ada.called in text and "shared.txt" in text for text in briefings)
     granted = [event["subject"] for event in fleet.log("claim.granted")]
     assert len(granted) == 1  # the same claim throughout
 

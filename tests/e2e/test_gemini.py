@@ -43,8 +43,8 @@ def test_a_commit_that_would_take_in_what_others_hold_is_refused_although_git_ru
 
     hooks, everything, by_name, _ = ben.results()
     assert "not set" not in hooks  # Gemini sets it to nothing for its shell: git's own guard is not asked there
-    assert ada.session in everything
-    assert ada.session in by_name
+    assert ada.called in everything
+    assert ada.called in by_name
     assert fleet.git("rev-parse", "HEAD") == head
 
 

@@ -53,7 +53,7 @@ def holder(fleet: Fleet, client: Client, path: Path, *, until: str) -> Agent:
 
 def says_who_holds(text: str, holder: Agent, name: str = "shared.txt") -> bool:
     """Does a refusal tell the model who has the file?"""
-    return holder.session in text and name in text and "holds" in text
+    return holder.called in text and name in text and "holds" in text
 
 
 def events_of(events: list[dict[str, Any]], kind: str, agent: Agent) -> list[dict[str, Any]]:
@@ -146,10 +146,10 @@ def shell_writes_are_refused(fleet: Fleet, client: Client) -> None:
     assert (fleet.repo / "other.txt").read_text() == "yes\n"
     assert fleet.git("diff", "--cached", "--name-only") == ""
     *noes, shown, allowed = ben.results()
-    untold = [command for command, told in zip(refused, noes, strict=True) if ada.session not in told]
+    untold = [command for command, told in zip(refused, noes, strict=True) if ada.called not in told]
     assert untold == []
     assert "ONE" in shown
-    assert ada.session not in shown + allowed
+    assert ada.called not in shown + allowed
 
 
 def killed_one_holds_nothing(fleet: Fleet, client: Client) -> None:
@@ -184,7 +184,7 @@ def resumed_is_briefed(fleet: Fleet, client: Client) -> None:
 
     assert again.session == session
     assert shared.read_text() == "ONE\nTWO\nthree\n"
-    briefing = next(text for text in fleet.stub.briefings("ada-again") if ben.session in text)
+    briefing = next(text for text in fleet.stub.briefings("ada-again") if ben.called in text)
     assert session in briefing
     assert "shared.txt" in briefing
     assert says_who_holds(again.results()[1], ben)
@@ -209,10 +209,10 @@ def commits_are_guarded(fleet: Fleet, client: Client) -> None:
     fleet.wait(ben, ada)
 
     _, _, typed, swept, _ = ben.results()
-    assert ada.session in typed
+    assert ada.called in typed
     assert "shared.txt" in typed
     assert "commit refused" in swept
-    assert ada.session in swept
+    assert ada.called in swept
     commits = fleet.git("log", "--format=%H", f"{before}..HEAD").split()
     assert len(commits) == 1
     assert fleet.git("show", "--name-only", "--format=", commits[0]).split() == ["own.txt"]

@@ -64,6 +64,12 @@ class Agent:
             return self._asked.session
         return self.client.session(self.output)
 
+    @property
+    def called(self) -> str:
+        """The name by which dibs speaks of it."""
+        found = self._fleet.dibs("agents")["agents"]
+        return next((str(one["name"]) for one in found if one["agent"] == self.session), self.session)
+
     # --- a client that is told one prompt after the other
 
     def play(self, script: Script) -> Agent:
