@@ -72,8 +72,8 @@ def test_ours_go_in_once_and_come_out_again_and_what_is_theirs_stays(made: tuple
     for event, entry in settings.wanted(client).items():
         assert now["hooks"][event] == [*value.get("hooks", {}).get(event, []), entry]
     if client == "claude":
-        for name, entries in permissions.CLAUDE.items():
-            assert now["permissions"][name] == [*value.get("permissions", {}).get(name, []), *entries]
+        allowed = value.get("permissions", {}).get("allow", [])
+        assert now["permissions"]["allow"] == [*allowed, *permissions.CLAUDE]
         assert now["permissions"].get("deny") == value.get("permissions", {}).get("deny")
     assert settings.cleaned(merged, "x") == text
     assert settings.commands(merged, "x").keys() == settings.wanted(client).keys()
@@ -165,5 +165,5 @@ def test_permissions_of_another_shape_and_leave_that_somebody_gave_themselves_st
     for text in ('{"permissions": 5}', '{"permissions": {"allow": "all"}}'):
         assert settings.cleaned(settings.merged(text, "claude", "x"), "x") == text
     own = '{"permissions": {"allow": ["Bash(dibs:*)"]}}'
-    assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == permissions.CLAUDE["allow"]
+    assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == list(permissions.CLAUDE)
     assert settings.cleaned(own, "x") == own, "where we never were, it is not ours"

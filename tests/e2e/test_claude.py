@@ -194,7 +194,7 @@ def test_subagents_of_one_parent_block_each_other_and_not_their_parent(fleet: Fl
     refused = fleet.stub.results("two")[1]
     granted = [event for event in fleet.log("claim.granted") if event["agent"].startswith(f"{ada.session}/")]
     assert len(granted) == 1
-    assert granted[0]["agent"] in refused
+    assert granted[0]["name"] in refused
     assert "holds shared.txt" in refused
 
 

@@ -311,9 +311,9 @@ def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[s
     for record in across[:SHOWN]:
         name = holds.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
-        text = f"{call.agent} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
+        text = f"{_who(tx, call.agent)} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
         messages.post(tx, record["agent"], "dibs", "across", text, resource=name)
-        text = f"{record['agent']} changes {name} in {record['tree']}, and you in {tree}: {coming}"
+        text = f"{_who(tx, record['agent'])} changes {name} in {record['tree']}, and you in {tree}: {coming}"
         messages.post(tx, call.agent, "dibs", "across", text, resource=name)
 
 

@@ -185,7 +185,7 @@ def resumed_is_briefed(fleet: Fleet, client: Client) -> None:
     assert again.session == session
     assert shared.read_text() == "ONE\nTWO\nthree\n"
     briefing = next(text for text in fleet.stub.briefings("ada-again") if ben.called in text)
-    assert session in briefing
+    assert again.called in briefing
     assert "shared.txt" in briefing
     assert says_who_holds(again.results()[1], ben)
 

@@ -2,7 +2,7 @@
 
 | client | where | what |
 | --- | --- | --- |
-| Claude Code | `.claude/settings.json` | `permissions`: `allow` by the command's first word, `ask` by the first two |
+| Claude Code | `.claude/settings.json` | `permissions.allow`, by the command's first word |
 | Codex | `.codex/rules/dibs.rules`, ours alone | a rule by the first two words; it also runs them outside the sandbox |
 | Gemini | none | `tools.allowed` of a project would refuse all other commands; project policies have no effect |
 | Copilot | none | only by its option `--allow-tool 'shell(dibs:*)'` |
@@ -17,18 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 COMMANDS = ("dibs", ".dibs/dibs")  # the second where the first is not on the PATH (scripts.COMMAND)
+CLAUDE = tuple(f"Bash({command}:*)" for command in COMMANDS)
+
 # What Codex may run outside its sandbox: commands of dibs that start no program of anybody's.
 VERBS = (
     "ack", "agents", "ask", "boot", "check", "claim", "confirm", "emit", "inbox", "leave", "log", "release", "renew",
     "restore", "rules", "scratch", "send", "state", "status", "subscribe", "sync-check", "task", "verify", "version",
     "vote", "whoami",
 )  # fmt: skip
-# Commands that start programs, or take dibs out: Claude Code asks for these, whatever else is allowed.
-ASKED = ("deploy", "worker", "lead", "run start", "init", "store move", "doctor")
-CLAUDE = {
-    "allow": [f"Bash({command}:*)" for command in COMMANDS],
-    "ask": [f"Bash({command} {verb}:*)" for command in COMMANDS for verb in ASKED],
-}
 RULES_FILE = ".codex/rules/dibs.rules"
 MARK = "# made by `dibs init`"
 RULES = f"""\
@@ -44,8 +40,8 @@ prefix_rule(
 """
 
 NOTES = {
-    "claude": "Claude Code runs `dibs …` without asking, but for what starts programs, such as `dibs deploy` "
-    "(permissions in .claude/settings.json)",
+    "claude": "Claude Code runs `dibs …` without asking (permissions.allow in .claude/settings.json); that includes "
+    "`dibs deploy … -- COMMAND`. Take the entry out if a person is to be asked",
     "codex": f"Codex runs what dibs advises without asking ({RULES_FILE}), once the folder is trusted",
     "gemini": 'Gemini asks before each `dibs …`: a project cannot allow it. A person can, once: "Always allow"',
     "copilot": "Copilot asks before each `dibs …`: a repository cannot allow it. Start it with "
@@ -54,47 +50,40 @@ NOTES = {
 
 
 def merged(text: str) -> str:
-    """Claude's settings with our entries in `permissions`; as they are where that has another shape."""
-    if jsonc.read(text).get("permissions") is None:
-        return jsonc.insert(
-            text, jsonc.read(text), {name: [*entries] for name, entries in CLAUDE.items()}, "permissions"
-        )
-    for name, entries in CLAUDE.items():
-        known = jsonc.read(text).get("permissions")
-        if known is None or known.kind != "object":
-            return text
-        if known.get(name) is None:
-            text = jsonc.insert(text, known, [*entries], name)
-        for entry in entries:
-            listed = _list(text, name)
-            if listed is not None and entry not in [item.value for item in listed.items]:
-                text = jsonc.insert(text, listed, entry)
+    """Claude's settings with our entries in `permissions.allow`; as they are where that has another shape."""
+    document = jsonc.read(text)
+    known = document.get("permissions")
+    if known is None:
+        return jsonc.insert(text, document, {"allow": list(CLAUDE)}, "permissions")
+    if known.kind != "object":
+        return text
+    allow = known.get("allow")
+    if allow is None:
+        return jsonc.insert(text, known, list(CLAUDE), "allow")
+    for entry in CLAUDE:
+        allow = _allow(text)
+        if allow is not None and entry not in [item.value for item in allow.items]:
+            text = jsonc.insert(text, allow, entry)
     return text
 
 
 def cleaned(text: str) -> str:
     """The settings without our entries, and without the lists that would be empty then."""
-    for name, entries in CLAUDE.items():
-        text = _without(text, name, entries)
-    return text
-
-
-def _without(text: str, name: str, entries: list[str]) -> str:
-    while (listed := _list(text, name)) is not None:
-        places = [place for place, item in enumerate(listed.items) if item.value in entries]
+    while (allow := _allow(text)) is not None:
+        places = [place for place, item in enumerate(allow.items) if item.value in CLAUDE]
         if not places:
             break
-        if len(listed.items) > 1:
-            text = jsonc.remove(text, listed, places[-1])
+        if len(allow.items) > 1:
+            text = jsonc.remove(text, allow, places[-1])
             continue
         document = jsonc.read(text)
         known: Any = document.get("permissions")
-        container, key = (known, name) if len(known.items) > 1 else (document, "permissions")
-        return jsonc.remove(text, container, [word for word, _ in container.keys].index(key))
+        container, key = (known, "allow") if len(known.items) > 1 else (document, "permissions")
+        return jsonc.remove(text, container, [name for name, _ in container.keys].index(key))
     return text
 
 
-def _list(text: str, name: str) -> jsonc.Node | None:
+def _allow(text: str) -> jsonc.Node | None:
     known = jsonc.read(text).get("permissions")
-    listed = known.get(name) if known is not None and known.kind == "object" else None
-    return listed if listed is not None and listed.kind == "array" else None
+    allow = known.get("allow") if known is not None and known.kind == "object" else None
+    return allow if allow is not None and allow.kind == "array" else None
