@@ -138,12 +138,8 @@ LEDGER = (
      f"{SITUATIONS}::test_what_an_agents_script_changed_is_its_work"),
     ("operations/worktrees.py", 'if fact["does"] in KEEPS:', "if False:",
      f"{SITUATIONS}::test_what_an_ended_agent_left_can_be_committed"),
-    ("operations/ledger.py", "return len(owners) > 1 or owners[0] not in there", "return False",
-     f"{SITUATIONS}::test_work_that_an_agent_left_is_not_swept_away_and_can_be_taken_over"),
     ("operations/attribution.py", "one.unmet = one.unmet or bool(expected)", "pass",
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
-    ("doors/finishing.py", '[("W", tree.stamp(), path) for path in paths]', "[]",
-     f"{SITUATIONS}::test_a_file_below_a_folder_or_a_glob_that_is_held_is_looked_at"),
     ("operations/commands.py", "refusal = speech.refusal_to_speak(tx, call, spoken)", "refusal = None",
      "tests/doors/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
 )  # fmt: skip
