@@ -414,7 +414,7 @@ def test_a_client_that_is_not_known_is_a_wrong_word() -> None:
     ("/tmp/venv/bin/python", "temporary"),
     ("/home/a/.local/share/uv/tools/dibs/bin/python", ""),
     ("/home/a/.local/pipx/venvs/dibs/bin/python", ""),
-    ("/home/a/work/.venv/bin/python", ""),
+    ("/home/a/project/.venv/bin/python", ""),
     ("/usr/bin/python3", ""),
 ])  # fmt: skip
 def test_interpreters_that_runners_throw_away_are_told_from_those_that_stay(python: str, why: str) -> None:

@@ -10,6 +10,7 @@ import os
 
 from dibs.errors import Unavailable
 from dibs.facts import gitwords
+from dibs.facts.gitkinds import top_of
 from dibs.facts.shell.options import leading, options
 
 TYPE_CHECKING = False
@@ -67,7 +68,7 @@ def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
     rest = effect.words[effect.at + 1 :]
     if meant.startswith("!"):
         words = " ".join([meant[1:], *[_quoted(word) for word in rest]])
-        return _script(reading, words, _top(effect.cwd), hops)
+        return _script(reading, words, top_of(effect.cwd), hops)
     from dibs.facts import shell
     from dibs.facts.shell.reading import Simple as Command
 
@@ -110,7 +111,7 @@ def _each_submodule(reading: Reading, effect: GitEffect, hops: int) -> list[GitE
 
 def submodules(cwd: str) -> list[str]:
     """The folders of the submodules, absolute."""
-    top = _top(cwd)
+    top = top_of(cwd)
     found = []
     try:
         with open(f"{top}/.gitmodules", encoding="utf-8", errors="surrogateescape") as file:
@@ -121,17 +122,6 @@ def submodules(cwd: str) -> list[str]:
     except OSError:
         pass
     return found
-
-
-def _top(cwd: str) -> str:
-    """The top of the working tree around a directory: where git runs the text of an alias."""
-    here = cwd
-    while not os.path.lexists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
-            return cwd
-        here = above
-    return here
 
 
 def _given(effect: GitEffect) -> str:

@@ -185,7 +185,7 @@ def _apply(found: GitEffect, operands: Words, _after: int) -> GitEffect:
         text = _text(os.path.join(found.cwd, name))
         names = patches.stripped(text, int(count)) if text else []
         found.unknown = found.unknown or not names
-        found.paths += [os.path.join(_top(found.cwd), folder, path) for path in names]
+        found.paths += [os.path.join(top_of(found.cwd), folder, path) for path in names]
     return found
 
 
@@ -198,8 +198,8 @@ def _text(path: str) -> str:
     return text if len(text) <= PATCH_MAX else ""
 
 
-def _top(cwd: str) -> str:
-    """The top of the working tree, to which the names in a patch are relative; outside of one, the directory."""
+def top_of(cwd: str) -> str:
+    """The top of the working tree around a directory, found without git; outside of one, the directory itself."""
     here = cwd
     while not os.path.lexists(os.path.join(here, ".git")):
         above = os.path.dirname(here)

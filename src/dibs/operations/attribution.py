@@ -42,13 +42,11 @@ class Verdict:
 class _Suspect:
     """One agent that may have done it."""
 
-    __slots__ = ("after", "agent", "firm", "how", "met", "open", "running", "unmet")
+    __slots__ = ("after", "agent", "how", "met", "running", "unmet")
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
-        self.firm = False  # a call of its counted firmly within the interval
         self.running = False  # and at the time of the last write
-        self.open = False  # a call that may write anything
         self.how = ""  # a call that ran at that time names the path: how it writes it
         self.met = False  # a call names it, and this is the content that it was to have
         self.unmet = False  # a call that ran at that time names it, and this is another content
@@ -120,9 +118,7 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         one = found.setdefault(call.agent, _Suspect(call.agent))
         is_firm = firm > since  # a call's own last look comes after its end
         running = first <= changed <= firm
-        one.firm = one.firm or is_firm
         one.running = one.running or running
-        one.open = one.open or call.is_open
         one.after = one.after and not is_firm
         if not how.islower():
             continue

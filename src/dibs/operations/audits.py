@@ -69,10 +69,6 @@ def _audit(
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
         if claim["claim"] not in release or claim["by"] != SHELL:
             continue
-        if claim.get("uses", 1) > 1:  # another command of this agent still runs
-            claim["uses"] -= 1
-            holds.put(tx, claim)
-            continue
         ending.give_back(tx, claim, claim["resources"], "released")
         freed += claim["resources"]
     ending.serve(tx, freed)
