@@ -13,7 +13,14 @@ SECOND = "tests/doors/test_second_look.py"
 SIMULATION = "tests/simulation/test_ledger.py"
 SITUATIONS = "tests/doors/test_situations.py"
 
+HEADS_PY, HEADS = (
+    "operations/heads.py",
+    "tests/doors/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told",
+)
 LEDGER = (
+    # what moved HEAD
+    (HEADS_PY, "if move[0] > told]", "]", f"{HEADS}_once_to_those_at_work_there"),
+    (HEADS_PY, "if not what.startswith(GROWS)", "", f"{HEADS}_once_to_those_at_work_there"),
     # which lines count
     (LEDGER_PY, "if FIELDS.get(kind) != len(row):", "if kind not in FIELDS:",
      f"{LINES}::test_a_line_with_a_wrong_number_of_fields_is_void"),

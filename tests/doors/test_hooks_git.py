@@ -467,6 +467,26 @@ def test_whoever_claimed_head_or_the_stashes_by_hand_keeps_others_from_moving_th
     assert bob.may_run("git switch -c new").allowed
 
 
+def test_a_script_that_moves_head_is_noticed_and_told_once_to_those_at_work_there(shared: Shared) -> None:
+    ada, bob = shared.ada, shared.bob
+    ada.edit("docs/page.md", "ada's\n")
+    shared.write("away.sh", "git checkout -q -b elsewhere\n")
+    shared.write("bring.sh", "git merge -q --ff-only free\n")
+    bob.bash("sh bring.sh")
+    _, answer = ada.bash("true")
+    assert "HEAD" not in answer.told, "the branch grew: she goes on where she was"
+    assert ada.may_run("make", "long").allowed, "a call that is open meanwhile finds the same in git's diary"
+    bob.bash("sh away.sh")
+    answer = ada.did("Bash", "long", command="make")
+    assert "was moved while a command of bob ran (checkout: moving from main to elsewhere)" in answer.told
+    _, answer = ada.bash("true")
+    assert "HEAD" not in answer.told
+    moved = ada.dibs("log", "--kind", "git.moved")["events"]
+    assert [(event["agent"], event["data"]["what"].split(":")[0]) for event in moved] == [
+        ("bob", "merge free"), ("bob", "checkout"),
+    ]  # fmt: skip
+
+
 # --- stashes
 
 

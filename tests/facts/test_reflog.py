@@ -39,7 +39,7 @@ def test_commits_and_amends_are_told_and_what_only_moves_head_is_not(repo: Path)
 
 def test_whatever_moves_head_or_its_branch_is_told_with_both_commits(repo: Path) -> None:
     first = git(repo, "rev-parse", "HEAD")
-    assert reflog.moves_since(str(repo), 0)[0][:2] == ("", first)
+    assert reflog.moves_since(str(repo), 0)[0][1:3] == ("", first)
     git(repo, "commit", "-q", "--allow-empty", "-m", "two")
     second = git(repo, "rev-parse", "HEAD")
     before = reflog.size(str(repo))
@@ -48,11 +48,14 @@ def test_whatever_moves_head_or_its_branch_is_told_with_both_commits(repo: Path)
     git(repo, "update-ref", "-m", "by hand", "HEAD", first)
     git(repo, "checkout", "-q", "-b", "other")
     git(repo, "update-ref", "refs/heads/main", second)
-    assert reflog.moves_since(str(repo), before) == [
+    moves = reflog.moves_since(str(repo), before)
+    assert [move[1:] for move in moves] == [
         (second, first, ""),
         (first, second, f"reset: moving to {second}"),
         (second, first, "by hand"),
+        (first, first, "checkout: moving from main to other"),
     ]
+    assert reflog.moves_since(str(repo), moves[1][0]) == moves[2:]
     assert reflog.moves_since(str(repo), reflog.size(str(repo))) == []
     assert reflog.moves_since(str(repo / "none"), 0) == []
 

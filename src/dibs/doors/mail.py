@@ -14,14 +14,7 @@ from dibs.operations.roles import mark_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dibs.facts.workspace import Place
-
-
-def waiting(place: Place, agent: str) -> bool:
-    """May there be something that this agent was not told yet?"""
-    return os.path.exists(_path(place, agent))
 
 
 def is_elsewhere(place: Place) -> bool:
@@ -34,7 +27,10 @@ def is_elsewhere(place: Place) -> bool:
 
 
 def taken(place: Place, agent: str) -> bool:
-    """The same, and the mark is gone: call it right before the store is asked, never after."""
+    """Was there a mark that the agent has not been told everything? It is gone now.
+
+    Call it right before the store is asked, never after.
+    """
     try:
         os.unlink(_path(place, agent))
     except OSError:
@@ -42,18 +38,5 @@ def taken(place: Place, agent: str) -> bool:
     return True
 
 
-def note(place: Place, agents: Iterable[str]) -> None:
-    """Leave the mark for these agents, where something was posted by another way than the store of this machine."""
-    from dibs.stores.wakes import Wakes
-
-    wakes = Wakes(_folder(place))
-    for agent in agents:
-        wakes.wake(mark_of(agent))
-
-
-def _folder(place: Place) -> str:
-    return f"{place.local}/wakes"
-
-
 def _path(place: Place, agent: str) -> str:
-    return f"{_folder(place)}/{mark_of(agent)}"
+    return f"{place.local}/wakes/{mark_of(agent)}"

@@ -31,18 +31,21 @@ def commits_since(top: str, before: int) -> list[str]:
     return found
 
 
-def moves_since(top: str, before: int) -> list[tuple[str, str, str]]:
-    """What moved HEAD here since the diary was that long, in order: the old commit, the new one, and what git says.
+def moves_since(top: str, before: int) -> list[tuple[int, str, str, str]]:
+    """What moved HEAD here since the diary was that long, in order.
 
-    A branch that is moved by its name (`update-ref`, `branch -f`) is in it while it is checked out; what is said is
-    then empty, or what the command gave. The old commit is "" for the first.
+    Of each: where its line ends in the diary, the old commit ("" for the first), the new one, and what git says. A
+    branch that is moved by its name (`update-ref`, `branch -f`) is in it while it is checked out; what is said is then
+    empty, or what the command gave. Another branch at the same commit is a move, too.
     """
     found = []
+    end = before
     for row in _rows(top, before):
+        end += len(row.encode("utf-8", "surrogateescape")) + 1
         said, _, what = row.partition("\t")
         words = said.split(" ")
-        if len(words) > FIELDS and words[0] != words[1]:
-            found.append((words[0] if words[0].strip("0") else "", words[1], what))
+        if len(words) > FIELDS and (words[0] != words[1] or what.startswith("checkout:")):
+            found.append((end, words[0] if words[0].strip("0") else "", words[1], what))
     return found
 
 
@@ -53,7 +56,7 @@ def _rows(top: str, before: int) -> list[str]:
             if os.fstat(file.fileno()).st_size <= before:
                 return []
             file.seek(before)
-            return file.read(MOST).decode("utf-8", "replace").split("\n")
+            return file.read(MOST).decode("utf-8", "surrogateescape").split("\n")
     except OSError:
         return []
 

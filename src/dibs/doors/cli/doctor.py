@@ -198,7 +198,8 @@ def _gate(session: Session) -> tuple[bool, str]:
     except DibsError as error:
         return False, error.message
     folder = f"{session.place.local}/wakes"
-    pipes = len(os.listdir(folder)) if os.path.isdir(folder) else 0
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    pipes = sum(1 for name in names if not name.startswith("@"))  # those are marks of mail: nobody waits there
     return True, f"free; {pipes} waiting" if pipes else "free"
 
 

@@ -25,16 +25,12 @@ if TYPE_CHECKING:
 
 def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequence[str] = (), diary: int = -1) -> str:
     """Tell what there is to tell; returns what the model should know."""
-    missed = []
-    if diary >= 0 and place.common:
-        from dibs.facts import reflog
-
-        missed = reflog.commits_since(place.top, diary)
+    moves, missed = _head(place, diary)
     due = [tree for tree in known if tree.untold()]
     from dibs.doors import mail
 
     hinted = mail.taken(place, event.agent) or mail.is_elsewhere(place)
-    if not (due or release or missed or hinted or ledgers.is_due(place.local, event.agent)):
+    if not (due or release or moves or missed or hinted or ledgers.is_due(place.local, event.agent)):
         return ""
     from dibs.doors.hooks.moments import identify, open_session
 
@@ -45,7 +41,28 @@ def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequen
         from dibs.doors import git
 
         git.tell_missed(session, call, missed)
+    if moves:
+        from dibs.facts import reflog
+        from dibs.operations.heads import MOVED
+
+        here = [tree.state for tree in known if tree.top == place.top]
+        owners = {owner for state in here for found in state.owned().values() for owner in found}
+        fields = {"tree": place.top, "size": reflog.size(place.top), "moves": moves, "owners": sorted(owners)}
+        session.run(MOVED, call, fields)
     return told
+
+
+def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[str]]:
+    """What moved HEAD since git's diary was that long, and the commits that were made."""
+    if diary < 0 or not place.common:
+        return [], []
+    from dibs.facts import reflog
+
+    if reflog.size(place.top) == diary:
+        return [], []
+    return [move for move in reflog.moves_since(place.top, diary) if not move[3].startswith("commit")], (
+        reflog.commits_since(place.top, diary)
+    )
 
 
 def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:

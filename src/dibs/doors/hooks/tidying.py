@@ -26,6 +26,9 @@ def tidy(place: Place, tree: Tree) -> None:
     """Remove some of what is old."""
     left = _old_files(f"{place.private}/seen", SEEN, A_FEW)
     left = _old_files(f"{place.local}/alive", SEEN, left)
+    left = _old_files(
+        f"{place.local}/wakes", SEEN, left
+    )  # marks of mail for agents that never came; pipes are no files
     try:
         folders = sorted(os.listdir(tree.objects))
     except OSError:
