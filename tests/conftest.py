@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 from hypothesis import HealthCheck, settings
 
@@ -24,6 +25,10 @@ settings.load_profile(os.environ.get("DIBS_HYPOTHESIS", "default"))
 # ... and no client, in whose shell the tests may be run: what they say they say as nobody's agent.
 for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE", *SESSION_VARIABLES):
     os.environ.pop(_name, None)
+
+# What was compiled once need not be compiled again, here and in each process that a test starts.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_finish() -> None:
