@@ -12,7 +12,7 @@ from dibs.doors import config
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
-from dibs.operations.call import Call, Need, perform, process_name
+from dibs.operations.call import OWN, Call, Need, perform, process_name
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -280,8 +280,7 @@ class Session:
         return Call(
             self.config.policy,
             agent=named,
-            fallback="" if named else f"{_user()}@{os.uname().nodename}",  # asked for only where nobody is named
-            terminal=not named and os.isatty(0) and os.isatty(2),
+            fallback="" if named else user_name(),  # asked for only where nobody is named
             client=client,
             ancestors=[process for process, _ in chain],
             request=request,
@@ -298,8 +297,15 @@ class Session:
         return catalogue.operation(name)
 
 
-def _user() -> str:
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+def user_name() -> str:
+    """The operating system's user; the environment is asked only where the system does not know its name."""
+    try:
+        import pwd
+
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        name = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+    return f"{name}@{os.uname().nodename}" if name.casefold() == OWN else name  # dibs itself goes by that name
 
 
 def _make_local(local: str) -> bool:

@@ -303,6 +303,7 @@ OPERATIONS = (
         "Add a task.",
         fields=ADD_FIELDS,
         errors=(Invalid, NotFound, Conflict, Quota),
+        may="agent",
         json="task, existing",
     ),
 )

@@ -294,6 +294,11 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     return {"agents": [shown(tx, call, target)], "voided": voided}
 
 
+def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
+    """To stop others is for an orchestrator; an agent's own subagents are its business."""
+    return "orchestrator", [agent] if agent != call.agent else []
+
+
 def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, Any]:
     """Let a killed agent act again. It gets nothing back."""
     check_agent_id(agent)
@@ -326,7 +331,7 @@ def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
 def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     """Whom dibs takes the caller for, and by what. Reading only: nobody becomes known by asking."""
     if not call.agent:
-        name_caller(tx, call, _WHOAMI)
+        name_caller(tx, call)
     check_agent_id(call.agent)
     identifier = names.found(tx, call.agent)
     call.agent = identifier
@@ -428,12 +433,14 @@ OPERATIONS = (
             Field("pid", "process", "the process of your client", metavar="N"),
             Field("client_type", "text", "the type that the client's hook tells", default="", hidden=True),
         ),
+        may="viewer",
         json="agent, incarnation, held[], lost[], task, messages[], rules",
     ),
     Operation(
         "leave",
         _leave,
         "Say that you are done: what you hold is released, a subagent's passes to its parent.",
+        may="viewer",
         json="released[], passed[], to",
     ),
     Operation(
@@ -442,10 +449,21 @@ OPERATIONS = (
         "Stop an agent: void its claims and refuse all it does.",
         fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
         json="agents[], voided[]",
     ),
     Operation(
-        "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"
+        "revive",
+        _revive,
+        "Let a killed agent act again.",
+        fields=(_AGENT,),
+        errors=(NotFound,),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
+        json="agents[]",
     ),
     _WHOAMI,
     Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),

@@ -73,6 +73,12 @@ def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = 
     return _answer(tx, task, chosen)
 
 
+def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """Who added a task may give it to somebody, and whom it waits for may pass it on; else it is an orchestrator's."""
+    task = tasks.known(tx, id)
+    return ("", []) if task is None else ("orchestrator", [task["by"], *tasks.having(task)])
+
+
 def _open(tx: Transaction, identifier: str) -> Record:
     """A task that could be given to somebody now."""
     task = lifecycle.load(tx, identifier)
@@ -377,7 +383,7 @@ OPERATIONS = (
             Field("to", "agent", "the agent to give it to", default="", metavar="AGENT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Invalid, Killed),
-        json="task, agent, queued",
+        may="worker", others="orchestrator", asks=_asks, json="task, agent, queued",
     ),
     Operation(
         "task bid",
@@ -388,7 +394,7 @@ OPERATIONS = (
             Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Quota, Invalid, Killed),
-        json="task, amount, bids, bids_until",
+        may="worker", json="task, amount, bids, bids_until",
         takes=True,
     ),
 )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
+from dibs.operations.declare import AGENT, RANKS
 from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
@@ -59,7 +60,6 @@ class Call:
         "request",
         "rules",
         "session",
-        "terminal",
         "tied",
         "typed",
     )
@@ -70,7 +70,6 @@ class Call:
         *,
         agent: str = "",
         fallback: str = "",
-        terminal: bool = False,
         client: Process | None = None,
         ancestors: Iterable[Process] = (),
         request: str = "",
@@ -82,7 +81,6 @@ class Call:
         self.policy = policy
         self.agent = agent  # empty: whoever is registered for one of the ancestors, else the fallback
         self.fallback = fallback
-        self.terminal = terminal
         self.client = client
         self.ancestors = list(ancestors)
         self.request = request
@@ -106,6 +104,11 @@ class Call:
     def is_program(self, process: Process | None) -> bool:
         """Does this process call for itself? A client stands above the hooks and shells that it starts."""
         return not self.typed and process not in self.ancestors
+
+    @property
+    def is_person(self) -> bool:
+        """Is this the operating system's user, with no client above? Known once the caller is named."""
+        return self.how == "user" and (self.client is None or self.is_program(self.client))
 
     def alive(self, process: Process | None) -> bool | None:
         """Is that process alive? None where it cannot be seen from here. Raises Need where nobody has looked yet."""
@@ -132,7 +135,11 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     own, request_key = f"a\t{call.agent}", _request_key(call, operation)
     agent = got.values[own]
     call.tied = _comes_from(call, agent)
-    refusal = _out_of_place(tx, call, operation, fields) or _turned_away(call, operation, got)
+    refusal = (
+        _out_of_place(tx, call)
+        or _turned_away(call, operation, got)
+        or _not_allowed(tx, call, operation, agent, fields)
+    )
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
     if call.request:
@@ -177,7 +184,7 @@ def _way_in(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     """Name the caller, and make the first trip: who it is, those above it, and what the operation wants to see."""
     ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
     if not call.agent:
-        name_caller(tx, call, operation)
+        name_caller(tx, call)
     check_agent_id(call.agent)
     if call.request:
         check_request_id(call.request)
@@ -228,14 +235,28 @@ def _by_id(tx: Transaction, operation: Operation, fields: dict[str, Any]) -> dic
     return {**fields, **{field: names.found(tx, word) for field, word in given.items()}}
 
 
-def _out_of_place(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
-    """Why an agent's shell may not say this: as somebody else, or what is not an agent's to say."""
+def _out_of_place(tx: Transaction, call: Call) -> DibsError | None:
+    """Why an agent's shell may not say this: it speaks as somebody else."""
     if not call.typed:
         return None
     from dibs.operations import speech
 
-    reserved = operation.name if operation.name in speech.RESERVED else ""
-    return speech.refusal(tx, call, reserved, str(fields.get("agent", "")))
+    return speech.refusal(tx, call)
+
+
+def _not_allowed(
+    tx: Transaction, call: Call, operation: Operation, agent: Record | None, fields: dict[str, Any]
+) -> DibsError | None:
+    """Why this caller may not do this, if so (authority.py)."""
+    if not operation.may:
+        return None
+    asked, owners = operation.asks(tx, call, **fields) if operation.asks is not None else ("", ())
+    needed, given = asked or operation.may, call.policy.guards["roles"]
+    if RANKS[needed] <= RANKS[AGENT] and not given["default"] and not given["assign"]:
+        return None  # without roles everybody is an agent at least
+    from dibs.operations import authority
+
+    return authority.refusal(tx, call, operation, agent, needed, owners)
 
 
 def _named(tx: Transaction, call: Call, result: Any) -> Any:
@@ -251,7 +272,7 @@ def _named(tx: Transaction, call: Call, result: Any) -> Any:
     return result
 
 
-def name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
+def name_caller(tx: Transaction, call: Call) -> None:
     """The registered agent whose process is among the caller's ancestors, else the person at the terminal."""
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
     found = tx.fetch(keys).values
@@ -259,8 +280,6 @@ def name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
         if found[key] is not None:
             call.agent, call.how = found[key]["agent"], "process"
             return
-    if operation.takes and not call.terminal:
-        raise Invalid("who is calling? Name the agent with `--as AGENT` or DIBS_AGENT.", field="as")
     call.agent, call.how = call.fallback, "user"
 
 
@@ -281,7 +300,8 @@ def _is_fenced(call: Call, agent: Record) -> bool:
 
 
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
-    tx.append("call.refused", call.agent, operation.name, {"code": error.code})
+    data = {"code": error.code, **({"needs": error.fields["needs"]} if "needs" in error.fields else {})}
+    tx.append("call.refused", call.agent, operation.name, data)
     _named(tx, call, error)
     return error
 

@@ -361,6 +361,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task, next",
     ),
     Operation(
@@ -375,6 +376,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task",
     ),
     Operation(
@@ -384,6 +386,7 @@ OPERATIONS = (
         fields=(tasks.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task",
     ),
     Operation(
@@ -403,6 +406,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task, tasks[]",
     ),
     Operation(
@@ -417,6 +421,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task, expires_at",
     ),
 )

@@ -174,6 +174,11 @@ def _release(
     return {"released": _shown(freed)}
 
 
+def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:
+    """To take a claim away from others is for an orchestrator."""
+    return ("orchestrator" if force else ""), []
+
+
 def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
     """Who holds and waits for what is named, and what was lost before: in the first trip."""
     return sorted([*(ranges_for(resources) if resources else ()), *(_losses(call.agent) if call.agent else ())])
@@ -276,6 +281,7 @@ OPERATIONS = (
             ),
         ),
         errors=(Fenced, NotFound, Killed),
+        may="worker",
         json="renewed[]",
     ),
     Operation(
@@ -290,6 +296,9 @@ OPERATIONS = (
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
         ),
         errors=(Fenced, NotFound, Held, Deadlock, Killed, Invalid),
+        may="worker",
+        others="orchestrator",
+        asks=_asks,
         json="released[]",
         ahead=_ahead,
     ),

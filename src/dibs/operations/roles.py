@@ -1,13 +1,16 @@
 """Roles: who may write where, commit and deploy. They come from the config alone; nobody gives one to itself.
 
-A worker reads everything and writes only to its own scratch folder; it hands its results over with a message or as a
-task's result. An orchestrator integrates, commits and deploys. An agent without a role may write whatever is guarded.
+A viewer writes nothing. A worker reads everything and writes only to its own scratch folder; it hands its results over
+with a message or as a task's result. An orchestrator integrates, commits and deploys. An agent without a role may write
+whatever is guarded. The default role is for agents: a person at a terminal has a role only if the config names that
+person. Which operations a role may call is decided in authority.py, by its rank.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Forbidden
-from dibs.operations.policy import covers
+from dibs.operations.declare import AGENT, RANKS, VIEWER, WORKER
+from dibs.operations.policy import covers, matches
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
 
 LOCAL = ".dibs/local"  # dibs' own record: nobody writes there but dibs, and agents into their scratch folders
-WORKER = "worker"
 LONGEST = 120  # letters of a file's name; a part of an id that is longer is cut and told apart by its digest
 NOTHING: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
 EVERYTHING: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
@@ -40,19 +42,28 @@ def mark_of(agent: str) -> str:
     return f"@{safe(agent)}"
 
 
-def of(call: Call, agent: Record | None, client: str = "") -> tuple[str, dict[str, Any] | None]:
-    """The caller's role and what it allows; ("", None) for an agent that has none."""
+def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
+    """The role of the caller (or of `who`) and what it allows; ("", None) for an agent that has none."""
     roles = call.policy.guards["roles"]
-    name = roles["default"]
+    identifier = who or call.agent
     kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says of itself gives no role
     for pattern, given in roles["assign"]:
-        if _speaks_of(pattern, call.agent, kind, client):
+        if _speaks_of(pattern, identifier, kind, client):
             name = given
             break
+    else:
+        is_person = call.is_person if identifier == call.agent else agent is not None and agent.get("kind") == "person"
+        name = "" if is_person else roles["default"]
     if not name:
         return "", None
-    preset = NOTHING if name == WORKER else EVERYTHING
+    preset = NOTHING if rank_of(call, name) in {VIEWER, WORKER} else EVERYTHING
     return name, {**preset, **roles["named"].get(name, {})}
+
+
+def rank_of(call: Call, role: str) -> str:
+    """What a role counts as (authority.py); one of the config's own as an agent, unless it says otherwise."""
+    own: str = call.policy.guards["roles"]["named"].get(role, {}).get("may", "")
+    return own or (role if role in RANKS else AGENT)
 
 
 def _speaks_of(pattern: str, agent: str, kind: str, client: str) -> bool:
@@ -69,6 +80,12 @@ def _speaks_of(pattern: str, agent: str, kind: str, client: str) -> bool:
     return pattern in {agent, agent.partition("/")[0]}
 
 
+def may_hold(role: dict[str, Any], resource: Sequence[str]) -> bool:
+    """Is a path, or a name such as `port:8080`, among what a role may write?"""
+    speaks = matches if resource[0] == "name" else covers
+    return any(speaks(pattern, resource) for pattern in role["write"])
+
+
 def refusal_of_write(
     call: Call, agent: Record | None, resource: Sequence[str], *, local: bool, client: str = "", tool: str = ""
 ) -> Forbidden | None:
@@ -81,6 +98,10 @@ def refusal_of_write(
     if local and (text == LOCAL or text.startswith(LOCAL + "/")):
         scratch = scratch_of(call.agent)
         if text.startswith(scratch + "/") or text == scratch:
+            given = of(call, agent, client)[0]
+            if given and rank_of(call, given) == VIEWER:
+                who = call.name or call.agent
+                return Forbidden(f"{who} is a {given}, which writes nothing.", role=given, path=text)
             return None
         return Forbidden(
             f"{text} is dibs' own record; write to your scratch folder, {scratch_of(call.agent)}/, instead.", path=text

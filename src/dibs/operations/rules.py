@@ -36,12 +36,14 @@ OPERATIONS = (
         _rules,
         "Show the rules of the workspace, and whether you were told this version.",
         fields=(Field("ack", "flag", "record that you know them", default=False),),
+        may="viewer",
         json="digest, acknowledged, current, text",
     ),
     Operation(
         "scratch",
         _scratch,
         "Show your own scratch folder, making it if needed.",
+        may="worker",
         json="agent, scratch",
     ),
 )

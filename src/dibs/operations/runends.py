@@ -75,6 +75,16 @@ def _end(
     return {"run": runs.shown(tx, record), "existing": False, "cancelled": cancelled, "released": released}
 
 
+def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
+    """A run is ended and dropped by the agent that coordinates it; by others only if they orchestrate."""
+    if run:
+        key = runs.key_of(runs.check_id(run))
+        record = tx.fetch([key]).values[key]
+    else:
+        record = runs.chosen(tx, run)
+    return ("", []) if record is None else ("orchestrator", [record["coordinator"]])
+
+
 def _refuse(tx: Transaction, call: Call, run: Record, error: Conflict) -> Conflict:
     tx.append("run.refused", call.agent, run["run"], {"code": error.code})
     return error
@@ -254,6 +264,9 @@ OPERATIONS = (
             Field("strict", "flag", "refuse while a quality gate fails", default=False),
         ),
         errors=(NotFound, Conflict, Invalid, Killed),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
         json="run, existing, cancelled[], released[], gates[], failed, archive",
     ),
     Operation(
@@ -262,6 +275,9 @@ OPERATIONS = (
         "Drop an ended run and its tasks now; its archive stays.",
         fields=(Field("run", "text", "the run", positional=True, required=True, metavar="RUN"),),
         errors=(NotFound, Conflict),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
         json="run, more",
     ),
 )

@@ -353,7 +353,7 @@ OPERATIONS = (
             Field("tasks", "json", "its tasks: a list of objects with the fields of `task add`", metavar="JSON"),
         ),
         errors=(Invalid, Conflict, NotFound, Quota),
-        json="run, tasks[]",
+        may="agent", json="run, tasks[]",
     ),
     Operation(
         "run join",
@@ -365,7 +365,7 @@ OPERATIONS = (
             Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
         ),
         errors=(*_ERRORS, Quota),
-        json="run, agent",
+        may="worker", json="run, agent",
     ),
     Operation(
         "run phase",
@@ -373,15 +373,15 @@ OPERATIONS = (
         "Say in which phase a run is.",
         fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
         errors=_ERRORS,
-        json="run, before",
+        may="agent", json="run, before",
     ),
     Operation(
         "run warn", _warn, "Keep a warning with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        json="run, noted",
+        may="worker", json="run, noted",
     ),
     Operation(
         "run error", _error, "Keep an error with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        json="run, noted",
+        may="worker", json="run, noted",
     ),
     Operation(
         "run handled",
@@ -393,6 +393,6 @@ OPERATIONS = (
             RUN,
         ),
         errors=_ERRORS,
-        json="run, noted",
+        may="agent", json="run, noted",
     ),
 )  # fmt: skip

@@ -201,6 +201,7 @@ OPERATIONS = (
             Field("expires", "duration", "of no use after this (default 7d, or the config's)", metavar="D"),
         ),
         errors=(NotFound, Forbidden, Quota, Invalid),
+        may="worker",
         json="message, to[], thread, full[]",
     ),
 )

@@ -186,7 +186,7 @@ def pending(tx: Transaction, call: Call) -> Record | None:
     if not call.agent:
         from dibs.operations.call import name_caller
 
-        name_caller(tx, call, OPERATIONS[0])
+        name_caller(tx, call)
     known = _record(tx, call.agent)
     return known if known is not None and known["cursor"] < tx.tail().seq else None
 
@@ -253,6 +253,7 @@ OPERATIONS = (
             Field("data", "json", "a value that says more", positional=True, metavar="JSON"),
         ),
         errors=(Invalid,),
+        may="worker",
         json="event",
     ),
     Operation(
@@ -271,7 +272,10 @@ OPERATIONS = (
             Field("off", "flag", "hear of it no more", default=False),
         ),
         errors=(Invalid, NotFound, Quota),
+        may="worker",
         json="subscription, cursor",
     ),
-    Operation("subscriptions", _subscriptions, "List what you subscribe to.", json="subscriptions[], cursor"),
+    Operation(
+        "subscriptions", _subscriptions, "List what you subscribe to.", may="viewer", json="subscriptions[], cursor"
+    ),
 )

@@ -186,6 +186,43 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
     return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), "cancelled": done}
 
 
+def known(tx: Transaction, identifier: str) -> Record | None:
+    """A task, if there is one of this id."""
+    key = lifecycle.key_of(lifecycle.check_id(identifier))
+    kept = tx.fetch([key]).values[key]
+    return None if kept is None else lifecycle.full(kept)
+
+
+def having(task: Record) -> list[str]:
+    """The agent that works on a task, or for which it waits."""
+    if task["state"] == EXECUTING:
+        return [task["agent"]]
+    return [task["assigned"]["agent"]] if task["assigned"] else []
+
+
+def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """A task is called off by those who added it or have it; by others only if they orchestrate."""
+    task = known(tx, id)
+    return ("", []) if task is None else ("orchestrator", [task["by"], *having(task)])
+
+
+def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) -> tuple[str, list[str]]:
+    """A task that nobody has is moved by any agent."""
+    if state == CANCELLED:
+        return _asks_to_cancel(tx, call, id)
+    task = known(tx, id)
+    if task is None:
+        return "", []
+    mine = having(task)
+    return ("orchestrator" if mine else "agent"), [task["by"], *mine]
+
+
+def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """A worker speaks about its own tasks."""
+    task = known(tx, id)
+    return ("", []) if task is None else ("agent", [task["by"], *having(task)])
+
+
 def call_off(tx: Transaction, by: str, task: Record, why: str) -> list[str]:
     """Cancel a task and its children. Whoever works on one is told; what it finishes later is refused."""
     found = [task]
@@ -290,7 +327,7 @@ OPERATIONS = (
         "Move a task by hand to another state.",
         fields=(ID, Field("state", "choice", "where to", positional=True, required=True, choices=lifecycle.STATES)),
         errors=(NotFound, Conflict, Invalid),
-        json="task",
+        may="worker", others="orchestrator", asks=_asks_to_move, json="task",
     ),
     Operation(
         "task cancel",
@@ -298,7 +335,7 @@ OPERATIONS = (
         "Call a task off, with its children.",
         fields=(ID, Field("why", "text", "the reason; whoever works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
-        json="task, cancelled[]",
+        may="worker", others="orchestrator", asks=_asks_to_cancel, json="task, cancelled[]",
     ),
     Operation(
         "task note",
@@ -306,6 +343,6 @@ OPERATIONS = (
         "Keep where the work on a task stands.",
         fields=(ID, Field("text", "text", "where it stands", positional=True, required=True, metavar="TEXT")),
         errors=(NotFound, Invalid, Fenced, Killed),
-        json="task",
+        may="worker", others="agent", asks=_asks_to_note, json="task",
     ),
 )  # fmt: skip

@@ -78,6 +78,7 @@ OPERATIONS = (
             Field("run", "text", "take only of this run", default="", metavar="RUN"),
         ),
         errors=(Invalid, Fenced, Killed),
+        may="worker",
         json="done[], refused[], tasks[]",
         takes=True,
     ),

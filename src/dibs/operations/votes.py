@@ -308,6 +308,7 @@ OPERATIONS = (
             Field("key", "text", "makes a repeat return the first", default="", metavar="K"),
         ),
         errors=(Conflict, Quota, Invalid),
+        may="agent",
         json="vote",
     ),
     Operation(
@@ -316,6 +317,7 @@ OPERATIONS = (
         "Cast your ballot: once, and it stands.",
         fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
         errors=(NotFound, Forbidden, Conflict, Invalid),
+        may="worker",
         json="vote, option",
     ),
     Operation(
