@@ -78,7 +78,10 @@ def test_every_command_of_a_session_gives_its_keys(shell: Shell) -> None:
     assert shell.json("doctor", exit=0)["failed"] == []
     shell.json("sweep", "--as", "ann", exit=0)
     shell.json("seal", "--as", "ann", exit=0)
-    shell.json("prune", "--keep", "0s", "--as", "ann", exit=0)
+    assert shell.json("prune", "--keep", "1s", "--as", "ann", exit=64)["error"]["field"] == "keep"
+    config = shell.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text() + '\n[log]\nkeep = "0.001s"\n')
+    shell.json("prune", "--keep", "0.001s", "--as", "ann", exit=0)
     shell.json("verify", exit=0)
     shell.json("leave", "--as", "ann", exit=0)
 

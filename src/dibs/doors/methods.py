@@ -228,7 +228,7 @@ class Methods:
         """Drop the events before the newest seal older than --keep.
 
         Answers: through.
-        Raises: NotFound.
+        Raises: NotFound, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "prune",
@@ -244,12 +244,14 @@ class Methods:
         commit: str | None = None,
         to: str | None = None,
         token: int | None = None,
+        force: bool | None = None,
+        why: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Give claims back, or hand them over to another agent.
 
         Answers: released[].
-        Raises: Fenced, NotFound, Held, Deadlock, Killed, Invalid.
+        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "release",
@@ -259,6 +261,8 @@ class Methods:
             commit=commit,
             to=to,
             token=token,
+            force=force,
+            why=why,
         )
         return answer
 

@@ -105,6 +105,12 @@ class Session:
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
+        if operation.name == "release" and fields.get("force") and "saved" not in fields:
+            from dibs.doors import saving
+
+            answer = self.run(operation, call, saving.save(self, call, fields))
+            saving.pin(self, answer)
+            return answer
         try:
             return self._run(operation, call, fields)
         finally:

@@ -6,7 +6,7 @@ that is no longer live, are refused with who holds it now, and then nothing is d
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound
+from dibs.errors import Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
 from dibs.operations.declare import Field, Operation
@@ -151,8 +151,15 @@ def _release(
     commit: str = "",
     to: str = "",
     token: int = 0,
+    force: bool = False,
+    why: str = "",
+    saved: Sequence[Sequence[str]] = (),
 ) -> Any:
     """Give claims back, or hand them over; whoever waits gets them in the same transaction."""
+    if force:
+        return _force(tx, call, resources, why, saved, other=bool(all or commit or to or token))
+    if why:
+        raise Invalid("--why goes with --force", field="why")
     if not resources and not all:
         raise Invalid("name what to release, or say --all", field="resources")
     if resources and all:
@@ -172,6 +179,23 @@ def _release(
         forget_losses(tx, call.agent, freed)
         ending.serve(tx, freed)
     return {"released": _shown(freed)}
+
+
+def _force(
+    tx: Transaction,
+    call: Call,
+    named: Sequence[Sequence[str]],
+    why: str,
+    saved: Sequence[Sequence[str]],
+    *,
+    other: bool,
+) -> Any:
+    """Take claims away from others."""
+    if not named or other:
+        raise Invalid("--force goes with the names of what to release and --why alone", field="force")
+    from dibs.operations import forcing
+
+    return forcing.force(tx, call, named, why, saved)
 
 
 def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:
@@ -294,8 +318,11 @@ OPERATIONS = (
             Field("commit", "text", "the commit that the work led to", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
+            Field("force", "flag", "take it away from its holder: for persons and orchestrators", default=False),
+            Field("why", "text", "with --force: the reason, which the holder is told", default="", metavar="T"),
+            Field("saved", "json", "what was saved of the holder's files", default=(), hidden=True),
         ),
-        errors=(Fenced, NotFound, Held, Deadlock, Killed, Invalid),
+        errors=(Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid),
         may="worker",
         others="orchestrator",
         asks=_asks,

@@ -9,7 +9,7 @@ of old events.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import NotFound
+from dibs.errors import Invalid, NotFound
 from dibs.operations import ending, holds
 from dibs.operations.call import due
 from dibs.operations.declare import Field, Operation
@@ -174,9 +174,16 @@ def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
     return {"seq": seq, "link": link, "claims": len(claims)}
 
 
-def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int = KEEP) -> dict[str, Any]:
-    """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins."""
-    check_duration(keep, "keep", least=0)
+def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = None) -> dict[str, Any]:
+    """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins.
+
+    What is younger than the config's `[log] keep` (a month where it is silent) stays, whoever asks.
+    """
+    least: int = call.policy.work["log"]["keep"] or KEEP
+    keep = least if keep is None else check_duration(keep, "keep", least=0)
+    if keep < least:
+        text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."
+        raise Invalid(f"keep: {text}", field="keep", least=least)
     old = [seal for seal in _seals(tx) if seal["at"] <= tx.now - keep]
     if not old:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
@@ -208,8 +215,15 @@ OPERATIONS = (
         "prune",
         _prune,
         "Drop the events before the newest seal older than --keep.",
-        fields=(Field("keep", "duration", "keep at least that much of the log", default=KEEP, metavar="D"),),
-        errors=(NotFound,),
+        fields=(
+            Field(
+                "keep",
+                "duration",
+                "keep that much of the log (default, and least: [log] keep in the config, or 30d)",
+                metavar="D",
+            ),
+        ),
+        errors=(NotFound, Invalid),
         may="person",
         json="through",
     ),

@@ -65,6 +65,11 @@ def _renew(result: dict[str, Any]) -> list[str]:
 def _release(result: dict[str, Any]) -> list[str]:
     if not result["released"]:
         return ["you hold nothing"]
+    if "holders" in result:
+        lines = [
+            f"took {', '.join(one['resources'])} away from {named(one)}, which is told" for one in result["holders"]
+        ]
+        return lines + [f"kept {one['path']} as it is: `dibs restore {one['id']}`" for one in result["kept"]]
     to = f" to {named(result, 'to')}" if result.get("to") else ""
     return [f"released {', '.join(result['released'])}{to}"]
 
@@ -92,7 +97,8 @@ def _boot(result: dict[str, Any]) -> list[str]:
             where = "Nobody holds it now. Claim it again before you go on."
         why = {"expired": "its time was over", "gone": "your process was gone", "killed": "you were killed",
                "unclaimed": "it was handed to you and not picked up", "not held": "you do not hold it",
-               "cancelled": "it was called off", "preempted": "more urgent work came"}  # fmt: skip
+               "cancelled": "it was called off", "preempted": "more urgent work came",
+               "forced": "it was taken away"}  # fmt: skip
         lines.append(f"You LOST {names} {ago(loss['at'])} ago: {why.get(loss['why'], loss['why'])}. {where}")
     if result["task"]:
         lines += quoting.task(result["task"])

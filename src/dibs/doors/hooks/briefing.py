@@ -20,6 +20,7 @@ WHY = {
     "expired": "its time was over", "gone": "its process was gone", "killed": "the agent was stopped",
     "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
     "cancelled": "it was called off", "preempted": "more urgent work came",
+    "forced": "it was taken away",
 }  # fmt: skip
 
 
