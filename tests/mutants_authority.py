@@ -37,7 +37,7 @@ AUTHORITY = (
         "operations/authority.py",
         "    if call.inside or call.session or ",
         "    if call.session or ",
-        "tests/operations/test_authority.py::test_what_an_agents_client_starts_is_never_a_person",
+        "tests/operations/test_speech.py::test_a_commands_words_are_judged_by_the_same_rule",
     ),
     (
         "operations/authority.py",
@@ -158,5 +158,23 @@ AUTHORITY = (
         'return {**fields, "saved": saved}',
         'return {**fields, "saved": []}',
         "tests/doors/test_restore.py::test_what_a_holder_had_in_its_file_is_kept_when_its_claim_is_taken_away",
+    ),
+    (
+        "doors/hooks/hook.py",
+        "        moments.use(event, place)\n",
+        "        pass\n",
+        "tests/doors/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
+    ),
+    (
+        "operations/roles.py",
+        "    if role is None or not bans(role, tool):\n        return {}\n",
+        "    return {}\n",
+        "tests/doors/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
+    ),
+    (
+        "doors/install/settings.py",
+        "        if more:\n",
+        "        if False:\n",
+        "tests/doors/test_settings.py::test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role",
     ),
 )

@@ -9,7 +9,7 @@ person. Which operations a role may call is decided in authority.py, by its rank
 from __future__ import annotations
 
 from dibs.errors import Forbidden
-from dibs.operations.declare import AGENT, RANKS, VIEWER, WORKER
+from dibs.operations.declare import AGENT, RANKS, VIEWER, WORKER, Operation
 from dibs.operations.policy import covers, matches
 from dibs.stores.seam import digest_of
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
 
 LOCAL = ".dibs/local"  # dibs' own record: nobody writes there but dibs, and agents into their scratch folders
 LONGEST = 120  # letters of a file's name; a part of an id that is longer is cut and told apart by its digest
@@ -109,8 +110,8 @@ def refusal_of_write(
     name, role = of(call, agent, client)
     if role is None:
         return None
-    if tool and tool in role["tools"]:
-        return Forbidden(f"the role {name} may not use {tool}.", role=name, tool=tool)
+    if tool and bans(role, tool):
+        return _banned(name, tool)
     if any(covers(pattern, resource) for pattern in role["write"]):
         return None
     who = call.name or call.agent
@@ -120,6 +121,31 @@ def refusal_of_write(
         role=name,
         path=text,
     )
+
+
+def bans(role: dict[str, Any], tool: str) -> bool:
+    """Is this tool on a role's list? A name there may end with `*`: `mcp__github__*`."""
+    listed = role.get("tools", ())
+    return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in listed)
+
+
+def any_bans(call: Call, tool: str) -> bool:
+    """Is this tool on the list of any role? Most are on none, and then nobody need ask whose role it is."""
+    return any(bans(role, tool) for role in call.policy.guards["roles"]["named"].values())
+
+
+def _banned(name: str, tool: str) -> Forbidden:
+    text = f"the role {name} may not use {tool} ([roles.{name}] in .dibs/config.toml). Do it another way, or leave it."
+    return Forbidden(text, role=name, tool=tool)
+
+
+def _use(tx: Transaction, call: Call, got: Fetched, tool: str, client: str = "") -> Any:
+    """May the agent use this tool at all, whatever it does?"""
+    name, role = of(call, got.values[f"a\t{call.agent}"], client)
+    if role is None or not bans(role, tool):
+        return {}
+    tx.append("command.refused", call.agent, tool, {"code": Forbidden.code, "role": name})
+    return _banned(name, tool)
 
 
 def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> Forbidden | None:
@@ -132,3 +158,6 @@ def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> 
         role=name,
         act=act,
     )
+
+
+USE = Operation("use", _use, "May this tool be used?")
