@@ -177,4 +177,58 @@ AUTHORITY = (
         "        if False:\n",
         "tests/doors/test_settings.py::test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role",
     ),
+    (
+        "operations/forgetting.py",
+        'if not agent["killed"] and agent["seen"] + keep <= tx.now]',
+        'if agent["seen"] + keep <= tx.now]',
+        "tests/operations/test_forgetting.py::test_what_still_refers_to_an_agent_keeps_it",
+    ),
+    (
+        "operations/forgetting.py",
+        ' and agent["seen"] + keep <= tx.now]',
+        "]",
+        "tests/operations/test_forgetting.py::test_one_that_left_is_forgotten_when_the_config_says_and_not_before",
+    ),
+    (
+        "operations/forgetting.py",
+        '        if not _is_needed(tx, agent["agent"]):\n',
+        "        if True:\n",
+        "tests/operations/test_forgetting.py::test_what_still_refers_to_an_agent_keeps_it",
+    ),
+    (
+        "operations/forgetting.py",
+        'if agent["left"] or not call.alive(agent["process"])]',
+        "]",
+        "tests/operations/test_forgetting.py::test_one_whose_process_died_without_a_word_is_forgotten_and_one_that_lives_is_not",
+    ),
+    (
+        "operations/agents.py",
+        'return not agent["left"] or bool(agent["killed"])',
+        "return True",
+        "tests/operations/test_forgetting.py::test_one_that_left_is_hidden_and_shown_where_all_are_asked_for",
+    ),
+    (
+        "operations/call.py",
+        "    if agent is None and not operation.registers:\n",
+        "    if False:\n",
+        "tests/operations/test_forgetting.py::test_who_only_asks_is_not_registered_and_a_person_is_shown_as_one",
+    ),
+    (
+        "operations/call.py",
+        "            _question(tx, call)\n",
+        "            pass\n",
+        "tests/operations/test_names.py::test_a_new_agent_that_is_named_almost_like_a_known_one_is_questioned_until_it_boots",
+    ),
+    (
+        "operations/strategies.py",
+        '[name for name in known if known[name].get("works")] if among is None',
+        "list(known) if among is None",
+        "tests/operations/test_assigning.py::test_nobody_is_given_work_who_did_not_say_that_it_works",
+    ),
+    (
+        "operations/assigning.py",
+        '    if not record.get("works") and to != call.agent:',
+        "    if False:",
+        "tests/operations/test_assigning.py::test_nobody_is_given_work_who_did_not_say_that_it_works",
+    ),
 )

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "config.toml"
-VERSION = 4  # of the kept form; another one is read anew
+VERSION = 5  # of the kept form; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
-KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "runs", "log")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs", "log")
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -88,6 +88,9 @@ id = "{id}"            # names this workspace on a shared store
 # life = "7d"
 # inbox = 1000                   # messages kept for one recipient,
 # from_one = 250                 # of these from one sender
+
+# [agents]
+# keep = "7d"                    # `dibs sweep` forgets an agent that is gone and was not seen for this long
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this

@@ -37,15 +37,17 @@ class Methods:
     def agents(
         self,
         *,
+        all: bool | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """List the agents.
+        """List the agents and persons that are there.
 
         Answers: agents[].
         """
         answer: dict[str, Any] = self._call(
             "agents",
             request_id,
+            all=all,
         )
         return answer
 

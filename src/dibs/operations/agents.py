@@ -58,8 +58,9 @@ def _boot(
     agent = got.values[f"a\t{call.agent}"]
     if agent is None:
         agent = register(
-            tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process)
-        )
+            tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process),
+            person=call.is_person,
+        )  # fmt: skip
         moved = False
     else:
         moved = process is not None and agent["process"] is not None and agent["process"] != process
@@ -76,6 +77,8 @@ def _boot(
     if call.rules and known != call.rules:  # telling them is the acknowledgement; it is not asked of the model
         agent["rules"] = call.rules
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    if not call.is_person:
+        agent["works"] = True
     put_agent(tx, agent)
     call.name = agent["name"]
     call.tied = process is not None and agent["process"] == process
@@ -313,19 +316,25 @@ def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, 
 def _known(tx: Transaction, agent: str) -> Record:
     record: Record | None = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
     if record is None:
-        raise NotFound(f"no agent {agent} is known here; `dibs agents` lists them", agent=agent)
+        raise names.unknown(tx, agent)
     return record
 
 
 # --- who is there
 
 
-def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
+def _agents(tx: Transaction, call: Call, all: bool = False) -> dict[str, Any]:
     found = tx.fetch((), [prefix_range("a\t")], SHOWN)
-    call.know([agent["process"] for _, agent in found.rows])
+    there = [agent for _, agent in found.rows if all or is_listed(agent)]
+    call.know([agent["process"] for agent in there])
     at_work = _at_work(tx)
-    listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for _, agent in found.rows]
+    listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in there]
     return {"agents": listed, "more": found.truncated}
+
+
+def is_listed(agent: Record) -> bool:
+    """Is it among those whom listings show without being asked for all? Not one that left; one that was killed is."""
+    return not agent["left"] or bool(agent["killed"])
 
 
 def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
@@ -374,6 +383,7 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     shown = {
         "agent": agent["agent"],
         "name": names.name_of(tx, agent["agent"], agent),
+        "kind": agent.get("kind", "agent"),
         "type": agent["type"],
         "can": agent["can"],
         "state": state,
@@ -466,5 +476,12 @@ OPERATIONS = (
         json="agents[]",
     ),
     _WHOAMI,
-    Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),
+    Operation(
+        "agents",
+        _agents,
+        "List the agents and persons that are there.",
+        fields=(Field("all", "flag", "also those that left", default=False),),
+        json="agents[]",
+        writes=False,
+    ),
 )

@@ -149,7 +149,11 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
     active = False  # a boot sees to it itself, before it tells what is held
-    if operation.name != "boot":
+    if agent is None and not operation.registers:
+        call.name = _name_of(tx, call.agent, None)
+    elif operation.name != "boot":
+        if agent is None and call.how == "--as" and call.typed:
+            _question(tx, call)
         got.values[own], active = _seen(tx, call, agent)
         call.name = got.values[own].get("name") or _name_of(tx, call.agent, got.values[own])
     result = _done(tx, call, operation.body, fields, got)
@@ -164,7 +168,19 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     return result
 
 
-def _name_of(tx: Transaction, agent: str, record: Record) -> str:
+def _question(tx: Transaction, call: Call) -> None:
+    """Is the name of a new agent only a slip of the keyboard? Then it would act for nobody; a boot says it is meant."""
+    from dibs.operations import names
+
+    near = names.slip(tx, call.agent)
+    if near:
+        text = (
+            f"no agent {call.agent} is known here; did you mean {near}? To add it, `dibs boot --as {call.agent}` first."
+        )
+        raise Invalid(text, field="as", near=near)
+
+
+def _name_of(tx: Transaction, agent: str, record: Record | None) -> str:
     """The name of an agent whose record has none yet."""
     from dibs.operations import names
 
@@ -310,7 +326,8 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
     """The caller's record, made at its first call and touched now and then; and whether it was touched."""
     if agent is None:
         program = call.is_program(call.client)
-        return register(tx, call.agent, process=call.client, kind=call.kind, program=program), False
+        person = call.is_person
+        return register(tx, call.agent, process=call.client, kind=call.kind, program=program, person=person), False
     every = min(SEEN_EVERY, call.policy.shortest // 4)  # often enough to renew a claim before its second half is over
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
@@ -322,8 +339,9 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
 
 
 def register(
-    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False
-) -> Record:
+    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False,
+    person: bool = False,
+) -> Record:  # fmt: skip
     """Make an agent known, and give it a name. Its parent is in its id."""
     from dibs.operations import names
 
@@ -331,6 +349,8 @@ def register(
         "agent": identifier, "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
         "killed": None, "since": tx.now, "seen": tx.now, "left": False,
     }  # fmt: skip
+    if person:
+        agent["kind"] = "person"
     if process is not None:
         set_process(tx, agent, process, program=program)
     names.give(tx, agent, kind)

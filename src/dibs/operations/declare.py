@@ -67,8 +67,8 @@ class Operation:
     """
 
     __slots__ = (
-        "agents", "ahead", "asks", "body", "errors", "fields", "help", "json", "may", "name", "others", "required",
-        "takes", "writes",
+        "agents", "ahead", "asks", "body", "errors", "fields", "help", "json", "may", "name", "others", "registers",
+        "required", "takes", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +86,7 @@ class Operation:
         may: str = "",
         others: str = "",
         asks: Callable[..., tuple[str, Sequence[str]]] | None = None,
+        registers: bool = True,
     ) -> None:
         self.name = name
         self.body = body
@@ -101,3 +102,4 @@ class Operation:
         self.may = may if writes else may or VIEWER
         self.others = others
         self.asks = asks
+        self.registers = registers  # makes an unseen caller known; not where it only asks, or speaks for nobody

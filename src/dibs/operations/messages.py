@@ -334,6 +334,7 @@ OPERATIONS = (
             Field("waiter", "text", "whether this is a further look", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
+        registers=False,
         may="viewer",
         json="messages[], more",
     ),

@@ -241,7 +241,9 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
     known = tx.fetch(keys).values
     if known[keys[-1]] is None:
-        raise NotFound(f"no agent {to} is known here; it must have called once", agent=to)
+        from dibs.operations import names as known_names
+
+        raise known_names.unknown(tx, to)
     for record in known.values():
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])

@@ -197,6 +197,9 @@ def _join(
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         agent["type"], agent["can"] = kind or agent["type"], able or agent["can"]
         put_agent(tx, agent)
+    from dibs.operations import taking
+
+    taking.says_it_works(tx, agent)
     member = _member(tx, record["run"], agent)
     tx.put(agent_key(record["run"], call.agent), member)
     return {"run": shown(tx, record), "agent": member_shown(tx, member)}

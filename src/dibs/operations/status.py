@@ -38,7 +38,7 @@ def _status(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ()
     return {
         "claims": [holds.held(tx, claim) for claim in sorted(claims, key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, waiter) for waiter in waiters],
-        "agents": [agents.shown(tx, call, agent) for agent in known.values()],
+        "agents": [agents.shown(tx, call, agent) for agent in known.values() if agents.is_listed(agent)],
         "tasks": _tasks(tx),
         "more": more,
     }

@@ -139,7 +139,11 @@ def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | Non
     """The agents (or those of them that are named) that are there to work, as far as can be known."""
     known = _agents(tx, among)
     killed = {name for name, agent in known.items() if agent["killed"]}
-    wanted = known if among is None else [name for name in dict.fromkeys(among) if name in known]
+    wanted = (
+        [name for name in known if known[name].get("works")]
+        if among is None
+        else [name for name in dict.fromkeys(among) if name in known]
+    )
     there = [known[name] for name in wanted if not known[name]["left"] and killed.isdisjoint(lineage_of(name))]
     call.know([agent["process"] for agent in there])
     return [agent for agent in there if _is_there(tx, call, agent, facts)]
@@ -150,7 +154,8 @@ def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
     if among is not None:
         values = values_of(tx, sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
         return {agent["agent"]: agent for agent in values.values() if agent is not None}
-    return {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows}
+    found = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows}
+    return {name: agent for name, agent in found.items() if agent.get("works") or agent["killed"]}
 
 
 def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:

@@ -276,6 +276,11 @@ OPERATIONS = (
         json="subscription, cursor",
     ),
     Operation(
-        "subscriptions", _subscriptions, "List what you subscribe to.", may="viewer", json="subscriptions[], cursor"
+        "subscriptions",
+        _subscriptions,
+        "List what you subscribe to.",
+        registers=False,
+        may="viewer",
+        json="subscriptions[], cursor",
     ),
 )

@@ -99,7 +99,8 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 
     done = {**some(tx, MANY), "sealed": 0, "pruned": 0}
     done["tasks"] = taking.promote(tx, call)
-    suspects = [agent for agent in _next_agents(tx) if agent["process"] is not None and not agent["left"]]
+    page = _next_agents(tx)
+    suspects = [agent for agent in page if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in suspects])
     dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
     freed: list[Any] = []
@@ -110,6 +111,9 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
                 freed += claim["resources"]
                 done["claims"] += 1
     ending.serve(tx, freed)
+    from dibs.operations import forgetting
+
+    done["agents"] = forgetting.some(tx, call, page)
     more = bool(done.pop("more"))
     del done["looked_at"]
     due = _due_for_the_log(tx, call)
@@ -202,6 +206,7 @@ OPERATIONS = (
         _sweep,
         "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
         may="worker",
+        registers=False,
         json="swept, more",
     ),
     Operation(
@@ -209,6 +214,7 @@ OPERATIONS = (
         _seal,
         "Write a seal: the live claims at this point of the log.",
         may="orchestrator",
+        registers=False,
         json="seq, link, claims",
     ),
     Operation(
@@ -225,6 +231,7 @@ OPERATIONS = (
         ),
         errors=(NotFound, Invalid),
         may="person",
+        registers=False,
         json="through",
     ),
 )

@@ -45,6 +45,7 @@ def _next(
     if wait:
         check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
+    says_it_works(tx, agent)
     promote(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
@@ -197,7 +198,10 @@ def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, 
 def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -> list[dict[str, Any]]:
     """As many of the best tasks as there are, as were asked for, and as this agent may have."""
     agent: Record | None = got.values[f"a\t{call.agent}"]
-    if agent is None or _refused(tx, call, agent) is not None:
+    if agent is None:
+        return []
+    says_it_works(tx, agent)
+    if _refused(tx, call, agent) is not None:
         return []
     promote(tx, call)
     room = 1  # which there is, or it would have been refused
@@ -257,6 +261,15 @@ def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int
     pause = min(LONGEST_PAUSE, settings["breaker_pause"] << min(16, strikes - settings["breaker_failures"]))
     until: int = agent["struck"] + pause
     return ("open", until) if until > tx.now else ("half-open", until)
+
+
+def says_it_works(tx: Transaction, agent: Record) -> None:
+    """The agent asks for work: from now on it may be given some. Who only looks on, or runs a script, never is."""
+    if not agent.get("works"):
+        from dibs.operations.call import put_agent
+
+        agent["works"] = True
+        put_agent(tx, agent)
 
 
 # --- tasks whose time has come, and those whose holder is gone
@@ -352,6 +365,7 @@ def wake(tx: Transaction, ready: Sequence[Record]) -> None:
 
 def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
     """Take a certain task."""
+    says_it_works(tx, got.values[f"a\t{call.agent}"])
     promote(tx, call)
     task = lifecycle.load(tx, id)
     if task["state"] == EXECUTING:

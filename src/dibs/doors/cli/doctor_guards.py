@@ -101,8 +101,8 @@ def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
     message = (
-        f"{path} was written by an older dibs, or for other roles, or changed; `dibs init --clients {client}` brings it "
-        "up to date"
+        f"{path} was written by an older dibs, or for other roles, or changed; `dibs init --clients {client}` brings "
+        "it up to date"
     )
     yield _check(f"{client} settings", False, message, WARNING)
 

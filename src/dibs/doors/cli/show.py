@@ -163,9 +163,14 @@ def _status(result: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _kind(agent: dict[str, Any]) -> str:
+    """What somebody is, in one word."""
+    return str(agent["type"] or (agent["kind"] if agent["kind"] == "person" else ""))
+
+
 def _agents(result: dict[str, Any]) -> list[str]:
     rows = [
-        (named(a), a["state"], a["health"] if a["state"] != "left" else "", a["type"], str(a["incarnation"]),
+        (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a), str(a["incarnation"]),
          str(a["pid"] or ""), f"{ago(a['last_seen'])} ago", _some(a.get("tasks", [])), a.get("rules", ""),
          a.get("killed", "") or _breaker(a)) for a in result["agents"]
     ]  # fmt: skip
