@@ -221,8 +221,8 @@ AUTHORITY = (
     ),
     (
         "operations/strategies.py",
-        '[name for name in known if known[name].get("works")] if among is None',
-        "list(known) if among is None",
+        'if agent.get("works") or agent["killed"]}',
+        "}",
         "tests/operations/test_assigning.py::test_nobody_is_given_work_who_did_not_say_that_it_works",
     ),
     (
@@ -230,5 +230,35 @@ AUTHORITY = (
         '    if not record.get("works") and to != call.agent:',
         "    if False:",
         "tests/operations/test_assigning.py::test_nobody_is_given_work_who_did_not_say_that_it_works",
+    ),
+    (
+        "operations/taking.py",
+        ' or task.get("awaited", 0) > tx.now:\n        return False',
+        ":\n        return False",
+        "tests/operations/test_task_waiting.py::test_waiters_are_served_in_order_and_before_those_who_take_any_task",
+    ),
+    (
+        "operations/taking.py",
+        "        if first:\n            return Held",
+        "        if False:\n            return Held",
+        "tests/operations/test_task_waiting.py::test_waiters_are_served_in_order_and_before_those_who_take_any_task",
+    ),
+    (
+        "operations/taking.py",
+        "        if not cycle:\n            return _wait_for",
+        "        if True:\n            return _wait_for",
+        "tests/operations/test_task_waiting.py::test_a_circle_of_agents_that_wait_for_each_others_tasks_is_refused",
+    ),
+    (
+        "operations/taking.py",
+        '        kept["awaited"] = 0\n',
+        "        pass\n",
+        "tests/operations/test_task_waiting.py::test_at_the_end_of_its_time_it_is_refused_and_nothing_is_left_of_it",
+    ),
+    (
+        "operations/outcomes.py",
+        'own = within(record["agent"], call.agent) if token is None else',
+        "own = True if token is None else",
+        "tests/operations/test_task_waiting.py::test_anothers_is_not_and_neither_is_one_that_is_over",
     ),
 )

@@ -89,7 +89,7 @@ def test_nothing_ready_is_a_no_with_a_reason(shell: Shell) -> None:
         (["task", "move", "nothing", "scoped"], "not_found", 1),
         (["task", "done", "there", "--token", "7"], "fenced", 1),
         (["task", "done", "nothing", "--token", "7"], "not_found", 1),
-        (["task", "done", "there"], "invalid", 64),
+        (["task", "done", "there"], "fenced", 1),  # without a token: one's own, and there is none
         (["task", "fail", "there", "--token", "7", "--class", "sad", "--why", "x"], "invalid", 64),
         (["task", "show", "nothing"], "not_found", 1),
         (["task", "cancel", "nothing"], "not_found", 1),

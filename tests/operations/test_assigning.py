@@ -100,11 +100,13 @@ def test_whoever_asks_boots_bids_or_joins_says_so(fleet: Fleet, how: str) -> Non
     add(fleet, "t")
     add(fleet, "first", priority=9, strategy="auction" if how == "task bid" else "priority")
     fleet.call("boss", "run start", name="r")
-    given = {"task claim": {"id": "first"}, "task bid": {"id": "first", "amount": 1}}.get(how, {})
+    fields: dict[str, dict[str, Any]] = {"task claim": {"id": "first"}, "task bid": {"id": "first", "amount": 1}}
+    given = fields.get(how, {})
     if how == "task bid":
         fleet.call("boss", "task assign", id="first")
     answer = fleet.call("a", how, **given)
-    token = answer.get("token") or next(iter(answer.get("tasks", [])), {}).get("token")
+    taken = [answer, *answer.get("tasks", [])]
+    token = next((one["token"] for one in taken if "token" in one), 0)
     if token:
         fleet.call("a", "task done", id="first", token=token)
     assert assign(fleet, "t", strategy="load_balanced") == "a"

@@ -93,7 +93,8 @@ def test_tasks_messages_and_the_log_speak_of_it_as_before(fleet: Fleet) -> None:
     assert fleet.call("x", "task show", id="T")["task"]["by"] == "ann"
     assert [one["from"] for one in fleet.call("bob", "inbox")["messages"]] == ["ann"]
     token = fleet.call("bob", "task claim", id="T")["token"]
-    fleet.call("bob", "task fail", id="T", token=token, why="no", **{"class": "permanent"})
+    failed: dict[str, Any] = {"id": "T", "token": token, "why": "no", "class": "permanent"}
+    fleet.call("bob", "task fail", **failed)
     fleet.clean()
 
 

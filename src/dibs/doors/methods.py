@@ -897,17 +897,19 @@ class Methods:
         self,
         id: str,
         *,
+        wait: float | str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Take a certain task.
+        """Take a specific task.
 
         Answers: task, token, claim, expires_at.
-        Raises: NotFound, Held, Conflict, Forbidden, Quota, Fenced, Killed.
+        Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "task claim",
             request_id,
             id=id,
+            wait=wait,
         )
         return answer
 
@@ -915,7 +917,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         result: Any | None = None,
         next: bool | None = None,
         run: str | None = None,
@@ -941,7 +943,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         class_: str,
         why: str,
         request_id: str | None = None,
@@ -1068,7 +1070,7 @@ class Methods:
         id: str,
         percent: int,
         *,
-        token: int,
+        token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
@@ -1091,7 +1093,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
@@ -1131,7 +1133,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         children: Any,
         request_id: str | None = None,
     ) -> dict[str, Any]:

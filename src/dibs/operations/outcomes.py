@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
 from dibs.operations import adding, ending, holds, lifecycle, payloads, tasks
-from dibs.operations.call import check_text, iso, related
+from dibs.operations.call import check_text, iso, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED, WHOLE
 from dibs.stores.seam import AFTER_KEY, walk
@@ -39,8 +39,10 @@ def ahead(call: Call, id: str, **_: Any) -> list[Range]:
     return [(f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n")]
 
 
-def mine(tx: Transaction, call: Call, got: Fetched, identifier: str, token: int) -> tuple[Record, Record] | Fenced:
-    """The task and the live claim that this token stands for; or the refusal for whoever comes late."""
+def mine(
+    tx: Transaction, call: Call, got: Fetched, identifier: str, token: int | None
+) -> tuple[Record, Record] | Fenced:
+    """The task and the live claim that this token stands for, else the caller's own; or the refusal for who is late."""
     name, key = lifecycle.resource_of(identifier), lifecycle.key_of(identifier)
     kept = next((value for place, value in got.rows if place == key), None)
     if kept is None:
@@ -51,7 +53,8 @@ def mine(tx: Transaction, call: Call, got: Fetched, identifier: str, token: int)
         behind = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
-            if behind and record["token"] == token and related(record["agent"], call.agent):
+            own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
+            if behind and own and token in {None, record["token"]}:
                 return task, record
         elif behind:  # its time was over before anybody looked
             ending.expire(tx, record)
@@ -61,7 +64,7 @@ def mine(tx: Transaction, call: Call, got: Fetched, identifier: str, token: int)
     return _late(tx, task, live, token)
 
 
-def _late(tx: Transaction, task: Record, live: Record | None, token: int) -> Fenced:
+def _late(tx: Transaction, task: Record, live: Record | None, token: int | None) -> Fenced:
     """What became of the task meanwhile."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
@@ -73,7 +76,12 @@ def _late(tx: Transaction, task: Record, live: Record | None, token: int) -> Fen
     if task["state"] in lifecycle.OVER:
         who = f" by {task['agent']}" if task["agent"] and task["state"] == COMPLETE else ""
         became = f"it is {task['state']}{who} since {iso(tx, task['finished'])}"
-    text = f"token {token} for task {task['task']} is no longer live: {became}. Nothing was taken; stop working on it."
+    what = (
+        f"token {token} for task {task['task']} is no longer live"
+        if token is not None
+        else f"you do not have task {task['task']}"
+    )
+    text = f"{what}: {became}. Nothing was taken; stop working on it."
     return Fenced(text, **facts)
 
 
@@ -82,7 +90,7 @@ def _done(
     call: Call,
     got: Fetched,
     id: str,
-    token: int,
+    token: int | None = None,
     result: Any = None,
     next: bool = False,
     run: str = "",
@@ -99,7 +107,7 @@ def _done(
     return answer
 
 
-def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any) -> Record | Fenced:
+def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any) -> Record | Fenced:
     """Finish one task, with all that follows. What is raised here is raised before anything was written."""
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
@@ -117,7 +125,7 @@ def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int, resul
         payloads.check(result, "result")
         tx.put(f"tr\t{id}", result)
         task["result"] = True
-    lifecycle.move(tx, call.agent, task, COMPLETE, token=token, request=_request(call, "task done"))
+    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"))
     task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
     lifecycle.put(tx, task)
     _let_go(tx, claim, "done", got)
@@ -166,7 +174,7 @@ def _call_off_the_rest(tx: Transaction, winner: Record) -> None:
             tasks.call_off(tx, winner["agent"], other, f"{winner['task']} was first")
 
 
-def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: str, **given: Any) -> Any:
+def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: int | None = None, **given: Any) -> Any:
     """Say that it did not work; what follows depends on the class."""
     kind = given["class"]
     if kind not in CLASSES:
@@ -182,13 +190,13 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: s
     _strike(tx, claim["agent"], got, failed=True)
     request = _request(call, "task fail")
     if kind == "permanent":
-        lifecycle.move(tx, call.agent, task, FAILED, token=token, why=reason, request=request)
+        lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
         task.update(finished=tx.now, failures=task["failures"] + 1)
         _tell_owner(tx, task, "failed for good, and what comes after it stays blocked")
     else:
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
-        _again(tx, call.agent, task, pause=pause, token=token, why=reason, request=request)
+        _again(tx, call.agent, task, pause=pause, token=claim["token"], why=reason, request=request)
     lifecycle.put(tx, task)
     _let_go(tx, claim, "failed", got)
     return {"task": lifecycle.shown(tx, task)}
@@ -220,7 +228,7 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
     messages.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 
-def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int, note: str = "") -> Any:
+def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, note: str = "") -> Any:
     """Give a task back to the queue, unfinished and nobody's fault."""
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
@@ -243,7 +251,7 @@ def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
     taking.wake(tx, [task])
 
 
-def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, children: Any) -> Any:
+def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, children: Any = None) -> Any:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
     parts = adding.checked(children, "children")
     found = mine(tx, call, got, id, token)
@@ -260,7 +268,9 @@ def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, child
     return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in made]}
 
 
-def _progress(tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int, note: str = "") -> Any:
+def _progress(
+    tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int | None = None, note: str = ""
+) -> Any:
     """Say how far it is, and keep the task: its claim gets a new deadline."""
     from dibs.operations import releases
 
@@ -344,7 +354,7 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
     put_agent(tx, record)
 
 
-_TOKEN = Field("token", "integer", "the token under which you took it", required=True, metavar="N")
+_TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")
 _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
 
 OPERATIONS = (

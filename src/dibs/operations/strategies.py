@@ -121,7 +121,7 @@ def _id(agent: Record) -> str:
 def gather(tx: Transaction, without: str = "") -> Facts:
     """Who waits, who works on what, who was given something when. `without` is a task that does not count."""
     facts = Facts(tx.now)
-    for place, record in enumerate(taking.present(tx)):
+    for place, record in enumerate([one for one in taking.present(tx) if not one.get("task")]):
         facts.waiting.setdefault(record["agent"], []).append(record)
         facts.place.setdefault(record["agent"], place)
     for task in lifecycle.of_state(tx, EXECUTING, LOOKED_AT)[0]:
@@ -139,11 +139,7 @@ def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | Non
     """The agents (or those of them that are named) that are there to work, as far as can be known."""
     known = _agents(tx, among)
     killed = {name for name, agent in known.items() if agent["killed"]}
-    wanted = (
-        [name for name in known if known[name].get("works")]
-        if among is None
-        else [name for name in dict.fromkeys(among) if name in known]
-    )
+    wanted = known if among is None else [name for name in dict.fromkeys(among) if name in known]
     there = [known[name] for name in wanted if not known[name]["left"] and killed.isdisjoint(lineage_of(name))]
     call.know([agent["process"] for agent in there])
     return [agent for agent in there if _is_there(tx, call, agent, facts)]

@@ -11,7 +11,7 @@ What happens, in short:
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations import ending, holds, lifecycle, tasks
 from dibs.operations.call import TOKEN, check_text, iso
 from dibs.operations.declare import Field, Operation
@@ -120,7 +120,7 @@ def _first(
 
 def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
     """May this agent have this task now, by its run, its strategy, and by who holds its name?"""
-    if run and task["run"] != run:
+    if (run and task["run"] != run) or task.get("awaited", 0) > tx.now:
         return False
     strategy = task["strategy"] or call.policy.work["tasks"]["strategy"]
     if strategy != "priority" and not task["assigned"]:
@@ -316,7 +316,9 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
 # --- waiting for work
 
 
-def _wait(tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str) -> dict[str, Any]:
+def _wait(
+    tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str, task: str = ""
+) -> dict[str, Any]:
     """A place among those who wait for work. It is written seldom: it only says whom to wake."""
     key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
     known: Record | None = tx.fetch([key]).values[key] if waiter else None
@@ -325,6 +327,8 @@ def _wait(tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wak
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": check_text(run, "run"),
             "wake": check_text(wake, "wake"), "until": tx.now + PRESENT,
         }  # fmt: skip
+        if task:
+            record["task"] = task
         tx.put(key, record)
     return {"waiting": key[3:], "look_in": LOOK_EVERY, "for": "a task that is ready for you"}
 
@@ -354,6 +358,7 @@ def wake(tx: Transaction, ready: Sequence[Record]) -> None:
             waiting = present(tx)
         for record in list(waiting):
             fitting = lifecycle.fits(record, task["needs"], task["for"]) and record["run"] in {"", task["run"]}
+            fitting = fitting and record.get("task") in {None, task["task"]}
             if fitting and record["wake"] and (not task["assigned"] or task["assigned"]["agent"] == record["agent"]):
                 tx.wake(record["wake"])
                 waiting = [other for other in waiting if other is not record]
@@ -363,10 +368,86 @@ def wake(tx: Transaction, ready: Sequence[Record]) -> None:
 # --- claim
 
 
-def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
-    """Take a certain task."""
-    says_it_works(tx, got.values[f"a\t{call.agent}"])
+def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
+    """Take a certain task, or wait until it can be had: first come, first served, before those who take any task."""
+    if wait:
+        check_duration(wait, "wait", most=MAX_WAIT)
+    agent = got.values[f"a\t{call.agent}"]
+    says_it_works(tx, agent)
     promote(tx, call)
+    try:
+        answer = _take(tx, call, agent, id, waiter, patient=wait > 0)
+    except Conflict as error:
+        if not waiter and (not wait or error.fields.get("state") != PLANNED):
+            raise
+        answer = error
+    hopeful = isinstance(answer, Held) or (isinstance(answer, Conflict) and answer.fields.get("state") == PLANNED)
+    if wait > 0 and hopeful:
+        cycle = _circle(tx, call, lifecycle.load(tx, id))
+        if not cycle:
+            return _wait_for(tx, call, agent, id, waiter, wake, answer)
+        data = {
+            "code": "deadlock",
+            "resources": [lifecycle.resource_of(id)],
+            "mode": "write",
+            "tree": "",
+            "blockers": [],
+        }
+        tx.append("claim.refused", call.agent, f"task:{id}", data)
+        answer = Deadlock(cycle=cycle)
+    if waiter:
+        _give_up(tx, waiter, id)
+    return answer
+
+
+def _wait_for(
+    tx: Transaction, call: Call, agent: Record, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
+) -> dict[str, Any]:
+    """A place in line for one task; while somebody stands there, `next` gives it to nobody."""
+    answer = _wait(tx, call, agent, "", waiter, wake, identifier)
+    task = lifecycle.load(tx, identifier)
+    if task.get("awaited", 0) - tx.now < PRESENT // 2:
+        task["awaited"] = tx.now + PRESENT
+        lifecycle.put(tx, task)
+    return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
+
+
+def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
+    """Out of the line; the last one leaves the task to anybody."""
+    _forget(tx, waiter)
+    kept = tasks.known(tx, identifier)
+    if kept is not None and kept.get("awaited") and not _in_line(tx, identifier):
+        kept["awaited"] = 0
+        lifecycle.put(tx, kept)
+
+
+def _in_line(tx: Transaction, identifier: str) -> list[tuple[str, Record]]:
+    """Who waits for this task now, in order."""
+    rows = tx.fetch((), [("tw\t", "tw\n")], PRESENT_SHOWN).rows
+    return [(key, record) for key, record in rows if record.get("task") == identifier and record["until"] > tx.now]
+
+
+def _circle(tx: Transaction, call: Call, task: Record) -> list[dict[str, Any]]:
+    """The circle of agents that each wait for the other's task, if this wait would close one."""
+    waits = {record["agent"]: record["task"] for record in present(tx) if record.get("task")}
+    steps: list[dict[str, Any]] = []
+    agent = call.agent
+    for _ in range(len(waits) + 1):
+        holder = next(iter(tasks.having(task)), "")
+        if not holder:
+            return []
+        steps.append({"agent": agent, "resource": f"task:{task['task']}", "holder": holder})
+        if holder == call.agent:
+            return steps
+        following = tasks.known(tx, waits[holder]) if holder in waits else None
+        if following is None:
+            return []
+        agent, task = holder, following
+    return []
+
+
+def _take(tx: Transaction, call: Call, agent: Record, id: str, waiter: str, *, patient: bool) -> Any:
+    """The task, or why it cannot be had now."""
     task = lifecycle.load(tx, id)
     if task["state"] == EXECUTING:
         claim = tasks.live_claim(tx, task)
@@ -376,24 +457,37 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
 
             return taken(tx, task, releases.renew_one(tx, claim), renewed=True)
         if claim is not None and not ending.gone(tx, call, [claim]):
-            return _held_by(tx, call, task, claim)
+            return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
         task = lifecycle.load(tx, id)
     if task["state"] != PLANNED:
         raise Conflict(f"task {id} is {task['state']}; only a planned one can be taken.", task=id, state=task["state"])
-    refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task)
-    return grant(tx, call, task) if refusal is None else refusal
+    refusal = _cannot(tx, call, agent, task, told=not patient)
+    if refusal is None and task.get("awaited", 0) > tx.now:
+        before = [one for key, one in _in_line(tx, id) if not waiter or key < f"tw\t{waiter}"]
+        first = next((one["agent"] for one in before if one["agent"] != call.agent), "")
+        if first:
+            return Held(blockers=[{"agent": first, "resource": f"task:{id}", "mode": "write", "waiting": True}], more=0)
+    if refusal is None:
+        task.pop("awaited", None)
+        if waiter:
+            _forget(tx, waiter)
+        return grant(tx, call, task)
+    return refusal
 
 
-def _held_by(tx: Transaction, call: Call, task: Record, claim: Record) -> Held:
+def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: bool = True) -> Held:
+    """Somebody else has it. Whoever waits looks often, and only its first and last look is worth an event."""
     wanted = [lifecycle.resource_of(task["task"])]
     blockers = [holds.blocker(tx, claim, wanted)]
+    if not told:
+        return Held(blockers=blockers, more=0)
     data = {"code": "held", "resources": wanted, "mode": "write", "tree": "", "blockers": blockers}
     tx.append("claim.refused", call.agent, f"task:{task['task']}", data)
     return Held(blockers=blockers, more=0)
 
 
-def _cannot(tx: Transaction, call: Call, agent: Record, task: Record) -> Any:
+def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: bool) -> Any:
     """Why this agent may not take this planned task; None if it may."""
     identifier = task["task"]
     if task["open"] or task["kids"]:
@@ -415,7 +509,7 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record) -> Any:
         raise Forbidden(text, task=identifier, needs=task["needs"], **{"for": task["for"]})
     held = in_the_way(tx, call, task)
     if held is not None:
-        return _held_by(tx, call, task, held)
+        return _held_by(tx, call, task, held, told=told)
     return _refused(tx, call, agent)
 
 
@@ -438,9 +532,14 @@ OPERATIONS = (
     Operation(
         "task claim",
         _claim,
-        "Take a certain task.",
-        fields=(tasks.ID,),
-        errors=(NotFound, Held, Conflict, Forbidden, Quota, Fenced, Killed),
+        "Take a specific task.",
+        fields=(
+            tasks.ID,
+            Field("wait", "duration", "wait that long until it can be had", default=0, metavar="D"),
+            Field("waiter", "text", "the place in line", default="", hidden=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+        ),
+        errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",
         json="task, token, claim, expires_at",
         takes=True,
