@@ -88,7 +88,7 @@ def test_boot_exits_1_when_something_believed_held_is_lost(shell: Shell) -> None
     shell.json("claim", "task:TASK-103", "--as", "two", exit=0)
     done = shell.run("boot", "--task", "TASK-103", "--as", "one")
     assert done.returncode == 1
-    assert "You LOST task:TASK-103" in done.stdout
+    assert done.stdout.startswith("You LOST TASK-103 under a minute ago (its time was over). TASK-103 is two's since ")
     assert "two holds it now" in done.stdout
     assert shell.run("boot", "--task", "TASK-103", "--as", "two").returncode == 0
 

@@ -142,6 +142,7 @@ def _tops(place: Place, paths: list[str]) -> list[str]:
 
 def boot(event: clients.Event, place: Place) -> str:
     """The agent begins, or begins again: register it and tell it what is true."""
+    from dibs.doors import believing
     from dibs.doors.hooks import auditing, briefing, tidying, trees
 
     tree = trees.of(place)
@@ -157,7 +158,8 @@ def boot(event: clients.Event, place: Place) -> str:
     ledgers.cut_seen(place.private, event.agent)
     session = open_session(place)
     call = identify(session, event)
-    result = session.run(session.operation("boot"), call, {"client_type": event.type or event.client})
+    believes = {} if event.subagent else believing.fields()  # a subagent works for its parent, which was told
+    result = session.run(session.operation("boot"), call, {"client_type": event.type or event.client, **believes})
     auditing.tell(session, call, [tree])
     ledgers.heard(place.local, call.agent)
     from dibs.doors.hooks import leftovers
