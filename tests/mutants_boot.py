@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 BELIEFS_PY, ALIASES_PY, AGENTS_PY = "operations/beliefs.py", "operations/aliases.py", "operations/agents.py"
+MEMORIES_PY, MEMORIES = "doors/memories.py", "tests/doors/test_memories.py"
 BELIEFS, HOOKS = "tests/operations/test_beliefs.py", "tests/doors/test_boot_beliefs.py"
 
 BOOT = (
@@ -40,8 +41,19 @@ BOOT = (
      f"{BELIEFS}::test_two_sessions_in_one_client_process_stay_two_agents"),
     (AGENTS_PY, "for one in (before, also) if one]", "for one in (also,) if one]",
      f"{BELIEFS}::test_an_id_used_by_hand_in_the_client_process_before_its_hook_ran_is_the_sessions"),
+    # the files to read before acting
+    (MEMORIES_PY, "    if _is_newest_first(text):\n", "    if False:\n",
+     f"{MEMORIES}::test_of_a_long_file_with_its_newest_entries_first_the_top_is_told"),
+    (MEMORIES_PY, "_part(text, min(EACH, left))", "_part(text, EACH)",
+     f"{MEMORIES}::test_all_together_stay_within_the_limit_and_what_has_no_room_is_named"),
+    (MEMORIES_PY, "        if not stat.S_ISREG(facts.st_mode):\n            return None\n", "",
+     f"{MEMORIES}::test_what_is_no_file_is_left_out_and_does_not_keep_the_agent"),
+    (MEMORIES_PY, 'f"> {quoting.clean(line)}"', "line",
+     f"{MEMORIES}::test_a_line_of_a_file_cannot_pass_for_a_word_of_dibs"),
+    (AGENTS_PY, '"same" if before == now else "changed"', '"same"',
+     f"{MEMORIES}::test_the_briefing_delivers_them_and_marks_what_changed_since_it_was_told"),
     # at the client's hook
-    ("doors/hooks/moments.py", "believing.fields()  #", "{}  #",
+    ("doors/hooks/moments.py", "fields.update(believing.fields(), files", "fields.update(files",
      f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
     ("doors/hooks/briefing.py", "    lines = losses.first(result)\n", "    lines = []\n",
      f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),

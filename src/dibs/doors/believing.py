@@ -19,7 +19,7 @@ LONGEST = 120  # letters of a task's id
 
 
 def fields(*, own: bool = True) -> dict[str, Any]:
-    """The fields of `boot` that the environment fills in. Not `own`: the caller named an agent, AGENT_ID is not asked."""
+    """The fields of `boot` that the environment fills in. Not `own`: the caller is named, AGENT_ID is not asked."""
     tasks = [value for name in TASKS if _is_word(value := os.environ.get(name, ""))]
     return {"believed": tasks, "also": known_as() if own else ""}
 

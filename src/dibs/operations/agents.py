@@ -371,7 +371,7 @@ OPERATIONS = (
             Field("also", "text", "another id that its environment gives it", default="", hidden=True),
             Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
         ),
-        json="agent, incarnation, held[], lost[], task, messages[], rules",
+        json="agent, incarnation, held[], lost[], task, messages[], files[], rules",
     ),
     Operation(
         "leave",

@@ -102,9 +102,10 @@ def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, 
     fields.add_run(operation, values)
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
     if operation.name == "boot":
-        from dibs.doors import believing
+        from dibs.doors import believing, memories
 
-        values.update(believing.fields(own=not words.common.get("as")))
+        files = memories.digests(memories.load(session))
+        values.update(believing.fields(own=not words.common.get("as")), files=files)
         believing.name(call)
     return session, call, values
 

@@ -88,6 +88,10 @@ def _boot(result: dict[str, Any]) -> list[str]:
     if result["task"]:
         lines += quoting.task(result["task"])
     lines += _messages(result["messages"])
+    if result.get("files"):
+        from dibs.doors import memories
+
+        lines += memories.lines(result["files"])
     if result["rules"]:
         changed = result["rules"]["changed"] and not result["rules"]["first"]
         lines += ["", f"The rules{' CHANGED; these hold now' if changed else ''} (.dibs/rules.md):"]

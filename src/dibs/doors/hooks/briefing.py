@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.errors import named, spelled
 from dibs.facts import contents, ledgers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.doors.session import Session
@@ -18,9 +17,9 @@ SHOWN = 12  # of each kind; a briefing is read only if it is short
 CHANGED = 200  # files that the agent knows which are looked at
 
 
-def text(session: Session, result: dict[str, Any], source: str = "") -> str:
+def text(session: Session, result: dict[str, Any], source: str = "", files: Sequence[dict[str, Any]] = ()) -> str:
     """The briefing at boot. What is not the agent's comes first: a model that reads on starts to work."""
-    from dibs.doors import losses
+    from dibs.doors import losses, memories
 
     agent, name = result["agent"], named(result)
     if "/" in agent:
@@ -41,7 +40,7 @@ def text(session: Session, result: dict[str, Any], source: str = "") -> str:
     lines += _messages(result["messages"])
     if result.get("more_messages"):
         lines.append("There are more messages: `dibs inbox`.")
-    lines += _files(session)
+    lines += memories.lines(memories.told(list(files), result.get("files")))
     lines += _rules(session, result["rules"])
     lines.append(
         "A file is claimed for you when you edit it, and free with your commit of it. If another agent holds it: pick "
@@ -157,12 +156,6 @@ def _writer(head: Head | None, agent: str, now: str) -> str:
         return ""
     who = head.change.actor
     return f" (by {who})" if who != agent and head.change.grade in {"sure", "likely"} else ""
-
-
-def _files(session: Session) -> list[str]:
-    named = session.config.policy.guards["files"]
-    there = [f"{name}: {path}" for name, path in named.items() if os.path.exists(f"{session.place.top}/{path}")]
-    return [f"Read before you act: {', '.join(there)}."] if there else []
 
 
 def _rules(session: Session, rules: dict[str, Any] | None) -> list[str]:
