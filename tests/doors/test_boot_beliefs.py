@@ -13,7 +13,7 @@ def started(agent: Agent, client: str = "claude", **environment: str) -> str:
     """What the model is told at a start of this session, in this environment."""
     payload = {"session_id": agent.session, "cwd": str(agent.cwd), "hook_event_name": "SessionStart",
                "source": "compact"}  # fmt: skip
-    answer = agent.entry(client, given=json.dumps(payload).encode(), **environment)
+    answer = agent.entry(client, given=json.dumps(payload).encode(), seconds=60, **environment)
     assert answer.code == 0, answer
     told = answer.json if client == "copilot" else answer.json["hookSpecificOutput"]
     return str(told["additionalContext"])
