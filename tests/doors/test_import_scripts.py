@@ -206,9 +206,9 @@ def test_a_released_task_can_be_complete(scripts: Agents) -> None:
 def test_check_stale_releases_what_ended_and_never_what_is_live(scripts: Agents) -> None:
     scripts.scoped("T1", "what is to be done\n")
     scripts.scoped("T2")
-    for task in ("T1", "T2"):
-        scripts.run("claim_task.sh", task, "ann")
-    scripts.claimed("T2", f"ann:{ago(7200)}\n")  # an old file, of a claim that was renewed by other means
+    for task, agent in (("T1", "ann"), ("T2", "bob")):
+        scripts.run("claim_task.sh", task, agent)
+    scripts.claimed("T2", f"bob:{ago(7200)}\n")  # an old file, of a claim that was renewed by other means
     scripts.claimed("T3", "eve\n")
     os.utime(scripts.claimed("T3"), (ago(2000), ago(2000)))
     scripts.shell.json("release", "task:T1", "--as", "ann", exit=0)
@@ -224,7 +224,7 @@ def test_check_stale_releases_what_ended_and_never_what_is_live(scripts: Agents)
     assert (scripts.folder / "registry" / "scoped" / "T1").read_text() == "what is to be done\n"
     assert (scripts.folder / "registry" / "scoped" / "T3").exists()
     assert scripts.claimed("T2").exists()
-    assert scripts.holders() == {"task:T2": "ann"}
+    assert scripts.holders() == {"task:T2": "bob"}
     assert scripts.run("check_stale.sh") == (0, "")
 
 
