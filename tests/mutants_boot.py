@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 BELIEFS_PY, ALIASES_PY, AGENTS_PY = "operations/beliefs.py", "operations/aliases.py", "operations/agents.py"
+REGISTRIES_PY, TAKING_PY = "operations/registries.py", "operations/taking.py"
+REGISTRIES = "tests/operations/test_registries.py"
 MEMORIES_PY, MEMORIES = "doors/memories.py", "tests/doors/test_memories.py"
 BELIEFS, HOOKS = "tests/operations/test_beliefs.py", "tests/doors/test_boot_beliefs.py"
 
@@ -52,6 +54,29 @@ BOOT = (
      f"{MEMORIES}::test_a_line_of_a_file_cannot_pass_for_a_word_of_dibs"),
     (AGENTS_PY, '"same" if before == now else "changed"', '"same"',
      f"{MEMORIES}::test_the_briefing_delivers_them_and_marks_what_changed_since_it_was_told"),
+    # tasks of a registry
+    (REGISTRIES_PY, '        if known[spec["id"]] is None:\n', "        if True:\n",
+     f"{REGISTRIES}::test_tasks_come_in_in_their_states_with_their_text_and_once[memory]"),
+    (REGISTRIES_PY, '    if claim is None or not related(claim["agent"], call.agent):\n', "    if claim is None:\n",
+     f"{REGISTRIES}::test_a_task_of_a_file_is_taken_given_back_and_finished[memory]"),
+    (REGISTRIES_PY, "    _again_scoped(tx, call, task)\n    return", "    return",
+     f"{REGISTRIES}::test_a_task_of_a_file_is_taken_given_back_and_finished[memory]"),
+    (REGISTRIES_PY, "        _convert(tx, call, task)\n", "        pass\n",
+     f"{REGISTRIES}::test_a_claim_on_the_name_becomes_the_claim_of_the_task[memory]"),
+    (REGISTRIES_PY, '    if task["state"] == EXECUTING:\n        return taking.take(tx, call, got, task)\n', "",
+     f"{REGISTRIES}::test_a_claim_made_with_files_has_what_is_left_of_its_time_and_no_limit_of_tasks_refuses_it[memory]"),
+    (REGISTRIES_PY, 'if state not in BY_HAND or task["state"] not in BY_HAND:', "if state not in BY_HAND:",
+     f"{REGISTRIES}::test_a_file_moved_by_hand_moves_an_open_task_that_nobody_has[memory]"),
+    (REGISTRIES_PY, 'if task["state"] != PLANNED or task["origin"] != SCOPED:', 'if task["state"] != PLANNED:',
+     f"{REGISTRIES}::test_what_was_scoped_and_is_lost_is_scoped_again_and_what_was_planned_stays_in_the_queue"),
+    (TAKING_PY, "        progress=0, origin=origin,\n", "        progress=0,\n",
+     f"{REGISTRIES}::test_what_was_scoped_and_is_lost_is_scoped_again_and_what_was_planned_stays_in_the_queue"),
+    (TAKING_PY, 'origin=task["origin"] if origin else ""', 'origin=task["origin"]',
+     f"{REGISTRIES}::test_a_task_that_a_worker_takes_from_the_queue_forgets_that_it_was_scoped"),
+    (TAKING_PY, "min(left or ttl, ttl)", "ttl",
+     f"{REGISTRIES}::test_a_claim_made_with_files_has_what_is_left_of_its_time_and_no_limit_of_tasks_refuses_it[memory]"),
+    ("lookout/tasks.py", 'if state == "complete" and said.data.get("imported") is True:', 'if state == "complete":',
+     f"{REGISTRIES}::test_a_complete_task_may_begin_so_only_if_it_was_imported"),
     # at the client's hook
     ("doors/hooks/moments.py", "fields.update(believing.fields(), files", "fields.update(files",
      f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),

@@ -17,6 +17,7 @@ WHY = {
     "expired": "its time was over", "gone": "its process was gone", "killed": "the agent was stopped",
     "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
     "cancelled": "it was called off", "preempted": "more urgent work came",
+    "epoch": "the server was restarted and may have lost what it had granted",
 }  # fmt: skip
 OPEN = ("discovery", "scoped")  # states that come before one in which a task can be taken
 OVER = ("complete", "failed", "cancelled", "quarantined")
