@@ -48,8 +48,6 @@ BOOT = (
      f"{MEMORIES}::test_of_a_long_file_with_its_newest_entries_first_the_top_is_told"),
     (MEMORIES_PY, "_part(text, min(EACH, left))", "_part(text, EACH)",
      f"{MEMORIES}::test_all_together_stay_within_the_limit_and_what_has_no_room_is_named"),
-    (MEMORIES_PY, "        if not stat.S_ISREG(facts.st_mode):\n            return None\n", "",
-     f"{MEMORIES}::test_what_is_no_file_is_left_out_and_does_not_keep_the_agent"),
     (MEMORIES_PY, 'f"> {quoting.clean(line)}"', "line",
      f"{MEMORIES}::test_a_line_of_a_file_cannot_pass_for_a_word_of_dibs"),
     (AGENTS_PY, '"same" if before == now else "changed"', '"same"',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -50,6 +50,14 @@ def task(agents: Agents, name: str) -> dict[str, Any]:
 def places(agents: Agents) -> dict[str, str]:
     """The folder of each file in the registry."""
     return {path.name: path.parent.name for path in (agents.folder / "registry").glob("*/*")}
+
+
+def kill_when_there(process: subprocess.Popen[Any], path: Path) -> None:
+    """SIGKILL as soon as this is there, or let it end by itself."""
+    while process.poll() is None and not path.exists():
+        time.sleep(0.001)
+    process.kill()
+    process.communicate()
 
 
 # --- import
@@ -112,6 +120,18 @@ def test_a_name_that_no_id_can_be_is_spelt_out_and_the_scripts_know_it(agents: A
     assert agents.run("boot.sh", CURRENT_TASK_ID="fix the login+.md", AGENT_ID="ann")[0] == 0
 
 
+def test_whatever_lies_in_a_file_or_its_name_comes_in(agents: Agents) -> None:
+    put(agents, "scoped", "long", "\u6f22" * 20_000)
+    put(agents, "scoped", "---", "")
+    (agents.folder / "registry" / "scoped" / "binary").write_bytes(bytes(range(256)) * 300)
+    (agents.folder / "registry" / "scoped" / os.fsdecode(b"\xff\xfe")).write_text("\x1a")
+    agents.shell.json("import", exit=0)
+    assert sorted(states(agents)) == ["+dcff.+dcfe.", "---", "binary", "long"]
+    assert set(task(agents, "long")["title"]) == {"\u6f22"}
+    assert agents.shell.json("import", exit=0)["changes"] == []
+    assert agents.run("check_stale.sh") == (0, "")
+
+
 def test_a_task_of_the_queue_and_a_file_of_the_same_name_are_one(agents: Agents) -> None:
     agents.shell.json("task", "add", "from the queue", "--id", "TASK-300", exit=0)
     agents.scoped("TASK-300", "from the file\n")
@@ -128,13 +148,12 @@ def test_a_task_of_the_queue_and_a_file_of_the_same_name_are_one(agents: Agents)
 def test_an_import_that_is_killed_leaves_whole_tasks_and_the_next_one_does_the_rest(agents: Agents) -> None:
     for number in range(40):
         put(agents, "scoped", f"T{number}", "x" * 500)
-    for wait in (0.15, 0.3, 0.45):
+    local, tools = agents.shell.folder / ".dibs" / "local", agents.folder / "tools"
+    for moment in (local / "registry.gate", local / "registry", tools / "claim_task.sh.before-dibs"):
         process = subprocess.Popen(
             [DIBS, "import"], cwd=agents.shell.folder, env=agents.shell.environment, stdout=subprocess.DEVNULL
         )
-        time.sleep(wait)  # wherever it is then: nothing is asked of the moment
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill_when_there(process, moment)
         assert set(states(agents).values()) <= {"scoped"}
         agents.shell.json("verify", exit=0)
     agents.shell.json("import", exit=0)
@@ -251,17 +270,16 @@ def test_of_sixteen_processes_exactly_one_gets_the_task(agents: Agents) -> None:
 
 
 def test_a_claim_script_that_is_killed_leaves_a_task_that_is_somebodys_or_nobodys(agents: Agents) -> None:
-    for number in range(4):
+    for number in range(3):
         agents.scoped(f"T{number}", "text\n")
     agents.shell.json("import", exit=0)
-    for number, wait in enumerate((0.1, 0.2, 0.3, 0.4)):
-        process = agents.start("claim_task.sh", f"T{number}", f"a{number}")
-        time.sleep(wait)
-        process.kill()
-        process.communicate()
+    memory = agents.shell.folder / ".dibs" / "local" / "registry"
+    moments = (memory, memory / "marks" / "T1", memory / "texts" / "T2")  # before; granted; its file about to be moved
+    for number, moment in enumerate(moments):
+        kill_when_there(agents.start("claim_task.sh", f"T{number}", f"a{number}"), moment)
     agents.run("check_stale.sh")
     found = agents.shell.json("task", "list", exit=0)["tasks"]
-    assert len(found) == 4
+    assert len(found) == 3
     for one in found:
         folder = {"executing": "claimed", "scoped": "scoped"}[one["state"]]
         assert places(agents)[one["id"]] == folder

@@ -124,6 +124,9 @@ def test_what_an_id_without_a_client_holds_and_lost_comes_along_under_new_tokens
     with pytest.raises(Fenced):
         fleet.call("one", "task done", id="T", token=old)
     fleet.call("one", "task done", id="T", token=told["task"]["token"])
+    assert [(one["agent"], one.get("also")) for one in fleet.call("x", "agents")["agents"] if one["agent"] != "x"] == [
+        ("s-1", ["one"])
+    ]
     fleet.clean()
 
 

@@ -147,7 +147,7 @@ def test_a_task_that_a_worker_takes_from_the_queue_forgets_that_it_was_scoped(fl
     brought(fleet, spec("T"))
     fleet.internal("ann", TAKE, spec=spec("T"))
     fleet.now += HALF_HOUR
-    fleet.call("worker", "task next")
+    fleet.call("worker", "task claim", id="T")
     fleet.now += HALF_HOUR
     assert fleet.internal("person", SETTLE, ids=["T"]) == {"scoped": []}
     assert seen(fleet, "T") == ("planned", "")

@@ -21,6 +21,7 @@ SCOPED, CLAIMED, COMPLETE = "scoped", "claimed", "complete"
 SCRIPTS = ("claim_task", "release_task", "check_stale", "boot")
 KEPT = ".before-dibs"  # behind the name of a script that was replaced
 TEXT_MAX = 32 * 1024  # bytes of a task's file that go into its payload
+JSON_MAX = 60 * 1024  # letters of these as JSON, where other alphabets take six for each; a payload has 64 KB
 MARK_MAX = 4096  # bytes: a claimed file holds one line
 TITLE_MAX = 200  # letters
 PLAIN = "._-:@#="  # signs that an id of a task may have
@@ -123,9 +124,12 @@ class Registry:
         path = os.path.join(self._texts, task) if state == CLAIMED else self.path(state, task)
         try:
             with open(path, "rb") as file:
-                return file.read(TEXT_MAX).decode(errors="replace")
+                text = file.read(TEXT_MAX).decode(errors="replace")
         except OSError:
             return ""
+        while len(jsontext.encode(text)) > JSON_MAX:
+            text = text[: len(text) * 3 // 4]
+        return text
 
     def last(self) -> dict[str, str]:
         """Where each task's file was when it last agreed with the record."""
@@ -284,11 +288,11 @@ def task_id(name: str) -> str:
 
 def title_of(name: str, text: str) -> str:
     """What a task is called: the first line of its file that says something, else the file's name."""
-    for line in text.splitlines():
+    for line in [*text.splitlines(), name]:
         said = "".join([letter if letter.isprintable() else " " for letter in line]).strip("#*-= \t")
         if said:
             return said[:TITLE_MAX]
-    return name
+    return task_id(name)
 
 
 def is_task(name: str) -> bool:

@@ -259,7 +259,11 @@ def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
     found = tx.fetch((), [prefix_range("a\t")], SHOWN)
     call.know([agent["process"] for _, agent in found.rows])
     at_work = _at_work(tx)
-    listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for _, agent in found.rows]
+    listed = [
+        {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])}
+        for _, agent in found.rows
+        if "same" not in agent  # another id of one that is listed
+    ]
     return {"agents": listed, "more": found.truncated}
 
 
@@ -322,6 +326,8 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     }
     if agent["killed"]:
         shown["killed"] = agent["killed"]["why"]
+    if agent.get("also"):
+        shown["also"] = agent["also"]
     if call.rules:
         shown["rules"] = "current" if agent.get("rules") == call.rules else "old" if agent.get("rules") else "not told"
     return shown
