@@ -21,6 +21,11 @@ LEDGER = (
     # what moved HEAD
     (HEADS_PY, "if move[0] > told]", "]", f"{HEADS}_once_to_those_at_work_there"),
     (HEADS_PY, "if not what.startswith(GROWS)", "", f"{HEADS}_once_to_those_at_work_there"),
+    # what a hook appends
+    (TREES_PY, "_without_repeats(self._lines), []", "self._lines, []",
+     f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
+    ("doors/hooks/editing.py", "                    known[top].write()\n", "                    pass\n",
+     f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
     # which lines count
     (LEDGER_PY, "if FIELDS.get(kind) != len(row):", "if kind not in FIELDS:",
      f"{LINES}::test_a_line_with_a_wrong_number_of_fields_is_void"),

@@ -108,7 +108,7 @@ def allow(
             tree = known.get(top) or known.setdefault(top, trees.at(top, session.place))
             paths = [one.path for one in items if one.kind == "file" and not one.ignored]
             tree.look(paths)
-            tree.write()
+            tree.settle()
             before[top] = [_content(tree, path) for path in paths]
             rows = _folded([_item(tree, call.agent, one) for one in items])
             for start in range(0, len(rows), MOST):
@@ -117,7 +117,12 @@ def allow(
         parts += outside
         if parts:
             first, *more = parts
-            session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
+            try:
+                session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
+            except BaseException:
+                for top in named:  # what was looked at counts, whatever the answer is
+                    known[top].write()
+                raise
         if not any(_changed(known[top], items, before[top]) for top, items in named.items()):
             break
     for top, items in named.items():
