@@ -32,6 +32,8 @@ BOOT = (
      f"{BELIEFS}::test_of_a_claim_on_several_each_resource_is_named_with_its_own_holder"),
     (BELIEFS_PY, " or resources.all_covered([resource], held):", ":",
      f"{BELIEFS}::test_of_a_claim_on_several_each_resource_is_named_with_its_own_holder"),
+    (BELIEFS_PY, '[] if loss.get("settled") else _by_holder', "_by_holder",
+     f"{BELIEFS}::test_of_a_claim_on_several_each_resource_is_named_with_its_own_holder"),
     # another id
     (ALIASES_PY, "    if former is not None and _is_there(tx, call, former):\n", "    if False:\n",
      f"{BELIEFS}::test_an_id_that_a_living_client_goes_by_stays_that_ones"),

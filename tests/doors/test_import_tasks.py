@@ -255,20 +255,6 @@ def test_a_finished_task_is_not_begun_again_by_its_file(scripts: Agents) -> None
     assert places(scripts) == {"T1": "complete"}
 
 
-def test_of_sixteen_processes_exactly_one_gets_the_task(agents: Agents) -> None:
-    agents.scoped("T1", "what is to be done\n")
-    agents.shell.json("import", exit=0)
-    running = [agents.start("claim_task.sh", "T1", f"agent-{number}") for number in range(16)]
-    ended = [(process.communicate(timeout=120)[0], process.returncode) for process in running]
-    assert sorted(code for _, code in ended) == [0] + [1] * 15, ended
-    holder = task(agents, "T1")["agent"]
-    assert {said for said, code in ended if code} == {
-        f"ERROR: Task T1 is already claimed by another agent ({holder}).\n"
-    }  # fmt: skip
-    assert [event["subject"] for event in agents.shell.json("log", "--kind", "claim.granted", exit=0)["events"]]
-    agents.shell.json("verify", exit=0)
-
-
 def test_a_claim_script_that_is_killed_leaves_a_task_that_is_somebodys_or_nobodys(agents: Agents) -> None:
     for number in range(3):
         agents.scoped(f"T{number}", "text\n")

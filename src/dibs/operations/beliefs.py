@@ -36,12 +36,13 @@ def losses(tx: Transaction, call: Call, claims: list[Record]) -> list[dict[str, 
     held = [resource for claim in claims for resource in claim["resources"]]
     told: list[dict[str, Any]] = []
     for key, loss in tx.fetch((), [prefix_range(f"l\t{call.agent}\t")], LOSSES).rows:
-        if loss.get("settled") or resources.all_covered(loss["resources"], held):
+        found = [] if loss.get("settled") else _by_holder(tx, call, loss, held)
+        if not found:  # acknowledged, or all of it is held again
             continue
         if not loss.get("told"):
             loss["told"] = True
             tx.put(key, loss, i2=due(loss["until"]))
-        told += _by_holder(tx, call, loss, held)
+        told += found
     return told
 
 
