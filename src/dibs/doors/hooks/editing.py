@@ -139,8 +139,11 @@ def _located(
     roles = session.config.policy.guards["roles"]
     for write in writes:
         real = event.real(write.path)
+        wanted = write.path
+        if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
+            wanted = real = session.place.top  # the folder that the working tree lies in goes with all of the tree
         try:
-            kind, text, alias, top = session.paths.located(write.path, event.cwd or session.cwd, literal=True)
+            kind, text, alias, top = session.paths.located(wanted, event.cwd or session.cwd, literal=True)
         except Invalid:
             if workspace.tree_of(session.place, real):  # a name that nobody can claim, a loop of links
                 raise
