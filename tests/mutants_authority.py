@@ -191,7 +191,7 @@ AUTHORITY = (
     ),
     (
         "operations/forgetting.py",
-        '        if not _is_needed(tx, agent["agent"]):\n',
+        '        if not _is_needed(tx, agent["agent"], agent.get("same", "")):\n',
         "        if True:\n",
         "tests/operations/test_forgetting.py::test_what_still_refers_to_an_agent_keeps_it",
     ),
@@ -239,8 +239,8 @@ AUTHORITY = (
     ),
     (
         "operations/taking.py",
-        "        if first:\n            return Held",
-        "        if False:\n            return Held",
+        "return Held(blockers=[blocker], more=0) if first else None",
+        "return None",
         "tests/operations/test_task_waiting.py::test_waiters_are_served_in_order_and_before_those_who_take_any_task",
     ),
     (

@@ -108,3 +108,15 @@ def test_who_only_asks_is_not_registered_and_a_person_is_shown_as_one(fleet: Fle
     assert (one["agent"], one["kind"]) == ("me@here", "person")
     fleet.call("ann", "boot")
     assert [one["kind"] for one in fleet.call("x", "agents")["agents"]] == ["agent", "person"]
+
+
+def test_another_id_of_an_agent_stays_for_as_long_as_the_agent_is_known(fleet: Fleet) -> None:
+    fleet.call("script", "task next", wait=1_000)
+    fleet.call("session", "boot", client=7, also="script")
+    assert fleet.record("a\tscript")["same"] == "session"
+    assert later(fleet) == 0, "its client lives"
+    fleet.kill9(7)
+    later(fleet, 1)
+    later(fleet, 1)
+    assert listed(fleet, all=True) == []
+    assert fleet.record("a\tscript") is None

@@ -32,14 +32,16 @@ def some(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
     gone = [agent for agent in old if agent["left"] or not call.alive(agent["process"])]
     done = 0
     for agent in gone[:AT_ONCE]:
-        if not _is_needed(tx, agent["agent"]):
+        if not _is_needed(tx, agent["agent"], agent.get("same", "")):
             _forget(tx, agent)
             done += 1
     return done
 
 
-def _is_needed(tx: Transaction, agent: str) -> bool:
-    """Does anything live still refer to it?"""
+def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
+    """Does anything live still refer to it? `same`: the agent of which this is another id."""
+    if same and tx.fetch([f"a\t{same}"]).values[f"a\t{same}"] is not None:
+        return True
     if any(holds.of_agent(tx, kind, agent, limit=1) for kind in (holds.CLAIM, holds.WAITER, holds.INTEREST)):
         return True
     if tx.scan(1, f"mine\t{agent}\t", 1).rows:
@@ -59,6 +61,9 @@ def _forget(tx: Transaction, agent: Record) -> None:
     keys = [f"a\t{identifier}", f"mb\t{identifier}", f"tl\t{identifier}"]
     if agent.get("name", identifier) != identifier:
         keys.append(f"nm\t{agent['name']}")
+    others = [f"nm\t{other}" for other in agent.get("also", ())]
+    owners = tx.fetch(others).values if others else {}
+    keys += [key for key in others if owners[key] is not None and owners[key]["agent"] == identifier]
     if process is not None:
         runs_in = f"p\t{process_name(process)}"
         known = tx.fetch([runs_in]).values[runs_in]

@@ -145,22 +145,28 @@ def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
         ending.clear(tx, over, dead)
 
 
-def grant(tx: Transaction, call: Call, task: Record) -> dict[str, Any]:
-    """The task is the caller's: a claim on its name, and the state that says so."""
+def grant(
+    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, origin: str = ""
+) -> dict[str, Any]:
+    """The task is the caller's, or `agent`'s: a claim on its name, and the state that says so.
+
+    `left`: it had the task before by other means, and so much of its time is left. `origin`: see registries.py.
+    """
+    holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
     ttl, life = call.policy.lifetime(wanted, None)
     wish = {
-        "agent": call.agent, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
+        "agent": holder, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
         "task": task["task"], "expect": task["expect"], "ttl": ttl, "life": life, "fixed": False, "by": "task",
-        "tied": call.tied,
+        "tied": call.tied and not agent,
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
-    claim = holds.new_claim(tx, wish, until=tx.now + ttl, pending=False, alert_at=alert_at)
+    claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
     ending.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
-    lifecycle.move(tx, call.agent, task, EXECUTING, claim=claim["claim"], token=TOKEN)
+    lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
     task.update(
-        agent=call.agent, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
-        progress=0,
+        agent=holder, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
+        progress=0, origin=origin,
     )  # fmt: skip
     lifecycle.put(tx, task)
     return taken(tx, task, claim)
@@ -376,7 +382,7 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
     says_it_works(tx, agent)
     promote(tx, call)
     try:
-        answer = _take(tx, call, agent, id, waiter, patient=wait > 0)
+        answer = take(tx, call, got, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
     except Conflict as error:
         if not waiter and (not wait or error.fields.get("state") != PLANNED):
             raise
@@ -446,9 +452,18 @@ def _circle(tx: Transaction, call: Call, task: Record) -> list[dict[str, Any]]:
     return []
 
 
-def _take(tx: Transaction, call: Call, agent: Record, id: str, waiter: str, *, patient: bool) -> Any:
-    """The task, or why it cannot be had now."""
-    task = lifecycle.load(tx, id)
+def take(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    task: Record,
+    origin: str = "",
+    *,
+    waiter: str = "",
+    patient: bool = False,
+) -> Any:
+    """Take this one, refresh it if it is the caller's, or say who has it. From `origin` it is planned on the way."""
+    name = task["task"]
     if task["state"] == EXECUTING:
         claim = tasks.live_claim(tx, task)
         mine = claim is not None and claim["agent"] == call.agent
@@ -459,21 +474,34 @@ def _take(tx: Transaction, call: Call, agent: Record, id: str, waiter: str, *, p
         if claim is not None and not ending.gone(tx, call, [claim]):
             return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
-        task = lifecycle.load(tx, id)
+        task = lifecycle.load(tx, name)
+    if task["state"] not in {PLANNED, origin}:
+        raise Conflict(
+            f"task {name} is {task['state']}; only a planned one can be taken.", task=name, state=task["state"]
+        )
+    refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task, told=not patient) or _after_others(
+        tx, call, task, waiter
+    )
+    if refusal is not None:
+        return refusal
+    task.pop("awaited", None)
+    if waiter:
+        _forget(tx, waiter)
     if task["state"] != PLANNED:
-        raise Conflict(f"task {id} is {task['state']}; only a planned one can be taken.", task=id, state=task["state"])
-    refusal = _cannot(tx, call, agent, task, told=not patient)
-    if refusal is None and task.get("awaited", 0) > tx.now:
-        before = [one for key, one in _in_line(tx, id) if not waiter or key < f"tw\t{waiter}"]
-        first = next((one["agent"] for one in before if one["agent"] != call.agent), "")
-        if first:
-            return Held(blockers=[{"agent": first, "resource": f"task:{id}", "mode": "write", "waiting": True}], more=0)
-    if refusal is None:
-        task.pop("awaited", None)
-        if waiter:
-            _forget(tx, waiter)
-        return grant(tx, call, task)
-    return refusal
+        lifecycle.move(tx, call.agent, task, PLANNED)
+        return grant(tx, call, task, origin=origin)
+    return grant(tx, call, task, origin=task["origin"] if origin else "")
+
+
+def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Held | None:
+    """Does somebody wait for this task who came before the caller?"""
+    if task.get("awaited", 0) <= tx.now:
+        return None
+    name = task["task"]
+    before = [one for key, one in _in_line(tx, name) if not waiter or key < f"tw\t{waiter}"]
+    first = next((one["agent"] for one in before if one["agent"] != call.agent), "")
+    blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True}
+    return Held(blockers=[blocker], more=0) if first else None
 
 
 def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: bool = True) -> Held:
