@@ -193,7 +193,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Stop an agent: void its claims and refuse all it does.
 
-        Answers: agents[], voided[].
+        Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -211,7 +211,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Say that you are done: what you hold is released, a subagent's passes to its parent.
 
-        Answers: released[], passed[], to.
+        Answers: released[], passed[], count, to.
         """
         answer: dict[str, Any] = self._call(
             "leave",
@@ -248,7 +248,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Give claims back, or hand them over to another agent.
 
-        Answers: released[].
+        Answers: released[], count.
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -326,7 +326,7 @@ class Methods:
     ) -> dict[str, Any]:
         """End a run.
 
-        Answers: run, existing, cancelled[], released[], gates[], failed, archive.
+        Answers: run, existing, cancelled[], count, released[], gates[], failed, archive.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
         answer: dict[str, Any] = self._call(
@@ -876,7 +876,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Call a task off, with its children.
 
-        Answers: task, cancelled[].
+        Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
         """
         answer: dict[str, Any] = self._call(

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations import lifecycle, payloads, tasks
+from dibs.operations import backlog, lifecycle, payloads, tasks
 from dibs.operations.call import check_text
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, PLANNED
@@ -229,6 +229,7 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
     if task["parent"] == task["task"]:
         raise Invalid("a task cannot be its own parent", field="parent")
     parent = lifecycle.load(tx, task["parent"])
+    parent["state"] = backlog.called_off(tx, parent, backlog.going(tx))["state"]
     if parent["state"] in lifecycle.OVER:
         text = f"task {parent['task']} is {parent['state']}; it gets no more children"
         raise Conflict(text, task=parent["task"], state=parent["state"])

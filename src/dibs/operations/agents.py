@@ -8,7 +8,7 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import ending, holds, messages, names, releases, resources, roles
+from dibs.operations import departing, ending, holds, messages, names, releases, resources, roles
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
@@ -231,20 +231,9 @@ def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
 def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """The agent ends. What a subagent holds passes to its parent; what others hold is released."""
     parent = call.agent.rpartition("/")[0]
-    released, passed, freed = [], [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] <= tx.now:
-            ending.end(tx, claim, "expired")
-            freed += claim["resources"]
-        elif parent:
-            heir = got.values[f"a\t{parent}"]
-            move(tx, claim, parent, "left", tied=heir is not None and heir["process"] is not None)
-            passed += resources.shown(claim["resources"])
-        else:
-            released += resources.shown(claim["resources"])
-            freed += claim["resources"]
-            ending.give_back(tx, claim, claim["resources"], "left")
-    freed += _drop_waits(tx, call.agent, "left")
+    heir = got.values[f"a\t{parent}"] if parent else None
+    tied = heir is not None and heir["process"] is not None
+    given = departing.begin(tx, call.agent, call.agent, departing.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations import subscriptions
 
@@ -253,17 +242,16 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     agent["left"], agent["seen"] = True, tx.now
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
-    ending.serve(tx, freed)
-    return {"released": released, "passed": passed, "to": parent or None}
+    return {**given, "to": parent or None}
 
 
-def _drop_waits(tx: Transaction, agent: str, why: str, *, family: bool = False) -> list[Any]:
+def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
     """Take an agent out of every queue; returns where others may move up."""
     freed: list[Any] = []
-    for waiter in holds.of_agent(tx, holds.WAITER, agent, family=family):
+    for waiter in holds.of_agent(tx, holds.WAITER, agent):
         ending.drop_waiter(tx, waiter, why)
         freed += waiter["resources"]
-    for interest in holds.of_agent(tx, holds.INTEREST, agent, family=family):
+    for interest in holds.of_agent(tx, holds.INTEREST, agent):
         holds.remove(tx, interest)
         tx.append("interest.ended", interest["agent"], interest["interest"], {"why": why})
     return freed
@@ -281,17 +269,11 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
-    voided, freed = [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, agent, family=True):
-        ending.end(tx, claim, "killed")
-        voided += resources.shown(claim["resources"])
-        freed += claim["resources"]
-    freed += _drop_waits(tx, agent, "killed", family=True)
     target["killed"] = {"by": call.agent, "why": reason, "at": tx.now}
     put_agent(tx, target)
     tx.append("agent.killed", call.agent, agent, {"why": reason})
-    ending.serve(tx, freed)
-    return {"agents": [shown(tx, call, target)], "voided": voided}
+    voided = departing.begin(tx, call.agent, agent, departing.KILLED, family=True)
+    return {"agents": [shown(tx, call, target)], **voided}
 
 
 def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, Any]:
@@ -434,7 +416,7 @@ OPERATIONS = (
         "leave",
         _leave,
         "Say that you are done: what you hold is released, a subagent's passes to its parent.",
-        json="released[], passed[], to",
+        json="released[], passed[], count, to",
     ),
     Operation(
         "kill",
@@ -442,7 +424,7 @@ OPERATIONS = (
         "Stop an agent: void its claims and refuse all it does.",
         fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
-        json="agents[], voided[]",
+        json="agents[], voided[], count",
     ),
     Operation(
         "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"

@@ -158,6 +158,12 @@ def _release(
     if resources and all:
         raise Invalid("either name what to release, or say --all", field="all")
     check_text(commit, "commit")
+    if all and not to:
+        from dibs.operations import departing
+
+        request = ["release", call.request] if call.request else None
+        how = {"commit": commit, "request": request, "token": token}
+        return departing.begin(tx, call.agent, call.agent, departing.RELEASED, family=True, **how)
     chosen = _held_by(tx, call, resources, got, token)
     if not isinstance(chosen, list):
         return chosen
@@ -290,7 +296,7 @@ OPERATIONS = (
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
         ),
         errors=(Fenced, NotFound, Held, Deadlock, Killed, Invalid),
-        json="released[]",
+        json="released[], count",
         ahead=_ahead,
     ),
 )

@@ -12,7 +12,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations import ending, holds, lifecycle, tasks
+from dibs.operations import backlog, ending, holds, lifecycle, tasks
 from dibs.operations.call import TOKEN, check_text, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
@@ -45,11 +45,16 @@ def _next(
     if wait:
         check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
-    promote(tx, call)
+    due = promote(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
         task = best(tx, call, agent, run)
+        jobs = backlog.about_tasks(call.jobs) if task is None and call.jobs else []
+        if task is None and (due.more or jobs):
+            if jobs:
+                backlog.help_on(tx, jobs[0])
+            return {"again": True}  # there may be something when that is done
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
     if task is not None:
@@ -112,14 +117,16 @@ def _first(
             task = lifecycle.full(found)
             if _may_have(tx, call, agent, task, run):
                 return task
-        if not page.truncated:
-            return None
+        if not page.truncated or (call.jobs and backlog.covering(tx, task, call.jobs) is not None):
+            return None  # a job is calling off what lies here; it goes on before this is looked at again
         after = page.rows[-1][0]
 
 
 def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
     """May this agent have this task now, by its run, its strategy, and by who holds its name?"""
     if run and task["run"] != run:
+        return False
+    if call.jobs and backlog.covering(tx, task, call.jobs) is not None:
         return False
     strategy = task["strategy"] or call.policy.work["tasks"]["strategy"]
     if strategy != "priority" and not task["assigned"]:
@@ -262,24 +269,52 @@ def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int
 # --- tasks whose time has come, and those whose holder is gone
 
 
-def promote(tx: Transaction, call: Call) -> int:
-    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up."""
-    done = 0
-    while True:
-        page = tx.scan(2, "later\t", DUE, before=lifecycle.later(tx.now + 1))
-        for _, _, kept in page.rows:
-            task = lifecycle.full(kept)
-            if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
-                from dibs.operations import assigning
+class Due:
+    """What came of the tasks whose time has come."""
 
-                assigning.over(tx, call, task)
-            else:
-                task["not_before"] = 0
-                lifecycle.put(tx, task)
-                wake(tx, [task])
-        done += len(page.rows)
+    __slots__ = ("done", "more")
+
+    def __init__(self) -> None:
+        self.done = 0  # tasks that were looked at
+        self.more = False  # there are more of them than one transaction looks at
+
+
+def promote(tx: Transaction, call: Call) -> Due:
+    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up.
+
+    The jobs that are going (backlog.py) lie before them; `call.jobs` has them from now on.
+    """
+    found = Due()
+    jobs: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(2, "later\t", DUE, after, lifecycle.later(tx.now + 1))
+        for entry, _, kept in page.rows:
+            if backlog.is_job(kept):
+                jobs.append(kept)
+                after = entry
+                continue
+            _came(tx, call, lifecycle.full(kept))
+            found.done += 1
         if not page.truncated:
-            return done
+            break
+        if found.done >= backlog.STEP:
+            found.more = True
+            break
+    call.jobs = [job for job in jobs if not backlog.pass_by(tx, job)] if jobs else jobs
+    return found
+
+
+def _came(tx: Transaction, call: Call, task: Record) -> None:
+    """A task's time has come."""
+    if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
+        from dibs.operations import assigning
+
+        assigning.over(tx, call, task)
+    else:
+        task["not_before"] = 0
+        lifecycle.put(tx, task)
+        wake(tx, [task])
 
 
 def _gather_orphans(tx: Transaction, call: Call) -> bool:
@@ -365,6 +400,7 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
             return _held_by(tx, call, task, claim)
         _gather_orphans(tx, call)
         task = lifecycle.load(tx, id)
+    task = backlog.called_off(tx, task, call.jobs)
     if task["state"] != PLANNED:
         raise Conflict(f"task {id} is {task['state']}; only a planned one can be taken.", task=id, state=task["state"])
     refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task)

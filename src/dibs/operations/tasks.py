@@ -11,7 +11,7 @@ What happens, in short (docs/PROMISES.md has it in full):
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
-from dibs.operations import lifecycle
+from dibs.operations import backlog, cancelling, lifecycle
 from dibs.operations.call import check_text, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
@@ -66,6 +66,8 @@ def _list(
             some, cut = lifecycle.of_state(tx, one, LISTED - len(found))
             found += some
             more = more or cut
+    jobs = backlog.going(tx)
+    found = [backlog.called_off(tx, task, jobs) for task in found] if jobs else found
     found = [task for task in found if (not state or task["state"] == state) and (not agent or task["agent"] == agent)]
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
     found.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
@@ -82,7 +84,7 @@ def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
     task = lifecycle.load(tx, id)
-    found = lifecycle.shown(tx, task)
+    found = lifecycle.shown(tx, backlog.called_off(tx, task, backlog.going(tx)))
     extra = tx.fetch([f"tp\t{id}", f"tr\t{id}", f"ta\t{id}"], [prefix_range(f"tn\t{id}\t")], NOTES + 1)
     for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
         if extra.values[key] is not None:
@@ -160,12 +162,16 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     allowed = lifecycle.MOVES[task["state"]]
     if to not in lifecycle.BY_HAND or to not in allowed or task["state"] == EXECUTING:
         raise lifecycle.refuse_move(task, to)
+    job = backlog.covering(tx, task, backlog.going(tx))
+    if job is not None:
+        text = f"task {id} is being called off with others ({job['why']}); it can be moved when that is done."
+        raise Conflict(text, task=id, state=CANCELLED, to=to)
     before = task["state"]
     lifecycle.move(tx, call.agent, task, to)
     if before in lifecycle.OVER:  # tried anew, from the start
         task.update(failures=0, losses=0, not_before=0, finished=0, progress=0)
         if before == CANCELLED and task["parent"]:
-            _count_child(tx, task["parent"], 1)
+            cancelling.count_child(tx, task["parent"], 1)
     task.update(assigned=None, window=0)
     lifecycle.put(tx, task)
     if to == PLANNED:
@@ -179,61 +185,18 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
     """Call a task off, and its children with it."""
     task = lifecycle.load(tx, id)
     if task["state"] == CANCELLED:
-        return {"task": lifecycle.shown(tx, task), "cancelled": []}
+        jobs = [job["job"] for job in backlog.going(tx) if job["kind"] == "cancel" and job["task"] == id]
+        return backlog.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
-    done = call_off(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
-    return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), "cancelled": done}
-
-
-def call_off(tx: Transaction, by: str, task: Record, why: str) -> list[str]:
-    """Cancel a task and its children. Whoever works on one is told; what it finishes later is refused."""
-    found = [task]
-    for one in found:  # grows while it is walked: children may have children, however deep
-        _call_off_one(tx, by, one, why)
-        if one["total_kids"]:
-            children = lifecycle.members(tx, f"tc\t{one['task']}\t")
-            found += [child for child in children if child["state"] not in lifecycle.OVER]
-    return [one["task"] for one in found]
-
-
-def _call_off_one(tx: Transaction, by: str, task: Record, why: str) -> None:
-    from dibs.operations import ending, messages
-
-    claim = live_claim(tx, task, over=True)
-    holder = task["agent"]
-    lifecycle.move(tx, by, task, CANCELLED, why=why)
-    task.update(assigned=None, window=0, not_before=0, finished=tx.now)
-    lifecycle.put(tx, task)
-    if claim is not None:
-        ending.end(tx, claim, "cancelled")
-        ending.serve(tx, claim["resources"])
-        if holder != by and claim["until"] > tx.now:
-            text = f"Task {task['task']} ({task['title']}) was called off: {why}. Stop working on it."
-            messages.post(tx, holder, by, "cancelled", text, task=task["task"])
-    if task["parent"]:
-        _count_child(tx, task["parent"], -1)
-
-
-def _count_child(tx: Transaction, parent: str, change: int) -> None:
-    """A parent's count of children that it still waits for."""
-    key = lifecycle.key_of(parent)
-    kept = tx.fetch([key]).values[key]
-    if kept is None or kept.get("state") == COMPLETE:
-        return
-    record = lifecycle.full(kept)
-    record["kids"] = max(0, record["kids"] + change)
-    lifecycle.put(tx, record)
-    if not record["kids"] and record["state"] == PLANNED:
-        from dibs.operations import taking
-
-        taking.wake(tx, [record])
+    done = cancelling.call_off(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
+    return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
 
 
 def child_over(tx: Transaction, task: Record) -> None:
     """A child is complete: its parent waits for one less."""
     if task["parent"]:
-        _count_child(tx, task["parent"], -1)
+        cancelling.count_child(tx, task["parent"], -1)
 
 
 def _note(tx: Transaction, call: Call, got: Fetched, id: str, text: str) -> dict[str, Any]:
@@ -298,7 +261,7 @@ OPERATIONS = (
         "Call a task off, with its children.",
         fields=(ID, Field("why", "text", "the reason; whoever works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
-        json="task, cancelled[]",
+        json="task, cancelled[], count",
     ),
     Operation(
         "task note",
