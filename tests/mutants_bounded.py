@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 BACKLOG = "tests/operations/test_backlog.py"
+LISTINGS = "tests/operations/test_listings.py"
 BACKLOG_PY, CANCELLING_PY, TAKING_PY = (f"operations/{name}.py" for name in ("backlog", "cancelling", "taking"))
 OUTCOMES_PY, RUNENDS_PY, DEPARTING_PY = (f"operations/{name}.py" for name in ("outcomes", "runends", "departing"))
 
@@ -34,4 +35,13 @@ BOUNDED = (
      f"{BACKLOG}::test_what_an_agent_claims_after_it_left_is_not_released"),
     ("operations/runs.py", '    if record.get("ending"):', "    if False:",
      f"{BACKLOG}::test_a_large_run_takes_nothing_while_it_is_looked_through_for_open_tasks"),
+    # honest limits
+    ("operations/adding.py", 'above["parent"] if above is not None else ""', '""',
+     "tests/operations/test_circles.py::test_a_circle_through_a_parents_parent_is_refused"),
+    (TAKING_PY, "if found or not page.truncated:", "if True:",
+     f"{LISTINGS}::test_a_dead_holders_task_is_found_behind_any_number_of_live_ones"),
+    ("operations/paging.py", "if looked >= LOOKED_AT:", "if False:",
+     f"{LISTINGS}::test_a_page_that_has_looked_at_many_rows_in_vain_says_that_there_is_more"),
+    ("operations/status.py", 'and row[1]["claim"] not in dead', "",
+     f"{LISTINGS}::test_dead_claims_take_no_room_in_a_status"),
 )  # fmt: skip

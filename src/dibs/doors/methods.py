@@ -37,15 +37,19 @@ class Methods:
     def agents(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """List the agents.
+        """List the agents, those that are there first.
 
-        Answers: agents[].
+        Answers: agents[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "agents",
             request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -80,7 +84,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Register, check what you hold against the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], lost[], task, messages[], rules.
+        Answers: agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], rules.
         """
         answer: dict[str, Any] = self._call(
             "boot",
@@ -169,11 +173,13 @@ class Methods:
         wait: float | str | None = None,
         new: bool | None = None,
         thread: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Show the messages you have not acknowledged.
 
-        Answers: messages[], more.
+        Answers: messages[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "inbox",
@@ -181,6 +187,8 @@ class Methods:
             wait=wait,
             new=new,
             thread=thread,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -429,15 +437,19 @@ class Methods:
     def run_list(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List the runs.
 
-        Answers: runs[], more.
+        Answers: runs[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "run list",
             request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -671,7 +683,7 @@ class Methods:
     ) -> dict[str, Any]:
         """List the documents, without their values.
 
-        Answers: documents[], more.
+        Answers: documents[], more, cursor.
         Raises: Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -710,16 +722,20 @@ class Methods:
     def status(
         self,
         *resources: str,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Show who holds what, who waits, and which agents are there.
 
-        Answers: claims[], waiting[], agents[], tasks[], warnings[] if the store should be seen to.
+        Answers: claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to.
         """
         answer: dict[str, Any] = self._call(
             "status",
             request_id,
             resources=resources or None,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -746,15 +762,19 @@ class Methods:
     def subscriptions(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List what you subscribe to.
 
-        Answers: subscriptions[], cursor.
+        Answers: subscriptions[], through, more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "subscriptions",
             request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -980,11 +1000,13 @@ class Methods:
         run: str | None = None,
         parent: str | None = None,
         agent: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List tasks.
 
-        Answers: tasks[], more.
+        Answers: tasks[], more, cursor.
         Raises: Invalid, NotFound.
         """
         answer: dict[str, Any] = self._call(
@@ -994,6 +1016,8 @@ class Methods:
             run=run,
             parent=parent,
             agent=agent,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -1189,16 +1213,20 @@ class Methods:
         self,
         *,
         open: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List the votes: the open ones, then the others.
 
-        Answers: votes[], more.
+        Answers: votes[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "vote list",
             request_id,
             open=open,
+            limit=limit,
+            after=after,
         )
         return answer
 

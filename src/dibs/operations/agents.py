@@ -8,7 +8,7 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import departing, ending, holds, messages, names, releases, resources, roles
+from dibs.operations import backlog, departing, ending, holds, messages, names, releases, resources, roles
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
@@ -23,19 +23,20 @@ from dibs.operations.call import (
     set_process,
     within,
 )
-from dibs.operations.declare import Field, Operation
-from dibs.stores.seam import prefix_range
+from dibs.operations.declare import PAGED, Field, Operation
+from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations import paging
     from dibs.operations.call import Call, Process, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LOSSES = 200  # losses told in one briefing
-SHOWN = 1_000  # agents listed
+LOSSES, HELD = 100, 200  # losses and claims listed in one briefing; it has the number of all
+SHOWN = 1_000  # claims that are looked at for who else is at work
 OTHERS, FILES = 6, 4  # agents at work that a briefing names, and what each of them holds
 LATELY = 120_000  # ms: twice as long as may pass before an act is written down
 
@@ -80,14 +81,14 @@ def _boot(
     call.name = agent["name"]
     call.tied = process is not None and agent["process"] == process
     releases.renew_active(tx, call)
-    claims = _live(tx, call)
+    claims, unended = _live(tx, call)
     if moved:
         for claim in claims:
             move(tx, claim, call.agent, "boot", tied=True)
         ending.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
-    lost = _losses(tx, call, claims)
-    held = [holds.held(tx, claim) for claim in claims]
+    lost, all_lost = _losses(tx, call, claims)
+    held = [holds.held(tx, claim) for claim in claims[:HELD]]
     current = _task(tx, call, task, claims, lost)
     unread, more = messages.unread(tx, call.agent)
     for key, message in unread:
@@ -96,7 +97,9 @@ def _boot(
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "held": held,
+        "held_count": len(claims),
         "lost": lost,
+        "lost_count": max(len(lost), all_lost + unended),
         "others": _others(tx, call),
         "task": current,
         "messages": [messages.shown(tx, message) for _, message in unread],
@@ -105,17 +108,20 @@ def _boot(
     }
 
 
-def _live(tx: Transaction, call: Call) -> list[Record]:
-    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost."""
-    live, freed = [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] > tx.now:
-            live.append(claim)
-        else:
-            ending.expire(tx, claim)
-            freed += claim["resources"]
+def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
+    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost.
+
+    Of very many, the sweeps end the rest; says how many these are.
+    """
+    found = holds.of_agent(tx, holds.CLAIM, call.agent)
+    live = [claim for claim in found if claim["until"] > tx.now]
+    over = [claim for claim in found if claim["until"] <= tx.now]
+    freed: list[Any] = []
+    for claim in over[: backlog.STEP]:
+        ending.expire(tx, claim)
+        freed += claim["resources"]
     ending.serve(tx, freed)
-    return live
+    return live, max(0, len(over) - backlog.STEP)
 
 
 def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
@@ -131,22 +137,29 @@ def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> No
         outcomes.follow(tx, claim)
 
 
-def _losses(tx: Transaction, call: Call, claims: list[Record]) -> list[dict[str, Any]]:
-    """What was taken from this agent; never taken up again, even if it is free.
+def _losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict[str, Any]], int]:
+    """What was taken from this agent, the first of it, and how much in all; never taken up again, even if it is free.
 
     Told at every boot until it is settled: claimed again, released, committed, or acknowledged by its claim's id. A
     model whose context was compacted does not remember the first time.
     """
     held = [resource for claim in claims for resource in claim["resources"]]
-    told = []
-    for key, loss in tx.fetch((), [prefix_range(f"l\t{call.agent}\t")], LOSSES).rows:
-        if loss.get("settled") or resources.all_covered(loss["resources"], held):
+    told: list[dict[str, Any]] = []
+    more = 0
+    same = {(resource[0], resource[1]) for resource in held}
+    for key, loss in walk(tx, f"l\t{call.agent}\t"):
+        if loss.get("settled") or all((one[0], one[1]) in same for one in loss["resources"]):
+            continue
+        if len(told) == LOSSES:
+            more += 1
+            continue
+        if held and resources.all_covered(loss["resources"], held):
             continue
         if not loss.get("told"):
             loss["told"] = True
             tx.put(key, loss, i2=due(loss["until"]))
         told.append(_loss(tx, loss, _holder_of(tx, call, loss["resources"])))
-    return told
+    return told, len(told) + more
 
 
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
@@ -297,12 +310,33 @@ def _known(tx: Transaction, agent: str) -> Record:
 # --- who is there
 
 
-def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
-    found = tx.fetch((), [prefix_range("a\t")], SHOWN)
-    call.know([agent["process"] for _, agent in found.rows])
-    at_work = _at_work(tx)
-    listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for _, agent in found.rows]
-    return {"agents": listed, "more": found.truncated}
+def _agents(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
+    from dibs.operations import paging
+
+    page = listed(tx, call, paging.check_limit(limit), after)
+    at_work = _at_work(tx, page.records)
+    found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
+    return {"agents": found, **page.answer()}
+
+
+def listed(tx: Transaction, call: Call, limit: int, after: str) -> paging.Page:
+    """The agents that are there, then those that left, were killed or whose process is gone; each by id."""
+    from dibs.operations import paging
+
+    def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        call.know([agent["process"] for _, agent in rows])
+        return [row for row in rows if _there(call, row[1])]
+
+    def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        call.know([agent["process"] for _, agent in rows])
+        return [row for row in rows if not _there(call, row[1])]
+
+    return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
+
+
+def _there(call: Call, agent: Record) -> bool:
+    """Is this agent there, as far as can be known?"""
+    return not agent["left"] and not agent["killed"] and call.alive(agent["process"]) is not False
 
 
 def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
@@ -326,14 +360,13 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     }
 
 
-def _at_work(tx: Transaction) -> dict[str, list[str]]:
-    """The live tasks of each agent."""
-    from dibs.operations import lifecycle, tasks
-
+def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
+    """The live tasks of each of these agents, by what they hold."""
     found: dict[str, list[str]] = {}
-    for task in lifecycle.of_state(tx, lifecycle.EXECUTING, SHOWN)[0]:
-        if tasks.live_claim(tx, task) is not None:
-            found.setdefault(task["agent"], []).append(task["task"])
+    for agent in agents:
+        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"], limit=holds.ALL):
+            if claim["by"] == ending.TASK and claim["until"] > tx.now:
+                found.setdefault(agent["agent"], []).append(claim["task"])
     return found
 
 
@@ -410,7 +443,7 @@ OPERATIONS = (
             Field("pid", "process", "the process of your client", metavar="N"),
             Field("client_type", "text", "the type that the client's hook tells", default="", hidden=True),
         ),
-        json="agent, incarnation, held[], lost[], task, messages[], rules",
+        json="agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], rules",
     ),
     Operation(
         "leave",
@@ -430,5 +463,12 @@ OPERATIONS = (
         "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"
     ),
     _WHOAMI,
-    Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),
+    Operation(
+        "agents",
+        _agents,
+        "List the agents, those that are there first.",
+        fields=PAGED,
+        json="agents[], more, cursor",
+        writes=False,
+    ),
 )

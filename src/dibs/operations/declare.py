@@ -83,3 +83,10 @@ class Operation:
         self.writes = writes
         self.takes = takes  # takes claims: a nameless caller without a terminal may not
         self.ahead = ahead
+
+
+# The fields of every listing; paging.py has what they mean.
+PAGED = (
+    Field("limit", "integer", "how many at most, up to 1000", default=0, metavar="N"),
+    Field("after", "text", "go on after this cursor, which the page before gave", default="", metavar="CURSOR"),
+)

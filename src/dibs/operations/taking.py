@@ -12,7 +12,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations import backlog, ending, holds, lifecycle, tasks
+from dibs.operations import backlog, ending, holds, lifecycle, resources, tasks
 from dibs.operations.call import TOKEN, check_text, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PRESENT = 15_000  # ms that a waiting agent counts as present after it last looked
 LOOK_EVERY = 1_000  # ms between two looks of one who waits: then a holder that died is noticed within seconds
 DUE = 64  # tasks whose time has come, looked at in one trip
-ORPHANS = 256  # tasks at work that are looked through for dead holders before "nothing" is the answer
+ORPHANS = 256  # tasks at work in one trip, where all are looked through for dead holders before "nothing" is answered
 PRESENT_SHOWN = 64  # waiting agents that are looked at when a task becomes ready
 PAGE = 32  # ready tasks in one look, where the strategy may say that the first are not for this agent
 LONGEST_PAUSE = 30 * MINUTE  # of a breaker
@@ -250,7 +250,7 @@ def live_tasks(tx: Transaction, agent: str) -> list[Record]:
     """The live claims on tasks that an agent holds."""
     return [
         claim
-        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.PAGE)
+        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
         if claim["by"] == "task" and claim["until"] > tx.now
     ]
 
@@ -318,21 +318,26 @@ def _came(tx: Transaction, call: Call, task: Record) -> None:
 
 
 def _gather_orphans(tx: Transaction, call: Call) -> bool:
-    """Give back the tasks whose claim ended unseen or whose holder's local process is dead."""
-    at_work, _ = lifecycle.of_state(tx, EXECUTING, ORPHANS)
-    if not at_work:
-        return False
-    suspects: list[Record] = []
-    for task in at_work:
-        suspects += [
+    """Give back the tasks whose claim ended unseen or whose holder's local process is dead, up to so many at once."""
+    after, found = "", 0
+    while True:
+        page = tx.scan(1, f"tasks\t{EXECUTING}\t", ORPHANS, after)
+        if not page.rows:
+            return False
+        names = {f"task:{record['task']}": record for _, _, record in page.rows}
+        suspects = [
             record
-            for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], "")
-            if record.get(holds.CLAIM) == task["claim"]
+            for record in holds.rows(tx, resources.ranges_of([["name", name] for name in names]))
+            if holds.CLAIM in record
+            and any(names.get(one[1], {}).get("claim") == record["claim"] for one in record["resources"])
         ]
-    over = [claim for claim in suspects if claim["until"] <= tx.now]
-    lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
-    ending.clear(tx, over, lost)
-    return bool(over or lost)
+        over = [claim for claim in suspects if claim["until"] <= tx.now]
+        lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
+        ending.clear(tx, over, lost)
+        found += len(over) + len(lost)
+        if found or not page.truncated:
+            return bool(found)
+        after = page.rows[-1][0]
 
 
 # --- waiting for work

@@ -11,9 +11,9 @@ What happens, in short (docs/PROMISES.md has it in full):
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
-from dibs.operations import backlog, cancelling, lifecycle
+from dibs.operations import backlog, cancelling, lifecycle, paging
 from dibs.operations.call import check_text, iso
-from dibs.operations.declare import Field, Operation
+from dibs.operations.declare import PAGED, Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
 from dibs.stores.seam import prefix_range
 
@@ -49,29 +49,46 @@ def pools(tx: Transaction) -> list[Record]:
 
 
 def _list(
-    tx: Transaction, call: Call, state: str = "", run: str = "", parent: str = "", agent: str = ""
+    tx: Transaction,
+    call: Call,
+    state: str = "",
+    run: str = "",
+    parent: str = "",
+    agent: str = "",
+    limit: int = 0,
+    after: str = "",
 ) -> dict[str, Any]:
-    """Tasks, those at work first, then by priority and age."""
+    """Tasks, those at work first; each page by priority and age."""
     if state:
         lifecycle.check_state(state)
-    more = False
-    if parent:
-        found, more = _members(tx, f"tc\t{lifecycle.load(tx, parent)['task']}\t")
-    elif run:
-        found, more = _members(tx, f"ut\t{lifecycle.check_word(run, 'run')}\t")
-    else:
-        found = []
-        order = (EXECUTING, PLANNED, *[one for one in lifecycle.STATES if one not in {EXECUTING, PLANNED}])
-        for one in (state,) if state else order:
-            some, cut = lifecycle.of_state(tx, one, LISTED - len(found))
-            found += some
-            more = more or cut
     jobs = backlog.going(tx)
-    found = [backlog.called_off(tx, task, jobs) for task in found] if jobs else found
-    found = [task for task in found if (not state or task["state"] == state) and (not agent or task["agent"] == agent)]
+
+    def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        found = [(place, backlog.called_off(tx, lifecycle.full(task), jobs)) for place, task in rows]
+        return [
+            (place, task)
+            for place, task in found
+            if (not state or task["state"] == state) and (not agent or task["agent"] == agent)
+        ]
+
+    def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Record]]:
+        known = lifecycle.load_all(tx, [key.rpartition("\t")[2] for key, _ in rows])
+        there = [(key, known[key.rpartition("\t")[2]]) for key, _ in rows]
+        return fitting([(key, task) for key, task in there if task is not None])
+
+    sections: list[Any]
+    if parent:
+        sections = [(paging.KEYS, f"tc\t{lifecycle.load(tx, parent)['task']}\t", named)]
+    elif run:
+        sections = [(paging.KEYS, f"ut\t{lifecycle.check_word(run, 'run')}\t", named)]
+    else:
+        order = (EXECUTING, PLANNED, *[one for one in lifecycle.STATES if one not in {EXECUTING, PLANNED}])
+        chosen = (state,) if state else order
+        sections = [(paging.INDEX, place, fitting) for one in chosen for place in lifecycle.PLACES[one]]
+    page = paging.read(tx, sections, paging.check_limit(limit), after)
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
-    found.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
-    return {"tasks": [lifecycle.shown(tx, task) for task in found], "more": more}
+    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
+    return {"tasks": [lifecycle.shown(tx, task) for task in page.records], **page.answer()}
 
 
 def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
@@ -234,9 +251,10 @@ OPERATIONS = (
             Field("run", "text", "only of this run", default="", metavar="RUN"),
             Field("parent", "text", "only the children of this task", default="", metavar="ID"),
             Field("agent", "agent", "only those that this agent works on or finished", default="", metavar="AGENT"),
+            *PAGED,
         ),
         errors=(Invalid, NotFound),
-        json="tasks[], more",
+        json="tasks[], more, cursor",
         writes=False,
     ),
     Operation(
