@@ -148,18 +148,23 @@ def _losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dic
     more = 0
     same = {(resource[0], resource[1]) for resource in held}
     for key, loss in walk(tx, f"l\t{call.agent}\t"):
-        if loss.get("settled") or all((one[0], one[1]) in same for one in loss["resources"]):
+        full = len(told) == LOSSES
+        if loss.get("settled") or _regained(loss, same, [] if full else held):
             continue
-        if len(told) == LOSSES:
+        if full:
             more += 1
-            continue
-        if held and resources.all_covered(loss["resources"], held):
             continue
         if not loss.get("told"):
             loss["told"] = True
             tx.put(key, loss, i2=due(loss["until"]))
         told.append(_loss(tx, loss, _holder_of(tx, call, loss["resources"])))
     return told, len(told) + more
+
+
+def _regained(loss: Record, same: set[tuple[str, str]], held: Sequence[Sequence[str]]) -> bool:
+    """Does the agent hold all of it again? `held` has what may cover it, too; looking through that takes longer."""
+    wanted = loss["resources"]
+    return all((one[0], one[1]) in same for one in wanted) or bool(held and resources.all_covered(wanted, held))
 
 
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
