@@ -377,7 +377,7 @@ MUTANTS = (
            f"{SPEECH}::test_a_file_of_ones_own_subagent_is_not_granted_in_the_shell"),
     Mutant("operations/speech.py", ' and not found[key].get("program")', "",
            f"{SPEECH}::test_what_a_program_starts_is_no_agents_shell"),
-    Mutant("operations/agents.py", ' or _regained(loss, same, [] if full else held):', ":",
+    Mutant("operations/agents.py", " or _regained(loss, same, [] if full else held):", ":",
            "tests/doors/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
     # Names
     Mutant("operations/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
