@@ -221,9 +221,9 @@ def test_max_tasks_holds_for_an_agent_with_any_number_of_claims(monkeypatch: pyt
 
 
 def test_the_briefing_after_many_losses_lists_some_and_counts_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dibs.operations import agents, backlog
+    from dibs.operations import agents, backlog, beliefs
 
-    monkeypatch.setattr(agents, "LOSSES", 5)
+    monkeypatch.setattr(beliefs, "LOSSES", 5)
     monkeypatch.setattr(agents, "HELD", 3)
     monkeypatch.setattr(backlog, "STEP", 8)
     fleet = Fleet()

@@ -8,12 +8,23 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import backlog, departing, ending, holds, messages, names, releases, resources, roles
+from dibs.operations import (
+    aliases,
+    backlog,
+    beliefs,
+    departing,
+    ending,
+    holds,
+    messages,
+    names,
+    releases,
+    resources,
+    roles,
+)
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
     check_text,
-    due,
     iso,
     name_caller,
     process_name,
@@ -21,10 +32,8 @@ from dibs.operations.call import (
     register,
     related,
     set_process,
-    within,
 )
 from dibs.operations.declare import PAGED, Field, Operation
-from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Process, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LOSSES, HELD = 100, 200  # losses and claims listed in one briefing; it has the number of all
+HELD = 200  # claims listed in one briefing; it has the number of all
 SHOWN = 1_000  # claims that are looked at for who else is at work
 OTHERS, FILES = 6, 4  # agents at work that a briefing names, and what each of them holds
 LATELY = 120_000  # ms: twice as long as may pass before an act is written down
@@ -53,10 +62,14 @@ def _boot(
     can: Sequence[str] = (),
     pid: Process | None = None,
     client_type: str = "",
+    believed: Sequence[str] = (),
+    also: str = "",
+    files: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Register, compare what the agent believed with the live record, and say what is true now."""
     process = pid if pid is not None else call.client
     agent = got.values[f"a\t{call.agent}"]
+    before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
     if agent is None:
         agent = register(
             tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process)
@@ -77,9 +90,13 @@ def _boot(
     if call.rules and known != call.rules:  # telling them is the acknowledgement; it is not asked of the model
         agent["rules"] = call.rules
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    told = agent.get("files", {})
+    if files:
+        agent["files"] = {**told, **files}
+    call.tied = process is not None and agent["process"] == process
+    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
     put_agent(tx, agent)
     call.name = agent["name"]
-    call.tied = process is not None and agent["process"] == process
     releases.renew_active(tx, call)
     claims, unended = _live(tx, call)
     if moved:
@@ -87,25 +104,36 @@ def _boot(
             move(tx, claim, call.agent, "boot", tied=True)
         ending.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
-    lost, all_lost = _losses(tx, call, claims)
+    lost, more_lost = beliefs.losses(tx, call, claims)
     held = [holds.held(tx, claim) for claim in claims[:HELD]]
-    current = _task(tx, call, task, claims, lost)
+    current = beliefs.tasks(tx, call, [task, *believed], claims, lost)
     unread, more = messages.unread(tx, call.agent)
     for key, message in unread:
         messages.mark_shown(tx, key, message)
-    return {
+    answer = {
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "held": held,
         "held_count": len(claims),
         "lost": lost,
-        "lost_count": max(len(lost), all_lost + unended),
+        "lost_count": len(lost) + more_lost + unended,
         "others": _others(tx, call),
         "task": current,
         "messages": [messages.shown(tx, message) for _, message in unread],
         "more_messages": more,
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }
+    if files:
+        answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
+    rival = next((one for one in rivals if one is not None), None)
+    if rival is not None:
+        answer["rival"] = rival
+    return answer
+
+
+def _change(before: str | None, now: str) -> str:
+    """What is to be said of a file that the agent is told: is it new to it, or not as it was told last?"""
+    return "new" if before is None else "same" if before == now else "changed"
 
 
 def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
@@ -137,36 +165,6 @@ def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> No
         outcomes.follow(tx, claim)
 
 
-def _losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict[str, Any]], int]:
-    """What was taken from this agent, the first of it, and how much in all; never taken up again, even if it is free.
-
-    Told at every boot until it is settled: claimed again, released, committed, or acknowledged by its claim's id. A
-    model whose context was compacted does not remember the first time.
-    """
-    held = [resource for claim in claims for resource in claim["resources"]]
-    told: list[dict[str, Any]] = []
-    more = 0
-    same = {(resource[0], resource[1]) for resource in held}
-    for key, loss in walk(tx, f"l\t{call.agent}\t"):
-        full = len(told) == LOSSES
-        if loss.get("settled") or _regained(loss, same, [] if full else held):
-            continue
-        if full:
-            more += 1
-            continue
-        if not loss.get("told"):
-            loss["told"] = True
-            tx.put(key, loss, i2=due(loss["until"]))
-        told.append(_loss(tx, loss, _holder_of(tx, call, loss["resources"])))
-    return told, len(told) + more
-
-
-def _regained(loss: Record, same: set[tuple[str, str]], held: Sequence[Sequence[str]]) -> bool:
-    """Does the agent hold all of it again? `held` has what may cover it, too; looking through that takes longer."""
-    wanted = loss["resources"]
-    return all((one[0], one[1]) in same for one in wanted) or bool(held and resources.all_covered(wanted, held))
-
-
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
     """Who else is at work, on what, and for how much longer; a few of them, and how many more there are."""
     found: dict[str, list[Record]] = {}
@@ -183,64 +181,6 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
             shown.append({"agent": agent, "resources": texts[:FILES], "more": max(0, len(texts) - FILES),
                           "left": holds.left(tx, latest)})  # fmt: skip
     return {"agents": shown, "more": max(0, len(found) - len(chosen))}
-
-
-def _holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Record | None:
-    """Who else holds any of it now; not one whose process is dead."""
-    for record in holds.meeting(tx, wanted, ""):
-        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
-            if ending.gone(tx, call, [record]):
-                continue
-            return record
-    return None
-
-
-def _loss(tx: Transaction, loss: Record, now_held: Record | None) -> dict[str, Any]:
-    shown = {
-        "claim": loss.get("claim", ""),
-        "resources": resources.shown(loss["resources"]),
-        "ago": holds.in_words(tx.now - loss["at"]),
-        "mode": loss["mode"],
-        "token": loss["token"],
-        "why": loss["why"],
-        "at": iso(tx, loss["at"]),
-        "task": loss["task"],
-        "holder": None,
-        "since": None,
-    }
-    if now_held is not None:
-        shown["holder"], shown["since"] = now_held["agent"], iso(tx, now_held["since"])
-    return shown
-
-
-def _task(
-    tx: Transaction, call: Call, task: str, claims: list[Record], lost: list[dict[str, Any]]
-) -> dict[str, Any] | None:
-    """The task the agent believes to work on: its own, or lost, but never guessed."""
-    check_text(task, "task")
-    for claim in claims:
-        for resource in claim["resources"]:
-            if resource[0] == "name" and resource[1].startswith("task:") and task in {"", resource[1][5:]}:
-                held = {"id": resource[1][5:], "token": claim["token"], "expires_at": iso(tx, claim["until"])}
-                return _with_note(tx, held)
-    if not task:
-        return None
-    name = ["name", f"task:{task}"]
-    if not any(f"task:{task}" in loss["resources"] for loss in lost):
-        holder = _holder_of(tx, call, [name])
-        loss = {"resources": [name], "mode": "write", "token": None, "why": "not held", "at": tx.now, "task": task}
-        lost.append(_loss(tx, loss, holder))
-    return None
-
-
-def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
-    """What is to be done, and where it stood when somebody last said so."""
-    key = f"t\t{held['id']}"
-    task = tx.fetch([key]).values[key]
-    if task is not None:
-        held["title"] = task["title"]
-        held.update({name: task[name] for name in ("note", "note_by", "run", "progress") if task.get(name)})
-    return held
 
 
 # --- leave
@@ -334,7 +274,7 @@ def listed(tx: Transaction, call: Call, limit: int, after: str) -> paging.Page:
 
     def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
-        return [row for row in rows if not _there(call, row[1])]
+        return [row for row in rows if not _there(call, row[1]) and "same" not in row[1]]  # not one's other ids
 
     return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
 
@@ -402,6 +342,8 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     }
     if agent["killed"]:
         shown["killed"] = agent["killed"]["why"]
+    if agent.get("also"):
+        shown["also"] = agent["also"]
     if call.rules:
         shown["rules"] = "current" if agent.get("rules") == call.rules else "old" if agent.get("rules") else "not told"
     return shown
@@ -447,8 +389,11 @@ OPERATIONS = (
             Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
             Field("pid", "process", "the process of your client", metavar="N"),
             Field("client_type", "text", "the type that the client's hook tells", default="", hidden=True),
+            Field("believed", "words", "tasks that its environment names", default=(), hidden=True),
+            Field("also", "text", "another id that its environment gives it", default="", hidden=True),
+            Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
         ),
-        json="agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], rules",
+        json="agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules",
     ),
     Operation(
         "leave",
