@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tests.mutants_authority import AUTHORITY
 from tests.mutants_boot import BOOT
+from tests.mutants_bounded import BOUNDED
 from tests.mutants_ledger import LEDGER
 
 TOP = Path(__file__).resolve().parent.parent
@@ -276,7 +277,7 @@ MUTANTS = (
            f"{TASKS}::test_a_task_that_gets_a_child_while_it_is_worked_on_cannot_be_finished_before_it"),
     Mutant("operations/outcomes.py", '    if task["race"]:\n', "    if False:\n",
            f"{TASKS}::test_of_a_race_the_first_to_finish_wins_and_late_results_are_refused"),
-    Mutant("operations/outcomes.py", "        _unblock(tx, task)\n", "        pass\n",
+    Mutant("operations/outcomes.py", "        jobs += unblock(tx, task, room)\n", "        pass\n",
            f"{TASKS}::test_a_task_waits_for_all_that_it_comes_after"),
     Mutant("operations/adding.py", 'task["open"], task["after"] = len(waited), True', 'task["after"] = True',
            f"{TASKS}::test_a_task_waits_for_all_that_it_comes_after"),
@@ -287,9 +288,9 @@ MUTANTS = (
     Mutant("operations/adding.py", "        if known is not None:\n            return",
            "        if False:\n            return",
            f"{TASKS}::test_the_same_key_gives_the_first_task_whatever_became_of_it"),
-    Mutant("operations/tasks.py", '        ending.end(tx, claim, "cancelled")\n', "",
+    Mutant("operations/cancelling.py", '        ending.end(tx, claim, "cancelled")\n', "",
            f"{TASKS}::test_calling_off_ends_the_work_and_whoever_does_it_is_told"),
-    Mutant("operations/tasks.py", "live_claim(tx, task, over=True)", "live_claim(tx, task)",
+    Mutant("operations/cancelling.py", "live_claim(tx, task, over=True)", "live_claim(tx, task)",
            f"{TASKS}::test_a_task_whose_holder_was_silent_for_too_long_can_be_called_off_planned_and_taken_again"),
     Mutant("lookout/tasks.py", "            self._check_token(said, task, needed=to in BY_TOKEN)\n",
            "            pass\n", f"{VERIFY_TASKS}::test_a_late_finish_is_found"),
@@ -424,7 +425,7 @@ MUTANTS = (
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
-    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT)),
+    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED)),
 )  # fmt: skip
 
 

@@ -38,16 +38,20 @@ class Methods:
         self,
         *,
         all: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """List the agents and persons that are there.
+        """List the agents and persons, those that are there first.
 
-        Answers: agents[].
+        Answers: agents[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "agents",
             request_id,
             all=all,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -82,7 +86,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Register, check what you hold against the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], lost[], task, messages[], files[], rules.
+        Answers: agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules.
         """
         answer: dict[str, Any] = self._call(
             "boot",
@@ -171,11 +175,13 @@ class Methods:
         wait: float | str | None = None,
         new: bool | None = None,
         thread: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Show the messages you have not acknowledged.
 
-        Answers: messages[], more.
+        Answers: messages[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "inbox",
@@ -183,6 +189,8 @@ class Methods:
             wait=wait,
             new=new,
             thread=thread,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -195,7 +203,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Stop an agent: void its claims and refuse all it does.
 
-        Answers: agents[], voided[].
+        Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -213,7 +221,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Say that you are done: what you hold is released, a subagent's passes to its parent.
 
-        Answers: released[], passed[], to.
+        Answers: released[], passed[], count, to.
         """
         answer: dict[str, Any] = self._call(
             "leave",
@@ -252,7 +260,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Give claims back, or hand them over to another agent.
 
-        Answers: released[].
+        Answers: released[], count.
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -332,7 +340,7 @@ class Methods:
     ) -> dict[str, Any]:
         """End a run.
 
-        Answers: run, existing, cancelled[], released[], gates[], failed, archive.
+        Answers: run, existing, cancelled[], count, released[], gates[], failed, archive.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
         answer: dict[str, Any] = self._call(
@@ -435,15 +443,19 @@ class Methods:
     def run_list(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List the runs.
 
-        Answers: runs[], more.
+        Answers: runs[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "run list",
             request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -677,7 +689,7 @@ class Methods:
     ) -> dict[str, Any]:
         """List the documents, without their values.
 
-        Answers: documents[], more.
+        Answers: documents[], more, cursor.
         Raises: Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -716,16 +728,20 @@ class Methods:
     def status(
         self,
         *resources: str,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Show who holds what, who waits, and which agents are there.
 
-        Answers: claims[], waiting[], agents[], tasks[], warnings[] if the store should be seen to.
+        Answers: claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to.
         """
         answer: dict[str, Any] = self._call(
             "status",
             request_id,
             resources=resources or None,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -752,15 +768,19 @@ class Methods:
     def subscriptions(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List what you subscribe to.
 
-        Answers: subscriptions[], cursor.
+        Answers: subscriptions[], through, more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "subscriptions",
             request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -882,7 +902,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Call a task off, with its children.
 
-        Answers: task, cancelled[].
+        Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
         """
         answer: dict[str, Any] = self._call(
@@ -988,11 +1008,13 @@ class Methods:
         run: str | None = None,
         parent: str | None = None,
         agent: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List tasks.
 
-        Answers: tasks[], more.
+        Answers: tasks[], more, cursor.
         Raises: Invalid, NotFound.
         """
         answer: dict[str, Any] = self._call(
@@ -1002,6 +1024,8 @@ class Methods:
             run=run,
             parent=parent,
             agent=agent,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -1197,16 +1221,20 @@ class Methods:
         self,
         *,
         open: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List the votes: the open ones, then the others.
 
-        Answers: votes[], more.
+        Answers: votes[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "vote list",
             request_id,
             open=open,
+            limit=limit,
+            after=after,
         )
         return answer
 

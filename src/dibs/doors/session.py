@@ -71,6 +71,7 @@ class Session:
         self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
         self._lobby: Lobby | None = None  # where other processes of this machine are waited for, once there are any
+        self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
@@ -123,7 +124,9 @@ class Session:
 
             call.rules = rules.digest(self.place)
         hears = operation.name in HEARS
-        for _ in range(FACT_ROUNDS):
+        rounds = 0
+        while rounds < FACT_ROUNDS:
+            rounds += 1
             try:
                 if hears:
                     self._deliver(call)
@@ -143,6 +146,14 @@ class Session:
                 continue
             if isinstance(result, DibsError):
                 raise result
+            if type(result) is dict:
+                if "again" in result:  # part of it is done, in a transaction of its own
+                    rounds = 0
+                    continue
+                if "jobs" in result:
+                    from dibs.doors import carrying
+
+                    carrying.carry_on(self, call, result)
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
 

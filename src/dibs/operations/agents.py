@@ -8,7 +8,19 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import aliases, beliefs, ending, holds, messages, names, releases, resources, roles
+from dibs.operations import (
+    aliases,
+    backlog,
+    beliefs,
+    departing,
+    ending,
+    holds,
+    messages,
+    names,
+    releases,
+    resources,
+    roles,
+)
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
@@ -21,18 +33,19 @@ from dibs.operations.call import (
     related,
     set_process,
 )
-from dibs.operations.declare import Field, Operation
-from dibs.stores.seam import prefix_range
+from dibs.operations.declare import PAGED, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations import paging
     from dibs.operations.call import Call, Process, Record
     from dibs.stores.seam import Fetched, Transaction
 
-SHOWN = 1_000  # agents listed
+HELD = 200  # claims listed in one briefing; it has the number of all
+SHOWN = 1_000  # claims that are looked at for who else is at work
 OTHERS, FILES = 6, 4  # agents at work that a briefing names, and what each of them holds
 LATELY = 120_000  # ms: twice as long as may pass before an act is written down
 
@@ -88,14 +101,14 @@ def _boot(
     put_agent(tx, agent)
     call.name = agent["name"]
     releases.renew_active(tx, call)
-    claims = _live(tx, call)
+    claims, unended = _live(tx, call)
     if moved:
         for claim in claims:
             move(tx, claim, call.agent, "boot", tied=True)
         ending.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
-    lost = beliefs.losses(tx, call, claims)
-    held = [holds.held(tx, claim) for claim in claims]
+    lost, more_lost = beliefs.losses(tx, call, claims)
+    held = [holds.held(tx, claim) for claim in claims[:HELD]]
     current = beliefs.tasks(tx, call, [task, *believed], claims, lost)
     unread, more = messages.unread(tx, call.agent)
     for key, message in unread:
@@ -104,7 +117,9 @@ def _boot(
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "held": held,
+        "held_count": len(claims),
         "lost": lost,
+        "lost_count": len(lost) + more_lost + unended,
         "others": _others(tx, call),
         "task": current,
         "messages": [messages.shown(tx, message) for _, message in unread],
@@ -124,17 +139,20 @@ def _change(before: str | None, now: str) -> str:
     return "new" if before is None else "same" if before == now else "changed"
 
 
-def _live(tx: Transaction, call: Call) -> list[Record]:
-    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost."""
-    live, freed = [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] > tx.now:
-            live.append(claim)
-        else:
-            ending.expire(tx, claim)
-            freed += claim["resources"]
+def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
+    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost.
+
+    Of very many, the sweeps end the rest; says how many these are.
+    """
+    found = holds.of_agent(tx, holds.CLAIM, call.agent)
+    live = [claim for claim in found if claim["until"] > tx.now]
+    over = [claim for claim in found if claim["until"] <= tx.now]
+    freed: list[Any] = []
+    for claim in over[: backlog.STEP]:
+        ending.expire(tx, claim)
+        freed += claim["resources"]
     ending.serve(tx, freed)
-    return live
+    return live, max(0, len(over) - backlog.STEP)
 
 
 def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
@@ -174,20 +192,9 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
 def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """The agent ends. What a subagent holds passes to its parent; what others hold is released."""
     parent = call.agent.rpartition("/")[0]
-    released, passed, freed = [], [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] <= tx.now:
-            ending.end(tx, claim, "expired")
-            freed += claim["resources"]
-        elif parent:
-            heir = got.values[f"a\t{parent}"]
-            move(tx, claim, parent, "left", tied=heir is not None and heir["process"] is not None)
-            passed += resources.shown(claim["resources"])
-        else:
-            released += resources.shown(claim["resources"])
-            freed += claim["resources"]
-            ending.give_back(tx, claim, claim["resources"], "left")
-    freed += _drop_waits(tx, call.agent, "left")
+    heir = got.values[f"a\t{parent}"] if parent else None
+    tied = heir is not None and heir["process"] is not None
+    given = departing.begin(tx, call.agent, call.agent, departing.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations import subscriptions
 
@@ -196,17 +203,16 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     agent["left"], agent["seen"] = True, tx.now
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
-    ending.serve(tx, freed)
-    return {"released": released, "passed": passed, "to": parent or None}
+    return {**given, "to": parent or None}
 
 
-def _drop_waits(tx: Transaction, agent: str, why: str, *, family: bool = False) -> list[Any]:
+def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
     """Take an agent out of every queue; returns where others may move up."""
     freed: list[Any] = []
-    for waiter in holds.of_agent(tx, holds.WAITER, agent, family=family):
+    for waiter in holds.of_agent(tx, holds.WAITER, agent):
         ending.drop_waiter(tx, waiter, why)
         freed += waiter["resources"]
-    for interest in holds.of_agent(tx, holds.INTEREST, agent, family=family):
+    for interest in holds.of_agent(tx, holds.INTEREST, agent):
         holds.remove(tx, interest)
         tx.append("interest.ended", interest["agent"], interest["interest"], {"why": why})
     return freed
@@ -224,17 +230,11 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
-    voided, freed = [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, agent, family=True):
-        ending.end(tx, claim, "killed")
-        voided += resources.shown(claim["resources"])
-        freed += claim["resources"]
-    freed += _drop_waits(tx, agent, "killed", family=True)
     target["killed"] = {"by": call.agent, "why": reason, "at": tx.now}
     put_agent(tx, target)
     tx.append("agent.killed", call.agent, agent, {"why": reason})
-    ending.serve(tx, freed)
-    return {"agents": [shown(tx, call, target)], "voided": voided}
+    voided = departing.begin(tx, call.agent, agent, departing.KILLED, family=True)
+    return {"agents": [shown(tx, call, target)], **voided}
 
 
 def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
@@ -263,13 +263,37 @@ def _known(tx: Transaction, agent: str) -> Record:
 # --- who is there
 
 
-def _agents(tx: Transaction, call: Call, all: bool = False) -> dict[str, Any]:
-    found = tx.fetch((), [prefix_range("a\t")], SHOWN)
-    there = [agent for _, agent in found.rows if "same" not in agent and (all or is_listed(agent))]
-    call.know([agent["process"] for agent in there])
-    at_work = _at_work(tx)
-    listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in there]
-    return {"agents": listed, "more": found.truncated}
+def _agents(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+    from dibs.operations import paging
+
+    page = listed(tx, call, paging.check_limit(limit), after, all=all)
+    at_work = _at_work(tx, page.records)
+    found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
+    return {"agents": found, **page.answer()}
+
+
+def listed(tx: Transaction, call: Call, limit: int, after: str, *, all: bool = False) -> paging.Page:
+    """The agents that are there, then those that were killed or whose process is gone, with `all` also who left."""
+    from dibs.operations import paging
+
+    def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        call.know([agent["process"] for _, agent in rows])
+        return [row for row in rows if _there(call, row[1])]
+
+    def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        call.know([agent["process"] for _, agent in rows])
+        return [
+            row
+            for row in rows
+            if not _there(call, row[1]) and "same" not in row[1] and (all or is_listed(row[1]))  # not one's other ids
+        ]
+
+    return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
+
+
+def _there(call: Call, agent: Record) -> bool:
+    """Is this agent there, as far as can be known?"""
+    return not agent["left"] and not agent["killed"] and call.alive(agent["process"]) is not False
 
 
 def is_listed(agent: Record) -> bool:
@@ -298,14 +322,13 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     }
 
 
-def _at_work(tx: Transaction) -> dict[str, list[str]]:
-    """The live tasks of each agent."""
-    from dibs.operations import lifecycle, tasks
-
+def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
+    """The live tasks of each of these agents, by what they hold."""
     found: dict[str, list[str]] = {}
-    for task in lifecycle.of_state(tx, lifecycle.EXECUTING, SHOWN)[0]:
-        if tasks.live_claim(tx, task) is not None:
-            found.setdefault(task["agent"], []).append(task["task"])
+    for agent in agents:
+        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"], limit=holds.ALL):
+            if claim["by"] == ending.TASK and claim["until"] > tx.now:
+                found.setdefault(agent["agent"], []).append(claim["task"])
     return found
 
 
@@ -389,14 +412,14 @@ OPERATIONS = (
             Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
         ),
         may="viewer",
-        json="agent, incarnation, held[], lost[], task, messages[], files[], rules",
+        json="agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules",
     ),
     Operation(
         "leave",
         _leave,
         "Say that you are done: what you hold is released, a subagent's passes to its parent.",
         may="viewer",
-        json="released[], passed[], to",
+        json="released[], passed[], count, to",
     ),
     Operation(
         "kill",
@@ -407,7 +430,7 @@ OPERATIONS = (
         may="agent",
         others="orchestrator",
         asks=_asks,
-        json="agents[], voided[]",
+        json="agents[], voided[], count",
     ),
     Operation(
         "revive",
@@ -424,9 +447,9 @@ OPERATIONS = (
     Operation(
         "agents",
         _agents,
-        "List the agents and persons that are there.",
-        fields=(Field("all", "flag", "also those that left", default=False),),
-        json="agents[]",
+        "List the agents and persons, those that are there first.",
+        fields=(Field("all", "flag", "also those that left", default=False), *PAGED),
+        json="agents[], more, cursor",
         writes=False,
     ),
 )

@@ -53,6 +53,7 @@ class Call:
         "fallback",
         "how",
         "inside",
+        "jobs",
         "kind",
         "name",
         "operation",
@@ -93,6 +94,7 @@ class Call:
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
+        self.jobs: list[Record] = []  # set on the way: the jobs that are going, where tasks are looked for (backlog.py)
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
     def know(self, processes: Iterable[Process | None]) -> None:
@@ -163,7 +165,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         releases.renew_active(tx, call)
     if operation.json or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
         _named(tx, call, result)
-    if call.request and not (isinstance(result, dict) and "waiting" in result):
+    if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
         _keep_answer(tx, request_key, digest, result)
     return result
 

@@ -202,7 +202,7 @@ def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str
 
 def _handed_over(tx: Transaction, wish: Record) -> Record | None:
     """What a waiter was granted while it slept. Found by its agent, without a look at everybody else who waits."""
-    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.PAGE):
+    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.ALL):
         if claim["pending"] and claim["until"] > tx.now and claim["resources"] == wish["resources"]:
             return claim if claim["mode"] == wish["mode"] and claim["tree"] == wish["tree"] else None
     return None

@@ -103,3 +103,10 @@ class Operation:
         self.others = others
         self.asks = asks
         self.registers = registers  # makes an unseen caller known; not where it only asks, or speaks for nobody
+
+
+# The fields of every listing; paging.py has what they mean.
+PAGED = (
+    Field("limit", "integer", "how many at most, up to 1000", default=0, metavar="N"),
+    Field("after", "text", "go on after this cursor, which the page before gave", default="", metavar="CURSOR"),
+)

@@ -13,11 +13,11 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
-from dibs.operations import adding, ending, holds, lifecycle, payloads, tasks
+from dibs.operations import adding, backlog, cancelling, ending, holds, lifecycle, payloads, tasks
 from dibs.operations.call import check_text, iso, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED, WHOLE
-from dibs.stores.seam import AFTER_KEY, walk
+from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that cou
 def ahead(call: Call, id: str, **_: Any) -> list[Range]:
     """All that finishing a task looks at, in one trip: who holds its name, itself, those that wait for it."""
     key = lifecycle.key_of(lifecycle.check_id(id))
-    return [(f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n")]
+    return [
+        backlog.GOING, (f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n"),
+    ]  # fmt: skip
 
 
 def mine(
@@ -44,12 +46,20 @@ def mine(
 ) -> tuple[Record, Record] | Fenced:
     """The task and the live claim that this token stands for, else the caller's own; or the refusal for who is late."""
     name, key = lifecycle.resource_of(identifier), lifecycle.key_of(identifier)
-    kept = next((value for place, value in got.rows if place == key), None)
+    rows = got.rows
+    kept = next((value for place, value in rows if place == key), None)
+    if kept is None and got.truncated:  # so many wait for its name
+        rows = tx.fetch((), ahead(call, identifier)).rows
+        kept = next((value for place, value in rows if place == key), None)
     if kept is None:
         raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
     task = lifecycle.full(kept)
+    jobs = [value for place, value in rows if place.startswith("j\t")]
+    if jobs and backlog.covering(tx, task, jobs) is not None:
+        tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
+        return _late(tx, backlog.called_off(tx, task, jobs), None, token)
     live: Record | None = None
-    for _, record in [row for row in got.rows if row[0].startswith("n")]:
+    for _, record in [row for row in rows if row[0].startswith("n")]:
         behind = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
@@ -96,10 +106,11 @@ def _done(
     run: str = "",
 ) -> Any:
     """Finish a task with its result."""
-    task = finish(tx, call, got, id, token, result)
+    jobs: list[str] = []
+    task = finish(tx, call, got, id, token, result, jobs)
     if isinstance(task, Fenced):
         return task
-    answer: dict[str, Any] = {"task": lifecycle.shown(tx, task)}
+    answer = backlog.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
     if next:
         from dibs.operations import taking
 
@@ -107,8 +118,20 @@ def _done(
     return answer
 
 
-def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any) -> Record | Fenced:
-    """Finish one task, with all that follows. What is raised here is raised before anything was written."""
+def finish(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    id: str,
+    token: int | None,
+    result: Any,
+    jobs: list[str],
+    room: int = 0,
+) -> Record | Fenced:
+    """Finish one task, with all that follows. What is raised here is raised before anything was written.
+
+    What follows for more than `room` others is left to jobs, which are added to `jobs`.
+    """
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
@@ -131,10 +154,10 @@ def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None
     _let_go(tx, claim, "done", got)
     _strike(tx, claim["agent"], got, failed=False)
     if got.truncated or got.rows[-1][0].startswith("td\t"):
-        _unblock(tx, task)
+        jobs += unblock(tx, task, room)
     tasks.child_over(tx, task)
     if task["race"]:
-        _call_off_the_rest(tx, task)
+        jobs += cancelling.race_won(tx, task, room)
     return task
 
 
@@ -149,29 +172,30 @@ def _let_go(tx: Transaction, claim: Record, why: str, got: Fetched) -> None:
         ending.serve(tx, claim["resources"])
 
 
-def _unblock(tx: Transaction, task: Record) -> None:
-    """Those that waited for this task wait for one less; the last one makes them ready."""
-    prefix = f"td\t{task['task']}\t"
+def unblock(tx: Transaction, task: Record, room: int = 0) -> list[str]:
+    """Those that waited for this task wait for one less; the last one makes them ready. The job, if they are many."""
+    return backlog.begin(tx, backlog.new(tx, "unblock", task["agent"], task=task["task"]), room)
+
+
+def unblock_step(tx: Transaction, job: Record, room: int) -> int:
+    """Up to `room` tasks wait for one less."""
+    prefix = f"td\t{job['task']}\t"
+    rows = tx.fetch((), [prefix_range(prefix)], room).rows
     ready = []
-    for record in lifecycle.members(tx, prefix):
-        record["open"] -= 1
-        assert record["open"] >= 0, record["task"]
-        lifecycle.put(tx, record)
-        ready.append(record)
-    for key, _ in walk(tx, prefix):
+    for record in lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values():
+        if record is not None:
+            record["open"] -= 1
+            assert record["open"] >= 0, record["task"]
+            lifecycle.put(tx, record)
+            ready.append(record)
+    for key, _ in rows:
         tx.delete(key)
     if ready:
         from dibs.operations import taking
 
         taking.wake(tx, ready)
-
-
-def _call_off_the_rest(tx: Transaction, winner: Record) -> None:
-    """The first valid result wins: the other tasks of its race are called off, and late results refused."""
-    for found in list(lifecycle.members(tx, f"tg\t{winner['race']}\t")):
-        other = lifecycle.load(tx, found["task"])  # it may be the child of one that was called off before it
-        if other["state"] not in lifecycle.OVER:
-            tasks.call_off(tx, winner["agent"], other, f"{winner['task']} was first")
+    backlog.count(job, *[record["task"] for record in ready])
+    return len(rows)
 
 
 def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: int | None = None, **given: Any) -> Any:

@@ -11,7 +11,7 @@ from dibs.operations import ending, holds, resources
 from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.resources import ranges_for
-from dibs.stores.seam import Fetched, prefix_range
+from dibs.stores.seam import Fetched, prefix_range, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def renew_active(tx: Transaction, call: Call) -> None:
 
     Not those of a process that this call was not seen to come from: it may be dead.
     """
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.PAGE):
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.ALL):
         past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
         if past_half and not claim["fixed"] and not claim["pending"] and (call.tied or not claim["tied"]):
             renew_one(tx, claim)
@@ -165,6 +165,12 @@ def _release(
     if resources and all:
         raise Invalid("either name what to release, or say --all", field="all")
     check_text(commit, "commit")
+    if all and not to:
+        from dibs.operations import departing
+
+        request = ["release", call.request] if call.request else None
+        how = {"commit": commit, "request": request, "token": token}
+        return departing.begin(tx, call.agent, call.agent, departing.RELEASED, family=True, **how)
     chosen = _held_by(tx, call, resources, got, token)
     if not isinstance(chosen, list):
         return chosen
@@ -224,7 +230,7 @@ def _losses(agent: str) -> list[Range]:
 
 def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
     """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
-    for key, loss in tx.fetch((), _losses(agent), holds.PAGE).rows:
+    for key, loss in [row for prefix in (f"l\t{agent}\t", f"l\t{agent}/") for row in walk(tx, prefix)]:
         if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
             tx.delete(key)
 
@@ -328,7 +334,7 @@ OPERATIONS = (
         may="worker",
         others="orchestrator",
         asks=_asks,
-        json="released[]",
+        json="released[], count",
         ahead=_ahead,
     ),
 )

@@ -78,6 +78,8 @@ def active(tx: Transaction, run: str) -> Record:
     if record["state"] != ACTIVE:
         text = f"run {run} has ended at {iso(tx, record['ended'])}; `dibs run start` starts a new one."
         raise Conflict(text, run=run, state=record["state"])
+    if record.get("ending"):
+        raise Conflict(f"run {run} is being ended; it takes nothing more.", run=run, state=record["state"])
     return record
 
 
@@ -122,7 +124,8 @@ def shown(tx: Transaction, run: Record) -> dict[str, Any]:
         found["spec"] = run["spec"]
     if run["state"] == ENDED:
         found["ended_at"], found["ended_by"] = iso(tx, run["ended"]), run["ended_by"]
-        found["kept_until"] = iso(tx, run["until"])
+        if run["until"]:  # not while its tasks are being called off
+            found["kept_until"] = iso(tx, run["until"])
     if run["archive"]:
         found["archive"] = run["archive"]
     return found

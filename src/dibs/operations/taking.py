@@ -12,7 +12,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations import ending, holds, lifecycle, tasks
+from dibs.operations import backlog, ending, holds, lifecycle, resources, tasks
 from dibs.operations.call import TOKEN, check_text, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PRESENT = 15_000  # ms that a waiting agent counts as present after it last looked
 LOOK_EVERY = 1_000  # ms between two looks of one who waits: then a holder that died is noticed within seconds
 DUE = 64  # tasks whose time has come, looked at in one trip
-ORPHANS = 256  # tasks at work that are looked through for dead holders before "nothing" is the answer
+ORPHANS = 256  # tasks at work in one trip, where all are looked through for dead holders before "nothing" is answered
 PRESENT_SHOWN = 64  # waiting agents that are looked at when a task becomes ready
 PAGE = 32  # ready tasks in one look, where the strategy may say that the first are not for this agent
 LONGEST_PAUSE = 30 * MINUTE  # of a breaker
@@ -46,11 +46,16 @@ def _next(
         check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
     says_it_works(tx, agent)
-    promote(tx, call)
+    due = promote(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
         task = best(tx, call, agent, run)
+        jobs = backlog.about_tasks(call.jobs) if task is None and call.jobs else []
+        if task is None and (due.more or jobs):
+            if jobs:
+                backlog.help_on(tx, jobs[0])
+            return {"again": True}  # there may be something when that is done
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
     if task is not None:
@@ -113,14 +118,16 @@ def _first(
             task = lifecycle.full(found)
             if _may_have(tx, call, agent, task, run):
                 return task
-        if not page.truncated:
-            return None
+        if not page.truncated or (call.jobs and backlog.covering(tx, task, call.jobs) is not None):
+            return None  # a job is calling off what lies here; it goes on before this is looked at again
         after = page.rows[-1][0]
 
 
 def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
     """May this agent have this task now, by its run, its strategy, and by who holds its name?"""
     if (run and task["run"] != run) or task.get("awaited", 0) > tx.now:
+        return False
+    if call.jobs and backlog.covering(tx, task, call.jobs) is not None:
         return False
     strategy = task["strategy"] or call.policy.work["tasks"]["strategy"]
     if strategy != "priority" and not task["assigned"]:
@@ -253,7 +260,7 @@ def live_tasks(tx: Transaction, agent: str) -> list[Record]:
     """The live claims on tasks that an agent holds."""
     return [
         claim
-        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.PAGE)
+        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
         if claim["by"] == "task" and claim["until"] > tx.now
     ]
 
@@ -281,42 +288,75 @@ def says_it_works(tx: Transaction, agent: Record) -> None:
 # --- tasks whose time has come, and those whose holder is gone
 
 
-def promote(tx: Transaction, call: Call) -> int:
-    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up."""
-    done = 0
-    while True:
-        page = tx.scan(2, "later\t", DUE, before=lifecycle.later(tx.now + 1))
-        for _, _, kept in page.rows:
-            task = lifecycle.full(kept)
-            if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
-                from dibs.operations import assigning
+class Due:
+    """What came of the tasks whose time has come."""
 
-                assigning.over(tx, call, task)
-            else:
-                task["not_before"] = 0
-                lifecycle.put(tx, task)
-                wake(tx, [task])
-        done += len(page.rows)
+    __slots__ = ("done", "more")
+
+    def __init__(self) -> None:
+        self.done = 0  # tasks that were looked at
+        self.more = False  # there are more of them than one transaction looks at
+
+
+def promote(tx: Transaction, call: Call) -> Due:
+    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up.
+
+    The jobs that are going (backlog.py) lie before them; `call.jobs` has them from now on.
+    """
+    found = Due()
+    jobs: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(2, "later\t", DUE, after, lifecycle.later(tx.now + 1))
+        for entry, _, kept in page.rows:
+            if backlog.is_job(kept):
+                jobs.append(kept)
+                after = entry
+                continue
+            _came(tx, call, lifecycle.full(kept))
+            found.done += 1
         if not page.truncated:
-            return done
+            break
+        if found.done >= backlog.STEP:
+            found.more = True
+            break
+    call.jobs = [job for job in jobs if not backlog.pass_by(tx, job)] if jobs else jobs
+    return found
+
+
+def _came(tx: Transaction, call: Call, task: Record) -> None:
+    """A task's time has come."""
+    if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
+        from dibs.operations import assigning
+
+        assigning.over(tx, call, task)
+    else:
+        task["not_before"] = 0
+        lifecycle.put(tx, task)
+        wake(tx, [task])
 
 
 def _gather_orphans(tx: Transaction, call: Call) -> bool:
-    """Give back the tasks whose claim ended unseen or whose holder's local process is dead."""
-    at_work, _ = lifecycle.of_state(tx, EXECUTING, ORPHANS)
-    if not at_work:
-        return False
-    suspects: list[Record] = []
-    for task in at_work:
-        suspects += [
+    """Give back the tasks whose claim ended unseen or whose holder's local process is dead, up to so many at once."""
+    after, found = "", 0
+    while True:
+        page = tx.scan(1, f"tasks\t{EXECUTING}\t", ORPHANS, after)
+        if not page.rows:
+            return False
+        names = {f"task:{record['task']}": record for _, _, record in page.rows}
+        suspects = [
             record
-            for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], "")
-            if record.get(holds.CLAIM) == task["claim"]
+            for record in holds.rows(tx, resources.ranges_of([["name", name] for name in names]))
+            if holds.CLAIM in record
+            and any(names.get(one[1], {}).get("claim") == record["claim"] for one in record["resources"])
         ]
-    over = [claim for claim in suspects if claim["until"] <= tx.now]
-    lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
-    ending.clear(tx, over, lost)
-    return bool(over or lost)
+        over = [claim for claim in suspects if claim["until"] <= tx.now]
+        lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
+        ending.clear(tx, over, lost)
+        found += len(over) + len(lost)
+        if found or not page.truncated:
+            return bool(found)
+        after = page.rows[-1][0]
 
 
 # --- waiting for work
@@ -475,6 +515,7 @@ def take(
             return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
         task = lifecycle.load(tx, name)
+    task = backlog.called_off(tx, task, call.jobs)
     if task["state"] not in {PLANNED, origin}:
         raise Conflict(
             f"task {name} is {task['state']}; only a planned one can be taken.", task=name, state=task["state"]
