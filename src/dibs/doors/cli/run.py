@@ -100,7 +100,14 @@ def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, 
         if field.name in words.fields
     }
     fields.add_run(operation, values)
-    return session, session.identify(words.common.get("as"), request=words.common.get("request-id", "")), values
+    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
+    if operation.name == "boot":
+        from dibs.doors import believing, memories
+
+        files = memories.digests(memories.load(session))
+        values.update(believing.fields(own=not words.common.get("as")), files=files)
+        believing.name(call)
+    return session, call, values
 
 
 def _operation(operation: Operation, arguments: list[str]) -> int:
@@ -132,6 +139,7 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
 
         timeout = durations.parse(wanted, "timeout") / 1000
     session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+    session.telling = None if words.json else _tell
     _kept.append(session)
     return session
 
@@ -144,6 +152,12 @@ def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
         from dibs.doors.cli import show
 
         show.show(command, result)
+
+
+def _tell(text: str) -> None:
+    """A line for the person who waits for something long."""
+    sys.stderr.write(f"dibs: {text}\n")
+    sys.stderr.flush()
 
 
 class _Waiting:
