@@ -264,3 +264,11 @@ def test_a_store_opened_before_a_fork_is_refused_after_it(path: str) -> None:
     child, parent = done.stdout.splitlines()
     assert "opened before this process was forked" in child
     assert parent == "the parent goes on"
+
+
+def test_both_clocks_are_read_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is put aside between the two would show every time of the store later than it was."""
+    moments = iter([1_000, 1_017, 1_017])
+    monkeypatch.setattr(clock, "since_boot", lambda: next(moments))
+    monkeypatch.setattr(clock, "wall", lambda: 51_017)
+    assert clock.both() == (1_017, 51_017)

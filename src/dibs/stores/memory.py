@@ -158,16 +158,14 @@ class MemoryStore:
         if old is not None:
             if row is None:
                 del self._keys[bisect_left(self._keys, key)]
-            for place, entries in enumerate(self._entries):
-                entry = old[place + 1]
+            for entry, entries in zip(old[1:], self._entries, strict=True):
                 if entry is not None:
                     del entries[bisect_left(entries, (entry, key))]
         elif row is not None:
             insort(self._keys, key)
         if row is not None:
             self._rows[key] = row
-            for place, entries in enumerate(self._entries):
-                entry = row[place + 1]
+            for entry, entries in zip(row[1:], self._entries, strict=True):
                 if entry is not None:
                     insort(entries, (entry, key))
 

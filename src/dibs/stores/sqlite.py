@@ -332,11 +332,10 @@ class _Transaction:
         commit, self.seq, self.link, self.last, boot, base, self.store_id, _ = head
         self._store, self._identifier, self._writes = store, identifier, writes
         self.number = commit + 1
-        since_boot = clock.since_boot()
+        since_boot, self.wall = clock.both()
         # After a reboot (or in a database just made) the store's clock goes on from its last commit.
         self.base = base if boot == store._boot else self.last + 1 - since_boot
         self.now = max(since_boot + self.base, self.last)
-        self.wall = clock.wall()
         self.bodies: list[str] = []
         self.names: list[str] = []
         self.touched = False
