@@ -190,15 +190,16 @@ def test_a_waiting_claim_is_served_when_the_holder_releases(shell: Shell) -> Non
     assert shell.json("status")["claims"][0]["agent"] == "bob"
 
 
-def test_ctrl_c_while_waiting_leaves_the_queue_at_once(shell: Shell) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_while_waiting_leaves_the_queue_at_once(shell: Shell, number: int, code: int) -> None:
     shell.json("claim", "x", "--as", "ann", exit=0)
     waiting = subprocess.Popen(
         [DIBS, "claim", "x", "--as", "bob", "--wait", "60s"], cwd=shell.folder, stderr=subprocess.PIPE, text=True
     )
     wait_for(lambda: bool(shell.json("status")["waiting"]))
-    waiting.send_signal(signal.SIGINT)
+    waiting.send_signal(number)
     _, said = waiting.communicate(timeout=20)
-    assert waiting.returncode == 130
+    assert waiting.returncode == code
     assert "Traceback" not in said
     assert shell.json("status")["waiting"] == []
     assert list((shell.folder / ".dibs" / "local" / "wakes").iterdir()) == []

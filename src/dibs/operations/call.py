@@ -48,6 +48,7 @@ class Call:
         "agent",
         "ancestors",
         "client",
+        "decided",
         "facts",
         "fallback",
         "how",
@@ -95,6 +96,7 @@ class Call:
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
+        self.decided: Any = None  # what the last transaction decided, for a caller that was interrupted before it heard
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
     def know(self, processes: Iterable[Process | None]) -> None:

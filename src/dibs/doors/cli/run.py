@@ -112,6 +112,7 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     session, call, values = read(operation, words)
     if values.get("wait"):
         gc.enable()
+        _end_well()
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
     else:
         result = session.run(operation, call, values)
@@ -119,6 +120,16 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     code = NO if operation.name == "boot" and result["lost"] else YES
     answer(operation.name, result, as_json=words.json)
     return code
+
+
+def _end_well() -> None:
+    """SIGTERM, too, leaves the queue first; then the exit code says that it came."""
+    import _signal  # the C module: `signal` brings `enum`
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    _signal.signal(_signal.SIGTERM, leave)
 
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:

@@ -1,0 +1,21 @@
+"""Lines that keep the promises in the corners: interrupted calls, request fields, patterns of paths, dead agents.
+
+A row is what tests/mutants.py makes a mutant of: file, text, what stands there instead, the test that finds out.
+"""
+
+from __future__ import annotations
+
+UPGRADES = "tests/operations/test_upgrades.py"
+
+CORNERS = (
+    # an interrupted call leaves nothing behind, and loses nothing that its agent knows of
+    ("operations/waiting.py", 'ending.drop_waiter(tx, place, "gave_up")', "pass",
+     f"{UPGRADES}::test_an_interrupted_wait_leaves_no_place_and_who_stood_behind_it_moves_up"),
+    ("operations/waiting.py", 'handed = held["pending"] and held.get("place") == waiter', "handed = False",
+     f"{UPGRADES}::test_an_interrupted_wait_gives_back_what_it_was_handed_and_nothing_that_was_held_before"),
+    ("operations/waiting.py", 'or held["claim"] == claim) and not held.get("upgrade"):',
+     'or held["claim"] == claim):',
+     f"{UPGRADES}::test_an_upgrade_that_was_granted_stays_when_its_call_is_interrupted"),
+    ("operations/waiting.py", '(handed or held["claim"] == claim)', "handed",
+     f"{UPGRADES}::test_an_interrupted_call_gives_back_a_grant_that_nobody_heard_of"),
+)  # fmt: skip
