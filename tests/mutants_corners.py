@@ -6,6 +6,7 @@ A row is what tests/mutants.py makes a mutant of: file, text, what stands there 
 from __future__ import annotations
 
 UPGRADES = "tests/operations/test_upgrades.py"
+ODD = "tests/doors/test_odd_values.py"
 
 CORNERS = (
     # an interrupted call leaves nothing behind, and loses nothing that its agent knows of
@@ -18,4 +19,14 @@ CORNERS = (
      f"{UPGRADES}::test_an_upgrade_that_was_granted_stays_when_its_call_is_interrupted"),
     ("operations/waiting.py", '(handed or held["claim"] == claim)', "handed",
      f"{UPGRADES}::test_an_interrupted_call_gives_back_a_grant_that_nobody_heard_of"),
+    # request fields are what their kinds say
+    ("doors/fields.py", "    if isinstance(value, Canonical):\n", "    if isinstance(value, list):\n",
+     f"{ODD}::test_a_list_does_not_pass_for_a_canonical_resource"),
+    ("doors/fields.py", "return field.check(value if reader is None else reader(session, field, value))",
+     "return value if reader is None else reader(session, field, value)",
+     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    ("operations/declare.py", "return isinstance(value, int) and not isinstance(value, bool) and -WHOLE",
+     "return isinstance(value, int) and -WHOLE", f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    ("operations/payloads.py", "    if not is_text(text):\n", "    if False:\n",
+     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
 )  # fmt: skip

@@ -29,6 +29,16 @@ PER_TREE = ("git:index", "git:head")  # names of which each linked working tree 
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
+class Canonical(list[str]):
+    """A resource in its one form: kind, text and, for a multiply linked file, alias. Made here and nowhere else.
+
+    A door believes of nothing else that it is canonical: a list that came from outside could name a file in a second
+    way, which nobody would find to overlap with the first.
+    """
+
+    __slots__ = ()
+
+
 class Paths:
     """The working tree in use, by which what was written becomes a resource."""
 
@@ -47,6 +57,10 @@ class Paths:
         `literal` it is a path whatever it looks like, as guards know it, and what is not there yet will be a file.
         """
         return self.located(text, cwd, literal)[:3]
+
+    def canonical(self, text: str, cwd: str) -> Canonical:
+        """The same as `resource`, in a form that doors believe and pass on."""
+        return Canonical(self.resource(text, cwd))
 
     def located(self, text: str, cwd: str, literal: bool = False) -> tuple[str, str, str, str]:
         """The same as `resource`, and the top of the working tree that it is in, which need not be the one in use."""
