@@ -6,6 +6,7 @@ A row is what tests/mutants.py makes a mutant of: file, text, what stands there 
 from __future__ import annotations
 
 UPGRADES = "tests/operations/test_upgrades.py"
+CLAIMS, PATTERNS = "tests/operations/test_claims.py", "tests/facts/test_patterns.py"
 ODD = "tests/doors/test_odd_values.py"
 
 CORNERS = (
@@ -29,4 +30,14 @@ CORNERS = (
      "return isinstance(value, int) and -WHOLE", f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     ("operations/payloads.py", "    if not is_text(text):\n", "    if False:\n",
      f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    # what looks like a pattern protects what it says, or is refused
+    ("facts/patterns.py", "        _refuse_broken(text, one, cwd)\n", "        pass\n",
+     f"{PATTERNS}::test_what_is_no_pattern_is_refused_with_what_to_write"),
+    ("facts/patterns.py", "if group is None or _is_there(one, group[1], cwd):", "if True:",
+     f"{PATTERNS}::test_a_text_stands_for_these"),
+    # no life without end
+    ("operations/releases.py", '        if claim["agent"] == to:  # a', "        if False:  # a",
+     f"{CLAIMS}::test_a_hand_over_to_oneself_is_no_new_life"),
+    ("operations/releases.py", '        if not related(claim["agent"], to):  # within', "        if True:  # within",
+     f"{CLAIMS}::test_a_hand_over_within_a_family_goes_on_with_the_same_life"),
 )  # fmt: skip

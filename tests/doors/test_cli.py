@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -364,3 +365,31 @@ def test_check_finds_a_violation_and_a_commit_past_the_guard(shell: Shell) -> No
     found = {one["check"]: one for one in shell.json("check", exit=0)["checks"]}
     assert not found["commits"]["ok"]
     assert "bob" in found["commits"]["message"]
+
+
+def test_braces_are_claimed_as_their_alternatives(shell: Shell) -> None:
+    got = shell.json("claim", "src/{a,c}*", "--as", "ann", exit=0)
+    assert got["resources"] == ["src/a*", "src/c*"]
+    assert shell.json("claim", "src/axe.py", "--as", "bob", exit=1)["error"]["code"] == "held"
+    shell.json("claim", "src/b.py", "--as", "bob", exit=0)
+    assert shell.json("release", "src/{a,c}*", "--as", "ann", exit=0)["released"] == ["src/a*", "src/c*"]
+    assert "name one of them" in shell.json("ask", "src/{a,c}", "please", "--as", "bob", exit=64)["error"]["message"]
+
+
+@pytest.mark.parametrize("written", ["x/[!", "src/\\*"])
+def test_a_pattern_that_protects_nothing_is_not_granted(shell: Shell, written: str) -> None:
+    refused = shell.json("claim", written, "--as", "ann", exit=64)["error"]
+    assert "path:" in refused["message"]
+    assert shell.json("status")["claims"] == []
+
+
+def test_the_doctor_does_not_say_that_all_is_well_where_nothing_can_be_written(shell: Shell) -> None:
+    shell.json("claim", "x", "--as", "ann", exit=0)
+    done = subprocess.run(
+        [DIBS, "doctor", "--json"], cwd=shell.folder, env=shell.environment, capture_output=True, text=True, check=False,
+        timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16)),
+    )  # fmt: skip
+    answer = json.loads(done.stdout)
+    assert "space" in answer["failed"]
+    assert done.returncode == 1
+    assert list((shell.folder / ".dibs" / "local").glob("probe*")) == []

@@ -63,7 +63,15 @@ def _resource(session: Session, field: Field, value: Any) -> Canonical:
 def _resources(session: Session, field: Field, value: Any) -> list[Canonical]:
     if not isinstance(value, (list, tuple)):
         raise field.refusal(value)
-    return [_resource(session, field, one) for one in value]
+    found: list[Canonical] = []
+    for one in value:
+        if isinstance(one, Canonical):
+            found.append(one)
+        elif is_text(one):
+            found += session.paths.expanded(one, session.cwd)  # `src/{a,c}*` is two
+        else:
+            raise field.refusal(one, "a path, a glob or a name such as db:migrations")
+    return found
 
 
 def _json(session: Session, field: Field, text: str) -> Any:

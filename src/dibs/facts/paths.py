@@ -59,8 +59,23 @@ class Paths:
         return self.located(text, cwd, literal)[:3]
 
     def canonical(self, text: str, cwd: str) -> Canonical:
-        """The same as `resource`, in a form that doors believe and pass on."""
-        return Canonical(self.resource(text, cwd))
+        """The same as `resource`, in a form that doors believe and pass on. One text, one resource."""
+        found = self.expanded(text, cwd)
+        if len(found) > 1:
+            message = (
+                f"{_shown(text)} stands for {len(found)} resources; name one of them, such as {_shown(found[0][1])}"
+            )
+            raise Invalid(message, resource=_shown(text))
+        return found[0]
+
+    def expanded(self, text: str, cwd: str) -> list[Canonical]:
+        """The resources that a text stands for: more than one where it has braces, `src/{a,c}*`, as in a shell."""
+        if "{" not in text and "\\" not in text and "[" not in text:  # as it mostly is
+            return [Canonical(self.resource(text, cwd))]
+        from dibs.facts import patterns
+
+        _check(text)
+        return [Canonical(self.resource(one, cwd)) for one in patterns.alternatives(text, cwd)]
 
     def located(self, text: str, cwd: str, literal: bool = False) -> tuple[str, str, str, str]:
         """The same as `resource`, and the top of the working tree that it is in, which need not be the one in use."""
