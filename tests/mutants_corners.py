@@ -40,4 +40,7 @@ CORNERS = (
      f"{CLAIMS}::test_a_hand_over_to_oneself_is_no_new_life"),
     ("operations/releases.py", '        if not related(claim["agent"], to):  # within', "        if True:  # within",
      f"{CLAIMS}::test_a_hand_over_within_a_family_goes_on_with_the_same_life"),
+    # the times of a thing do not flicker
+    ("stores/sqlite.py", "return measured if self._offset is None else self._offset", "return measured",
+     "tests/doors/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
 )  # fmt: skip

@@ -30,8 +30,8 @@ ODD: tuple[Any, ...] = (
     True, False, 0, 1, 7, -1, 2.7, 0.0, -0.5, float("nan"), float("inf"), 1e308, 2**53 + 1, 2**63, 2**70, -(2**70),
     "", " ", "x", "no", "7", "-1", "2.7", "1e400", "9" * 5_000, HALF, "\0", "\x1a", "a\nb", "\x7f", "é" * 3_000,
     "../..", "*", "x/[!", "src/{a,c}*", "a:b", "type:x", "all", "state:k", b"bytes", [], [1], ["a", "b"], [None],
-    [HALF], ["file", "src//x", ""], [["file", "a"]], [{"title": 1}], [{"title": "t", "after": "x"}], [{1: 2}], {}, {"a": 1},
-    {1: 2}, {"title": HALF}, {"n": float("nan")}, (), (1, 2), set(), object(), len, DEEP, Path("x"),
+    [HALF], ["file", "src//x", ""], [["file", "a"]], [{"title": 1}], [{"title": "t", "after": "x"}], [{1: 2}], {},
+    {"a": 1}, {1: 2}, {"title": HALF}, {"n": float("nan")}, (), (1, 2), set(), object(), len, DEEP, Path("x"),
     Canonical(("file", "x")),
 )  # fmt: skip
 WAITS: tuple[Any, ...] = (

@@ -1,4 +1,4 @@
-"""Patterns as people and models write them, where dibs's own globs have no word for it: braces, escapes, loose brackets.
+"""Patterns as people and models write them, where dibs's globs have no word for it: braces, escapes, loose brackets.
 
 What would silently become a literal name, and so protect nothing, is spelt out or refused with what to write instead.
 What is there under that very name is that name, and `path:` means a path whatever it looks like; guards, which know

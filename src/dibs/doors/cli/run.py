@@ -118,7 +118,7 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
         result = session.run(operation, call, values)
     result = session.finish(operation.name, result)
     code = NO if operation.name == "boot" and result["lost"] else YES
-    answer(operation.name, result, as_json=words.json)
+    answer(operation.name, result, as_json=words.json, ok=code == YES)
     return code
 
 
@@ -147,10 +147,10 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     return session
 
 
-def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
-    """Print what came of it."""
+def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = True) -> None:
+    """Print what came of it. `ok` says the same as the exit code: yes, or no."""
     if as_json:
-        sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
+        sys.stdout.write(jsontext.encode({"ok": ok, **result}) + "\n")
     else:
         from dibs.doors.cli import show
 
