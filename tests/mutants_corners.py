@@ -7,6 +7,7 @@ from __future__ import annotations
 
 UPGRADES = "tests/operations/test_upgrades.py"
 CLAIMS, PATTERNS = "tests/operations/test_claims.py", "tests/facts/test_patterns.py"
+SMALL = "tests/operations/test_small_things.py"
 ODD = "tests/doors/test_odd_values.py"
 
 CORNERS = (
@@ -43,4 +44,13 @@ CORNERS = (
     # the times of a thing do not flicker
     ("stores/sqlite.py", "return measured if self._offset is None else self._offset", "return measured",
      "tests/doors/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
+    # who died is told, once
+    ("operations/sweeps.py", "        deaths.tell(tx, call, dead)\n", "        pass\n",
+     f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
+    ("operations/deaths.py", 'agent["mourned"] = process_name(process)', "pass",
+     f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
+    ("operations/messages.py", '    if message.get("again") and message["from"] != call.agent:\n', "    if False:\n",
+     f"{SMALL}::test_who_asked_for_an_acknowledgement_hears_of_it"),
+    ("doors/fields.py", '    found = "" if value.startswith("-")', "    found = value if True",
+     "tests/doors/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
 )  # fmt: skip

@@ -400,3 +400,16 @@ def test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss(shell: Shell
     booted = shell.json("boot", "--as", "ann", exit=1)  # `json` holds `ok` to the exit code
     assert booted["ok"] is False
     assert booted["lost"][0]["resources"] == ["x"]
+
+
+def test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it(shell: Shell) -> None:
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=shell.folder, check=True)
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=shell.folder, capture_output=True, text=True, check=True)
+    commit = found.stdout.strip()
+    shell.json("claim", "x", "--as", "ann", exit=0)
+    for wrong in ("deadbeef" * 5, "nonsense", "--all"):
+        refused = shell.json("release", "x", f"--commit={wrong}", "--as", "ann", exit=64)["error"]
+        assert refused["field"] == "commit"
+    shell.json("release", "x", "--commit", commit[:12], "--as", "ann", exit=0)
+    assert f"commit={commit}" in shell.run("log", "--kind", "claim.released").stdout

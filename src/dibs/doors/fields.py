@@ -90,6 +90,20 @@ def _whole(_: Session, field: Field, value: Any) -> Any:
     return value
 
 
+def _commit(session: Session, field: Field, value: Any) -> str:
+    """A commit's full id. Where there is a repository it has to be in it: a wrong one would be in the log for good."""
+    if not is_text(value):
+        raise field.refusal(value)
+    if not value or not session.place.common:
+        return str(value)
+    from dibs.facts import git
+
+    found = "" if value.startswith("-") else git.commit(session.place.top, value)
+    if not found:
+        raise field.refusal(value, "a commit that is in this repository")
+    return found
+
+
 def _process(_: Session, field: Field, value: Any) -> list[Any]:
     from dibs.facts import processes
 
@@ -122,4 +136,5 @@ _READERS = {
     "words": _words,
     "process": _process,
     "json": _json,
+    "commit": _commit,
 }

@@ -37,6 +37,8 @@ class Methods:
     def agents(
         self,
         *,
+        type: str | None = None,
+        state: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List the agents.
@@ -46,6 +48,8 @@ class Methods:
         answer: dict[str, Any] = self._call(
             "agents",
             request_id,
+            type=type,
+            state=state,
         )
         return answer
 
@@ -598,6 +602,7 @@ class Methods:
         *,
         type: str | None = None,
         ack: bool | None = None,
+        later: bool | None = None,
         payload: Any | None = None,
         reply: str | None = None,
         expires: float | str | None = None,
@@ -615,6 +620,7 @@ class Methods:
             text=text,
             type=type,
             ack=ack,
+            later=later,
             payload=payload,
             reply=reply,
             expires=expires,
@@ -913,6 +919,7 @@ class Methods:
         result: Any | None = None,
         next: bool | None = None,
         run: str | None = None,
+        not_done: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Finish a task with its result.
@@ -928,6 +935,7 @@ class Methods:
             result=result,
             next=next,
             run=run,
+            not_done=not_done,
         )
         return answer
 

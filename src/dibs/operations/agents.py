@@ -314,13 +314,16 @@ def _known(tx: Transaction, agent: str) -> Record:
 
 # --- who is there
 
+STATES = ("alive", "gone", "unknown", "left", "killed")  # unknown: its process cannot be seen from here
 
-def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
+
+def _agents(tx: Transaction, call: Call, type: str = "", state: str = "") -> dict[str, Any]:
     found = tx.fetch((), [prefix_range("a\t")], SHOWN)
     call.know([agent["process"] for _, agent in found.rows])
     at_work = _at_work(tx)
     listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for _, agent in found.rows]
-    return {"agents": listed, "more": found.truncated}
+    chosen = [one for one in listed if (not type or one["type"] == type) and (not state or one["state"] == state)]
+    return {"agents": chosen, "more": found.truncated}
 
 
 def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
@@ -448,5 +451,15 @@ OPERATIONS = (
         "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"
     ),
     _WHOAMI,
-    Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),
+    Operation(
+        "agents",
+        _agents,
+        "List the agents.",
+        fields=(
+            Field("type", "text", "only agents of this type", default="", metavar="T"),
+            Field("state", "choice", "only agents in this state", choices=STATES),
+        ),
+        json="agents[]",
+        writes=False,
+    ),
 )

@@ -108,6 +108,10 @@ def take(
             break
         first = None
         ending.clear(tx, found.ended, found.gone, call.agent)
+        if found.gone:
+            from dibs.operations import deaths
+
+            deaths.tell_of(tx, call, found.gone)
     if call.inside and by == "hand" and found.children:
         _give_up(tx, found)
         return _refuse(tx, wish, found.children, interest=False)

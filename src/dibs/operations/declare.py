@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 #   flag       True or False                       choice     one of `choices`
 #   words      a comma-separated list              process    a process, from its pid
 #   number     a whole number, of either sign      json       a plain value; on a command line its text, or @FILE
+#   commit     the full id of a commit that is in this repository, where there is one
 # `Field.check` holds the outcome to this, whatever the door: an operation never meets a value of another type.
 
 WHOLE = 2**63  # the largest whole number that every engine keeps
@@ -130,6 +131,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "words": (_is_words, "a list of texts"),
     "process": (lambda value: isinstance(value, list), "a process"),
     "json": (_is_anything, "a plain value"),
+    "commit": (is_text, "a commit's id"),
 }
 
 

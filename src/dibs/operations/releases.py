@@ -289,7 +289,7 @@ OPERATIONS = (
         fields=(
             Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
             Field("all", "flag", "everything you hold", default=False),
-            Field("commit", "text", "the commit that the work led to", default="", metavar="SHA"),
+            Field("commit", "commit", "the commit of this repository that the work led to", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
         ),

@@ -110,6 +110,10 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
                 freed += claim["resources"]
                 done["claims"] += 1
     ending.serve(tx, freed)
+    if dead:
+        from dibs.operations import deaths
+
+        deaths.tell(tx, call, dead)
     more = bool(done.pop("more"))
     del done["looked_at"]
     due = _due_for_the_log(tx, call)
