@@ -39,6 +39,11 @@ class Canonical(list[str]):
     __slots__ = ()
 
 
+def of_name(text: str) -> Canonical:
+    """The resource of a name that dibs makes itself, such as `task:ID`, also where a path is called like it."""
+    return Canonical(("name", _composed(text)))
+
+
 class Paths:
     """The working tree in use, by which what was written becomes a resource."""
 
