@@ -717,11 +717,23 @@ class Mail(RuleBasedStateMachine):
             mine = known[place % len(known)]
             self.fleet.call(agent, "ack", message=mine["id"])
             self.boxes[agent].remove(mine)
+            self.told_of([mine], agent)
 
     @rule(agent=st.sampled_from(AGENTS))
     def ack_all(self, agent: str) -> None:
         self.fleet.call(agent, "ack", message="all")
+        over = [message for message in self.boxes[agent] if message["told"] is not None]
         self.boxes[agent] = [message for message in self.boxes[agent] if message["told"] is None]
+        self.told_of(over, agent)
+
+    def told_of(self, acknowledged: list[dict[str, Any]], by: str) -> None:
+        """Who asked for an acknowledgement hears of it."""
+        for message in acknowledged:
+            if message["again"] and message["from"] != by:
+                self.boxes[message["from"]].append(
+                    {"id": None, "from": "dibs", "text": message["text"], "again": False, "told": None,
+                     "until": self.fleet.now + WORK["messages"]["life"]}
+                )  # fmt: skip
 
     @invariant()
     def the_counts_are_right(self) -> None:

@@ -298,7 +298,7 @@ def _tell_sender(tx: Transaction, call: Call, message: Record) -> None:
     """Who asked for an acknowledgement (`send --ack`) hears of it."""
     if message.get("again") and message["from"] != call.agent:
         quoted = message["text"] if len(message["text"]) <= QUOTED else f"{message['text'][:QUOTED]}…"
-        text = f"{call.name} acknowledged your message {message['message']}: {quoted}"
+        text = f"{call.name} acknowledged your message {message['message']}. You wrote: {quoted}"
         post(tx, message["from"], "dibs", "acknowledged", text, acknowledged=message["message"], by=call.agent)
 
 
