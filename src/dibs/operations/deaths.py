@@ -33,7 +33,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
     told = 0
     for agent in agents:
         process = agent["process"]
-        if process is None or agent["left"] or agent["killed"] or "/" in agent["agent"]:
+        if process is None or agent["left"] or agent["killed"] or "/" in agent["agent"] or "same" in agent:
             continue
         if agent.get("mourned") == process_name(process) or tx.now - agent["seen"] > NEWS_MS:
             continue
