@@ -63,7 +63,7 @@ def test_every_command_of_a_session_gives_its_keys(shell: Shell) -> None:
     assert booted["messages"][0]["text"] == "please"
     shell.json("ack", booted["messages"][0]["message"], "--as", "ann", exit=0)
     assert shell.json("inbox", "--as", "ann", exit=0)["messages"] == []
-    assert shell.json("release", "a.py", "--as", "ann", "--commit", "abc", exit=0)["released"] == ["a.py"]
+    assert shell.json("release", "a.py", "--as", "ann", "--commit", shell.commit(), exit=0)["released"] == ["a.py"]
     assert [a["agent"] for a in shell.json("agents", exit=0)["agents"]] == ["ann", "bob"]
     shell.json("kill", "bob", "--why", "test", "--as", "ann", exit=0)
     assert shell.json("claim", "b.py", "--as", "bob", exit=1)["error"]["code"] == "killed"
@@ -410,10 +410,7 @@ def test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss(shell: Shell
 
 
 def test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it(shell: Shell) -> None:
-    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=shell.folder, check=True)
-    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=shell.folder, capture_output=True, text=True, check=True)
-    commit = found.stdout.strip()
+    commit = shell.commit()
     shell.json("claim", "x", "--as", "ann", exit=0)
     for wrong in ("deadbeef" * 5, "nonsense", "--all"):
         refused = shell.json("release", "x", f"--commit={wrong}", "--as", "ann", exit=64)["error"]

@@ -118,7 +118,7 @@ def test_the_public_names_are_there() -> None:
 def test_a_release_can_hand_over_and_record_a_commit(shell: Shell) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
         ann.claim("x.py").release(to="bob")
-        ann.claim("y.py").release(commit="abc")
+        ann.claim("y.py").release(commit=shell.commit())
         assert [c["agent"] for c in bob.status()["claims"]] == ["bob"]
         assert os.path.samefile(bob.root, shell.folder)
 
