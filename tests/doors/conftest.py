@@ -49,6 +49,15 @@ class Shell:
         assert "Traceback" not in done.stderr
         return found
 
+    def commit(self) -> str:
+        """An empty commit in the folder's repository; its id."""
+        git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+        subprocess.run([*git, "commit", "-q", "--no-verify", "--allow-empty", "-m", "x"], cwd=self.folder, check=True)
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=self.folder, capture_output=True, text=True, check=True
+        )
+        return found.stdout.strip()
+
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:

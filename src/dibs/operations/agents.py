@@ -37,7 +37,7 @@ from dibs.operations.declare import PAGED, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from dibs.operations import paging
@@ -262,30 +262,50 @@ def _known(tx: Transaction, agent: str) -> Record:
 
 # --- who is there
 
+STATES = ("alive", "gone", "unknown", "left", "killed")  # unknown: its process cannot be seen from here
 
-def _agents(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+
+def _agents(
+    tx: Transaction,
+    call: Call,
+    type: str = "",
+    state: str = "",
+    all: bool = False,
+    limit: int = 0,
+    after: str = "",
+) -> dict[str, Any]:
     from dibs.operations import paging
 
-    page = listed(tx, call, paging.check_limit(limit), after, all=all)
+    def is_wanted(agent: Record) -> bool:
+        if not (all or state == "left" or is_listed(agent)):
+            return False
+        one = shown(tx, call, agent) if type or state else {}
+        return (not type or one["type"] == type) and (not state or one["state"] == state)
+
+    page = listed(tx, call, paging.check_limit(limit), after, is_wanted)
     at_work = _at_work(tx, page.records)
     found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
     return {"agents": found, **page.answer()}
 
 
-def listed(tx: Transaction, call: Call, limit: int, after: str, *, all: bool = False) -> paging.Page:
-    """The agents that are there, then those that were killed or whose process is gone, with `all` also who left."""
+def listed(
+    tx: Transaction, call: Call, limit: int, after: str, is_wanted: Callable[[Record], bool] | None = None
+) -> paging.Page:
+    """The agents that are there, then those that were killed or whose process is gone; by default none that left."""
     from dibs.operations import paging
+
+    is_wanted = is_wanted or is_listed
 
     def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
-        return [row for row in rows if _there(call, row[1])]
+        return [row for row in rows if _there(call, row[1]) and is_wanted(row[1])]
 
     def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
         return [
             row
             for row in rows
-            if not _there(call, row[1]) and "same" not in row[1] and (all or is_listed(row[1]))  # not one's other ids
+            if not _there(call, row[1]) and "same" not in row[1] and is_wanted(row[1])  # not one's other ids
         ]
 
     return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
@@ -448,7 +468,12 @@ OPERATIONS = (
         "agents",
         _agents,
         "List the agents and persons, those that are there first.",
-        fields=(Field("all", "flag", "also those that left", default=False), *PAGED),
+        fields=(
+            Field("type", "text", "only agents of this type", default="", metavar="T"),
+            Field("state", "choice", "only agents in this state", choices=STATES),
+            Field("all", "flag", "also those that left", default=False),
+            *PAGED,
+        ),
         json="agents[], more, cursor",
         writes=False,
     ),

@@ -49,6 +49,7 @@ class Call:
         "agent",
         "ancestors",
         "client",
+        "decided",
         "facts",
         "fallback",
         "how",
@@ -95,6 +96,7 @@ class Call:
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         self.jobs: list[Record] = []  # set on the way: the jobs that are going, where tasks are looked for (backlog.py)
+        self.decided: Any = None  # what the last transaction decided, for a caller that was interrupted before it heard
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
     def know(self, processes: Iterable[Process | None]) -> None:

@@ -127,9 +127,8 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
     call.know([agent["process"] for agent in suspects])
     freed: list[Any] = []
     ended, cut = 0, ""
-    for agent in suspects:
-        if call.alive(agent["process"]) is not False:
-            continue
+    dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
+    for agent in dead:
         for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
             if claim["tied"] and ended < MANY:
                 ending.end(tx, claim, "gone")
@@ -140,6 +139,10 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
             break
     ending.serve(tx, freed)
     done["claims"] += ended
+    if dead:
+        from dibs.operations import deaths
+
+        deaths.tell(tx, call, dead)
     if cut:  # the next sweep begins with the same agent: it may hold more
         before = [agent["agent"] for _, agent in found.rows if agent["agent"] < cut]
         if before:

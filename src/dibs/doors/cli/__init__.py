@@ -40,6 +40,8 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("dibs: interrupted\n")
         return 130
+    except SystemExit as ended:  # a signal that ends a wait
+        return ended.code if isinstance(ended.code, int) else CANNOT_DECIDE
     except BrokenPipeError:
         return CANNOT_DECIDE
     except Exception as error:  # noqa: BLE001 - the last line of defence: an agent gets words, not a traceback

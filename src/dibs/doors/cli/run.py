@@ -119,13 +119,24 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     session, call, values = read(operation, words)
     if values.get("wait"):
         gc.enable()
+        _end_well()
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
     else:
         result = session.run(operation, call, values)
     result = session.finish(operation.name, result)
     code = NO if operation.name == "boot" and result["lost"] else YES
-    answer(operation.name, result, as_json=words.json)
+    answer(operation.name, result, as_json=words.json, ok=code == YES)
     return code
+
+
+def _end_well() -> None:
+    """SIGTERM, too, leaves the queue first; then the exit code says that it came."""
+    from signal import SIGTERM, signal  # 1 ms, of a call that waits anyway
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signal(SIGTERM, leave)
 
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
@@ -144,10 +155,10 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     return session
 
 
-def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
-    """Print what came of it."""
+def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = True) -> None:
+    """Print what came of it. `ok` says the same as the exit code: yes, or no."""
     if as_json:
-        sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
+        sys.stdout.write(jsontext.encode({"ok": ok, **result}) + "\n")
     else:
         from dibs.doors.cli import show
 
