@@ -138,8 +138,11 @@ def _to_come(tx: Transaction, to: str) -> list[str]:
 
 def _known(tx: Transaction, agent: str) -> str:
     if tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is None:
-        text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for one that will come"
-        raise NotFound(text, agent=agent)
+        error = names.unknown(tx, agent)
+        if "near" not in error.fields:
+            text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for one to come"
+            raise NotFound(text, agent=agent)
+        raise error
     return agent
 
 
@@ -212,6 +215,7 @@ OPERATIONS = (
             Field("expires", "duration", "of no use after this (default 7d, or the config's)", metavar="D"),
         ),
         errors=(NotFound, Forbidden, Quota, Invalid),
+        may="worker",
         json="message, to[], thread, full[]",
     ),
 )
