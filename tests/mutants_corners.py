@@ -22,8 +22,10 @@ CORNERS = (
     ("operations/waiting.py", '(handed or held["claim"] == claim)', "handed",
      f"{UPGRADES}::test_an_interrupted_call_gives_back_a_grant_that_nobody_heard_of"),
     # request fields are what their kinds say
-    ("doors/fields.py", "    if isinstance(value, Canonical):\n", "    if isinstance(value, list):\n",
+    ("doors/fields.py", "        if isinstance(one, Canonical):\n", "        if isinstance(one, list):\n",
      f"{ODD}::test_a_list_does_not_pass_for_a_canonical_resource"),
+    ("doors/fields.py", "    if isinstance(value, Canonical):\n", "    if isinstance(value, list):\n",
+     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     ("doors/fields.py", "return field.check(value if reader is None else reader(session, field, value))",
      "return value if reader is None else reader(session, field, value)",
      f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),

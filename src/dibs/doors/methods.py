@@ -37,9 +37,9 @@ class Methods:
     def agents(
         self,
         *,
+        all: bool | None = None,
         type: str | None = None,
         state: str | None = None,
-        all: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
@@ -51,9 +51,9 @@ class Methods:
         answer: dict[str, Any] = self._call(
             "agents",
             request_id,
+            all=all,
             type=type,
             state=state,
-            all=all,
             limit=limit,
             after=after,
         )

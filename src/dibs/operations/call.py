@@ -95,8 +95,8 @@ class Call:
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
-        self.jobs: list[Record] = []  # set on the way: the jobs that are going, where tasks are looked for (backlog.py)
         self.decided: Any = None  # what the last transaction decided, for a caller that was interrupted before it heard
+        self.jobs: list[Record] = []  # set on the way: the jobs that are going, where tasks are looked for (backlog.py)
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
     def know(self, processes: Iterable[Process | None]) -> None:

@@ -197,12 +197,12 @@ LOOKED_AT = 1_000  # agents that a word is compared with
 SHORTEST = 4  # letters of a name in which one that is off may be a slip; `ann` and `anne` are two
 
 
-def unknown(tx: Transaction, word: str, hint: str = "`dibs agents` lists them.") -> NotFound:
+def unknown(tx: Transaction, word: str) -> NotFound:
     """The refusal where an agent is spoken of that nobody knows, with the one that may be meant."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, _words(tx), 1, 0.7)
-    hint = f"did you mean {close[0]}?" if close else hint
+    hint = f"did you mean {close[0]}?" if close else "`dibs agents` lists them."
     return NotFound(f"no agent {word} is known here; {hint}", agent=word, **({"near": close[0]} if close else {}))
 
 

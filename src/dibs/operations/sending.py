@@ -138,7 +138,11 @@ def _to_come(tx: Transaction, to: str) -> list[str]:
 
 def _known(tx: Transaction, agent: str) -> str:
     if tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is None:
-        raise names.unknown(tx, agent, "`dibs agents` lists them, and --later keeps it for one that will come.")
+        error = names.unknown(tx, agent)
+        if "near" not in error.fields:
+            text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for one to come"
+            raise NotFound(text, agent=agent)
+        raise error
     return agent
 
 

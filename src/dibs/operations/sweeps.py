@@ -127,8 +127,9 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
     call.know([agent["process"] for agent in suspects])
     freed: list[Any] = []
     ended, cut = 0, ""
-    dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
-    for agent in dead:
+    for agent in suspects:
+        if call.alive(agent["process"]) is not False:
+            continue
         for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
             if claim["tied"] and ended < MANY:
                 ending.end(tx, claim, "gone")
@@ -139,6 +140,7 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
             break
     ending.serve(tx, freed)
     done["claims"] += ended
+    dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
     if dead:
         from dibs.operations import deaths
 
