@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.mutants_deploys import DEPLOYS as DEPLOY_CHECKS
 from tests.mutants_ledger import LEDGER
 
 TOP = Path(__file__).resolve().parent.parent
@@ -425,6 +426,7 @@ MUTANTS = (
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
     *(Mutant(*row) for row in LEDGER),
+    *(Mutant(*row) for row in DEPLOY_CHECKS),
 )  # fmt: skip
 
 

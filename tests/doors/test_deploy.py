@@ -251,12 +251,105 @@ def test_a_remote_that_does_not_answer_is_a_doubt(pushed: Repository) -> None:
     assert pushed.json("sync-check", exit=2)["error"]["code"] == "unavailable"
 
 
-def test_outside_git_a_deploy_is_claimed_and_verified_all_the_same(tmp_path: Path) -> None:
+def test_outside_git_nothing_can_be_compared_and_with_unsynced_a_deploy_is_claimed_and_verified(tmp_path: Path) -> None:
     place = Repository(tmp_path / "plain")
     place.folder.mkdir()
     place.json("init", exit=0)
-    assert deploy(place, "--verify", "test -f ../shipped", *DONE)["verified"] is True
-    assert "not in a git repository" in place.json("sync-check", exit=0)["note"]
+    assert "not a git repository" in deploy(place, "--verify", "true", *DONE, exit=2)["error"]["why"]
+    assert not shipped(place)
+    found = deploy(place, "--unsynced", "--verify", "test -f ../shipped", *DONE)
+    assert (found["verified"], found["behind"], found["unsynced"]) == (True, None, True)
+    assert "not a git repository" in place.json("sync-check", exit=2)["error"]["why"]
+
+
+# --- the default branch counts, from wherever
+
+
+def stale_feature(repo: Repository) -> None:
+    """A feature branch that is pushed and followed, while main went on by two commits."""
+    repo.git("switch", "-q", "-c", "feature")
+    commit(repo, "feature.py", "1\n")
+    repo.git("push", "-q", "-u", "origin", "feature")
+    ahead(repo, 2)
+
+
+def test_a_feature_branch_that_is_behind_main_is_not_deployed_but_may_be_pushed(pushed: Repository) -> None:
+    stale_feature(pushed)
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    facts = {name: error[name] for name in ("code", "target", "branch", "behind", "upstream")}
+    assert facts == {"code": "behind", "target": "prod", "branch": "feature", "behind": 2, "upstream": "origin/main"}
+    assert error["commit"] == pushed.log("--format=%H")
+    assert "git pull --rebase origin main" in error["message"]
+    assert not shipped(pushed)
+    commit(pushed, "more.py", "1\n")
+    pushed.git("push", "-q", "origin", "feature", agent="bob")  # ordinary work
+    pushed.git("pull", "-q", "--rebase", "origin", "main")
+    assert deploy(pushed, "--verify", "true", *DONE)["behind"] == 0
+
+
+def test_unsynced_does_not_excuse_a_copy_that_is_known_to_be_stale(pushed: Repository) -> None:
+    ahead(pushed, 1)
+    assert deploy(pushed, "--unsynced", "--verify", "true", *DONE, exit=1)["error"]["code"] == "behind"
+    assert not shipped(pushed)
+
+
+def test_the_last_good_deploy_is_rolled_back_only_on_purpose_and_the_log_has_it(pushed: Repository) -> None:
+    commit(pushed, "new.py", "1\n")
+    good = deploy(pushed, "--verify", "true", *DONE)["commit"]
+    pushed.git("checkout", "-q", "--detach", "HEAD~1")  # it has all of origin/main, and not what was deployed
+    (pushed.folder.parent / "shipped").unlink()
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    assert (error["code"], error["target"], error["deployed"]["commit"]) == ("behind", "prod", good)
+    assert "--rollback" in error["message"]
+    assert not shipped(pushed)
+    found = deploy(pushed, "--rollback", "--verify", "true", *DONE)
+    assert (found["rollback"], shipped(pushed)) == (True, True)
+    started, finished = pushed.events("deploy.started")[-1], pushed.events("deploy.finished")[-1]
+    assert (started["data"]["rollback"], finished["data"]["rollback"]) == (True, True)
+    pushed.git("checkout", "-q", "main")
+    deploy(pushed, "--verify", "true", *DONE)  # forward again, over the rollback
+    pushed.json("verify", exit=0)
+
+
+def test_what_cannot_be_compared_is_deployed_only_if_told_and_the_log_has_it(pushed: Repository) -> None:
+    (pushed.folder.parent / "remote.git").rename(pushed.folder.parent / "moved.git")
+    error = deploy(pushed, "--verify", "true", *DONE, exit=2)["error"]
+    assert (error["code"], error["behind"], error["target"]) == ("unavailable", None, "prod")
+    assert "--unsynced" in error["message"]
+    assert not shipped(pushed)
+    assert deploy(pushed, "--unsynced", "--verify", "true", *DONE)["unsynced"] is True
+    assert pushed.events("deploy.refused")[-1]["data"]["code"] == "unavailable"
+    assert pushed.events("deploy.finished")[-1]["data"]["unsynced"] is True
+
+
+def test_a_protected_branch_takes_no_push_that_lacks_something_of_the_default_branch(pushed: Repository) -> None:
+    configure(pushed, '\n[deploy]\nprotected = ["main", "live"]\n')
+    pushed.git("push", "-q", "origin", "main", "main:live", agent="bob")
+    stale_feature(pushed)
+    done = pushed.git("push", "origin", "feature:live", agent="bob", exit=1)
+    assert "live is 2 commits behind origin/main" in done.stderr
+    pushed.git("pull", "-q", "--rebase", "origin", "main")
+    pushed.git("push", "-q", "origin", "feature:live", agent="bob")
+
+
+def test_a_first_push_to_an_empty_remote_passes(repo: Repository) -> None:
+    remote = repo.folder.parent / "remote.git"
+    repo.git("init", "-q", "--bare", "-b", "trunk", str(remote))
+    repo.git("branch", "-M", "main")
+    repo.git("remote", "add", "origin", str(remote))
+    repo.git("push", "-q", "origin", "main:draft", agent="bob")
+    repo.git("push", "-q", "origin", "main", agent="bob")
+
+
+def test_a_rollback_by_push_runs_under_a_deploy_that_is_called_one(pushed: Repository) -> None:
+    commit(pushed, "new.py", "1\n")
+    pushed.git("push", "-q", "origin", "main")
+    push = ("--", "git", "push", "-q", "-f", "origin", "HEAD~1:main")
+    assert deploy(pushed, "--unverified", *push, exit=1)["error"]["code"] == "failed"
+    deploy(pushed, "--unverified", "--rollback", *push)
+    assert (
+        pushed.git("ls-remote", "origin", "main").stdout.split()[0] == pushed.git("rev-parse", "HEAD~1").stdout.strip()
+    )
 
 
 # --- sync-check
@@ -273,16 +366,19 @@ def test_sync_check_tells_behind_ahead_and_what_it_compared(pushed: Repository) 
     assert "3 commits behind" in pushed.run("sync-check").stderr
     linked = pushed.folder.parent / "linked"
     pushed.git("worktree", "add", "-q", "--detach", str(linked), "origin/main")
-    assert "no branch" in pushed.json("sync-check", exit=0, cwd=linked)["note"]
-    assert pushed.json("sync-check", "--branch", "main", exit=0, cwd=linked)["behind"] == 0
+    found = pushed.json("sync-check", exit=0, cwd=linked)
+    assert (found["branch"], found["behind"], found["upstream"], found["target"]) == ("", 0, "origin/main", "")
 
 
-def test_sync_check_without_anything_to_compare_with_says_so(repo: Repository) -> None:
-    assert "no remote" in repo.json("sync-check", exit=0)["note"]
-    assert "nothing to compare" in repo.run("sync-check").stdout
+def test_sync_check_without_anything_to_compare_with_is_no_yes_unless_told(repo: Repository) -> None:
+    error = repo.json("sync-check", exit=2)["error"]
+    assert (error["code"], error["behind"], error["why"]) == ("unavailable", None, "there is no remote to compare with")
+    assert repo.json("sync-check", "--unsynced", exit=0)["behind"] is None
+    assert "not compared: there is no remote" in repo.run("sync-check", "--unsynced").stdout
     assert repo.json("sync-check", "--remote", "nowhere", exit=64)["error"]["code"] == "invalid"
 
 
-def test_sync_check_on_a_branch_that_the_remote_does_not_have_says_so(pushed: Repository) -> None:
+def test_sync_check_from_a_branch_that_the_remote_does_not_have_compares_with_main(pushed: Repository) -> None:
     pushed.git("checkout", "-q", "-b", "fresh")
-    assert "origin has no branch fresh" in pushed.json("sync-check", exit=0)["note"]
+    assert pushed.json("sync-check", exit=0)["upstream"] == "origin/main"
+    assert "origin has no branch gone" in pushed.json("sync-check", "--branch", "gone", exit=2)["error"]["why"]

@@ -33,6 +33,8 @@ DEPLOY = {
     "targets": {},
     "fetch_timeout": 20,
     "verify_timeout": 120,
+    "remote": "",
+    "branch": "",
 }
 TARGET_TEXTS = ("verify", "branch", "remote")
 
@@ -131,6 +133,11 @@ def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
         if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= 3600:  # noqa: PLR2004 - an hour
             raise Invalid(f"{path}: deploy.{key} is a number of seconds up to 3600", path=path)
         found[key] = seconds
+    for key in ("remote", "branch"):
+        if key in table:
+            if not isinstance(table[key], str) or not table[key]:
+                raise Invalid(f"{path}: deploy.{key} is a text", path=path)
+            found[key] = table[key]
     targets = table.get("targets", {})
     if not isinstance(targets, dict):
         raise Invalid(f"{path}: [deploy.targets] is a table", path=path)

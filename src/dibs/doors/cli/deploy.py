@@ -45,6 +45,8 @@ FIELDS = (
     Field("verify_timeout", "duration", "how long to try the verification again (default: the config's, 2m)",
           metavar="D"),
     Field("dirty", "flag", "deploy although there are uncommitted changes", default=False),
+    Field("unsynced", "flag", "deploy although nothing can be compared with the remote; the log has it", default=False),
+    Field("rollback", "flag", "deploy older content on purpose; the log has it", default=False),
 )  # fmt: skip
 HELP = "Deploy: claim the target, refuse when behind, run the command behind `--`, verify, record."
 MORE = (
@@ -52,8 +54,11 @@ MORE = (
     "Placeholders (TODO, TBD, coming soon; `[deploy] placeholders`) do not ship: they are searched in the files of the",
     "target's `ships`, or else in the lines added since its last good deploy.",
     "The command finds DIBS_DEPLOY (the target), DIBS_TOKEN and DIBS_COMMIT in its environment.",
-    "JSON beside `ok`: target, commit, behind, token, verified",
-    "Refusals: held, behind, conflict, forbidden, unverified, failed, fenced",
+    "HEAD must have all of the remote's default branch (or of the target's `branch`), whatever is checked out, and",
+    "contain the target's last good deploy. What cannot be compared (no remote, no answer, a shallow clone) is refused",
+    "with exit 2.",
+    "JSON beside `ok`: target, commit, behind, token, verified, and unsynced or rollback if that was said",
+    "Refusals: held, behind, conflict, forbidden, unverified, failed, fenced, unavailable",
 )
 PATIENCE = 120  # seconds in which a public surface should show what was deployed
 PAUSES = (1, 2, 4, 8)  # seconds between tries; the last goes on
@@ -102,7 +107,9 @@ class _Deploy:
         named_patience = deploying.config(session).get("verify_timeout", PATIENCE)
         self.patience = durations.parse(given, "verify_timeout") / 1000 if given else named_patience
         self.resource = session.paths.resource(f"deploy:{self.target}", session.cwd)
-        self.commit, self.behind, self.token = "", 0, 0
+        self.said = {name: bool(words.fields.get(name)) for name in deploys.SAID}
+        self.commit, self.token = "", 0
+        self.behind: int | None = None
         self.keep = self.lost = False
         if words.fields.get("verify") and self.unverified:
             raise Invalid("deploy: either --verify CMD or --unverified", field="unverified")
@@ -120,12 +127,13 @@ class _Deploy:
         started = False
         try:
             dirty = bool(self.words.fields.get("dirty"))
-            standing = deploying.examine(self.session, self.call, self.target, self.session.place.top, dirty=dirty)
+            top = self.session.place.top
+            standing = deploying.examine(self.session, self.call, self.target, top, dirty=dirty, **self.said)
             self.commit, self.behind = standing.commit, standing.behind
-            if standing.note and not self.words.json:
-                sys.stderr.write(f"dibs: nothing to compare with: {standing.note}\n")
+            if standing.why and not self.words.json:
+                sys.stderr.write(f"dibs: not compared with the remote: {standing.why}\n")
             fields = {"commit": self.commit, "command": shlex.join(self.words.rest)[:500], "process": processes.this()}
-            self._run(deploys.START, **fields)
+            self._run(deploys.START, **fields, **self.said)
             started = True
         finally:
             if not started and not self.keep:
@@ -185,6 +193,7 @@ class _Deploy:
         shown: dict[str, Any] = {
             "target": self.target, "commit": self.commit, "behind": self.behind, "token": self.token,
             "verified": result == "ok", "exit": code, "result": result,
+            **{name: True for name, was in self.said.items() if was},
         }  # fmt: skip
         if result == "interrupted":
             raise Failed(f"the deploy of {self.target} was interrupted; how far it came is not known.", **shown)
@@ -198,8 +207,9 @@ class _Deploy:
         return shown
 
     def _environment(self) -> dict[str, str]:
+        own = {"DIBS_AGENT": self.call.agent} if self.call.agent else {}
         return {
-            **os.environ, "DIBS_DEPLOY": self.target, "DIBS_TOKEN": str(self.token), "DIBS_COMMIT": self.commit,
+            **os.environ, **own, "DIBS_DEPLOY": self.target, "DIBS_TOKEN": str(self.token), "DIBS_COMMIT": self.commit,
         }  # fmt: skip
 
     def _command(self, words: Sequence[str]) -> int:
