@@ -233,7 +233,7 @@ MUTANTS = (
            f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     Mutant("operations/commits.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
            f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),
-    Mutant("operations/deploys.py", ' and call.alive(running["process"]) is not False', "",
+    Mutant("operations/deploys.py", 'if alive or (alive is None and running["token"] == token):', "if True:",
            f"{DEPLOYS}::test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives"),
     Mutant("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
            "    return ALLOW\n", "tests/doors/test_hooks.py"),

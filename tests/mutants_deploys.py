@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 DEPLOYS_PY, SYNC_PY = "operations/deploys.py", "facts/gitsync.py"
-RULES, SYNC, DOOR = "tests/operations/test_deploys.py", "tests/facts/test_gitsync.py", "tests/doors/test_deploy.py"
+HELD_PY, CHILDREN_PY = "doors/held_command.py", "doors/children.py"
+RULES, SYNC = "tests/operations/test_deploys.py", "tests/facts/test_gitsync.py"
+HELD = "tests/doors/test_held_command.py"
 
 DEPLOYS = (
     # what may ship
@@ -30,4 +32,19 @@ DEPLOYS = (
      f"{SYNC}::test_in_a_shallow_clone_a_commit_that_is_not_there_may_be_contained"),
     (SYNC_PY, "    if tree in _text(since).split():\n        return True\n", "",
      f"{SYNC}::test_a_commit_contains_its_ancestors_and_content_that_came_by_a_squash"),
+    # one deploy at a time, and its command ends with it
+    (DEPLOYS_PY, 'for process in (running["process"], running.get("runs")):', 'for process in (running["process"],):',
+     f"{RULES}::test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid"),
+    (DEPLOYS_PY, '(alive is None and running["token"] == token)', "alive is None",
+     f"{RULES}::test_a_deploy_on_another_machine_counts_while_its_claim_lives_and_not_for_ever"),
+    (HELD_PY, "        self.lost = error\n        if self.child is not None:\n            self.child.end()\n",
+     "        self.lost = error\n        if self.child is not None:\n            self.child.end(0)\n",
+     f"{HELD}::test_a_claim_that_came_back_under_another_token_is_lost"),
+    (HELD_PY, 'if renewed["token"] != self.token:', "if False:",
+     f"{HELD}::test_a_claim_that_came_back_under_another_token_is_lost"),
+    (HELD_PY, "if clock.since_boot() >= self.until:  #", "if True:  #",
+     f"{HELD}::test_a_busy_store_ends_the_command_at_the_claims_deadline_and_not_before"),
+    (CHILDREN_PY, "if not waits:", "if True:", f"{HELD}::test_a_command_that_nobody_let_run_dies_with_its_owner"),
+    (CHILDREN_PY, "if code or not leaves:", "if not leaves:",
+     f"{HELD}::test_what_a_command_leaves_running_goes_on_only_after_a_success_that_may"),
 )  # fmt: skip

@@ -99,6 +99,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         placeholders = []
         fetch_timeout = 5
         verify_timeout = 3600
+        branch = "trunk"
         [deploy.targets.prod]
         verify = "make check"
         branch = "release"
@@ -119,6 +120,8 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
             "named": {"writer": {"write": ["docs/"], "tools": ["Write"], "commit": True, "deploy": False}},
         },
         "deploy": {
+            "branch": "trunk",
+            "remote": "",
             "commands": {"make ship": "prod"},
             "protected": ["release"],
             "placeholders": [],

@@ -13,6 +13,7 @@ import pytest
 
 from tests.doors.conftest import DIBS
 from tests.doors.test_git_hooks import Repository, commit, pushed, repo
+from tests.doors.working import alive, until
 
 __all__ = ["pushed", "repo"]  # fixtures
 
@@ -156,12 +157,73 @@ def test_an_interrupted_deploy_ends_its_command_and_is_recorded(pushed: Reposito
     assert pushed.held() == []
 
 
-def test_a_token_lost_on_the_way_is_reported(pushed: Repository) -> None:
-    line = f'"{DIBS}" release deploy:prod --as ann && "{DIBS}" claim deploy:prod --as bob'
-    error = deploy(pushed, "--verify", "true", "--", "sh", "-c", line, exit=1)["error"]
-    assert (error["code"], error["holder"]) == ("fenced", "bob")
-    assert pushed.events("deploy.finished")[0]["data"]["fenced"] is True
+def test_a_command_whose_claim_is_lost_is_ended_and_that_is_reported(pushed: Repository) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    line = f"echo $$ > ../pid; echo up > {fifo}; exec sleep 600"
+    words = [DIBS, "deploy", "prod", "--as", "ann", "--unverified", "--json", "--", "sh", "-c", line]
+    with subprocess.Popen(
+        words, cwd=pushed.folder, env=pushed.environment, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert fifo.read_text() == "up\n"
+        pushed.json("kill", "ann", "--why", "enough", "--as", "boss", exit=0)
+        pushed.json("claim", "deploy:prod", "--as", "bob", exit=0)
+        answer = json.loads(running.communicate(timeout=60)[0])
+    assert running.returncode == 1
+    assert answer["error"]["code"] in {"fenced", "killed"}
+    assert not alive(int((pushed.folder.parent / "pid").read_text()))
     assert pushed.held() == [("bob", "deploy:prod")]
+
+
+def test_the_command_dies_with_the_deploy_that_was_killed(pushed: Repository) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    line = f"sleep 600 & echo $! > ../pid; echo up > {fifo}; wait"
+    words = [DIBS, "deploy", "prod", "--as", "ann", "--unverified", "--", "sh", "-c", line]
+    with subprocess.Popen(words, cwd=pushed.folder, env=pushed.environment) as running:
+        assert fifo.read_text() == "up\n"
+        running.kill()
+    pid = int((pushed.folder.parent / "pid").read_text())
+    until(lambda: not alive(pid), "the end of what the command started")
+    until(lambda: pushed.run("deploy", "prod", "--as", "ann", "--unverified", *DONE).returncode == 0, "the next deploy")
+
+
+def test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_by_its_pid(pushed: Repository) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    line = f"echo $$ > ../pid; echo up > {fifo}; exec sleep 600"
+    words = [DIBS, "deploy", "prod", "--as", "ann", "--unverified", "--", "sh", "-c", line]
+    with subprocess.Popen(words, cwd=pushed.folder, env=pushed.environment) as running:
+        assert fifo.read_text() == "up\n"
+        pid = int((pushed.folder.parent / "pid").read_text())
+        for keeper in keepers(running.pid):
+            os.kill(keeper, signal.SIGKILL)  # so that nobody is left to end it
+        running.kill()
+    assert alive(pid)
+    blocker = deploy(pushed, "--unverified", *DONE, exit=1)["error"]["blockers"][0]
+    assert (blocker["pid"], f"pid {pid}" in blocker["reason"]) == (pid, True)
+    assert not shipped(pushed)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid), "its end")
+    deploy(pushed, "--unverified", *DONE)
+
+
+def keepers(owner: int) -> list[int]:
+    """The keepers that a process started."""
+    found = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in found.splitlines()]
+    return [int(pid) for pid, parent, words in rows if int(parent) == owner and "keeper.py" in words]
+
+
+def test_what_a_good_deploy_leaves_running_goes_on_and_what_a_failed_one_leaves_does_not(pushed: Repository) -> None:
+    service = "sleep 600 > /dev/null 2>&1 & echo $! > ../pid"
+    deploy(pushed, "--unverified", "--", "sh", "-c", service)
+    first = int((pushed.folder.parent / "pid").read_text())
+    assert alive(first)
+    os.kill(first, signal.SIGKILL)
+    deploy(pushed, "--unverified", "--", "sh", "-c", f"{service}; exit 3", exit=1)
+    second = int((pushed.folder.parent / "pid").read_text())
+    until(lambda: not alive(second), "its end")
 
 
 def test_a_copy_that_is_behind_is_refused_with_how_many_commits(pushed: Repository) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
 from dibs.operations import deploys, policy
+from dibs.operations.call import Call, perform, process_name
 from tests.operations.fleet import Fleet
 from tests.operations.test_commits import run
 
@@ -98,6 +99,36 @@ def test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_liv
     finish(fleet, "ann", token)
     token = fleet.claim("ann", "deploy:prod")["token"]
     start(fleet, "ann", token, pid=3)
+
+
+def test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid() -> None:
+    fleet = Fleet()
+    token = fleet.claim("ann", "deploy:prod")["token"]
+    fields = {"target": "prod", "token": token, "process": fleet.process(1), "runs": fleet.process(2)}
+    run(fleet, "ann", deploys.START, **fields)
+    fleet.kill9(1)
+    with pytest.raises(Held) as refused:
+        start(fleet, "ann", token, pid=3)
+    assert refused.value.blockers[0]["pid"] == 2
+    fleet.kill9(2)
+    start(fleet, "ann", token, pid=3)
+
+
+def test_a_deploy_on_another_machine_counts_while_its_claim_lives_and_not_for_ever() -> None:
+    fleet = Fleet()
+    token = fleet.claim("ann", "deploy:prod", ttl=1_000)["token"]
+    start(fleet, "ann", token, pid=1)
+
+    def elsewhere(agent: str, token: int) -> Any:
+        """Start another where the first one's process cannot be seen."""
+        call = Call(fleet.policy, agent=agent)
+        call.facts[process_name(fleet.process(1))] = None
+        fields = {"target": "prod", "token": token, "process": fleet.process(2)}
+        return fleet.store.run(lambda tx: perform(tx, call, deploys.START, fields))
+
+    assert isinstance(elsewhere("ann", token), Held)
+    fleet.now += 1_000
+    assert elsewhere("bob", fleet.claim("bob", "deploy:prod")["token"])["target"] == "prod"
 
 
 def test_who_else_holds_the_target_is_named_unless_its_process_is_dead() -> None:

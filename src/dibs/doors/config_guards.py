@@ -134,10 +134,9 @@ def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
             raise Invalid(f"{path}: deploy.{key} is a number of seconds up to 3600", path=path)
         found[key] = seconds
     for key in ("remote", "branch"):
-        if key in table:
-            if not isinstance(table[key], str) or not table[key]:
-                raise Invalid(f"{path}: deploy.{key} is a text", path=path)
-            found[key] = table[key]
+        if not isinstance(table.get(key, ""), str):
+            raise Invalid(f"{path}: deploy.{key} is a text", path=path)
+        found[key] = table.get(key, "")
     targets = table.get("targets", {})
     if not isinstance(targets, dict):
         raise Invalid(f"{path}: [deploy.targets] is a table", path=path)

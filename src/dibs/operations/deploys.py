@@ -222,27 +222,45 @@ def _start(
     commit: str = "",
     command: str = "",
     process: Process | None = None,
+    runs: Process | None = None,
     unsynced: bool = False,
     rollback: bool = False,
 ) -> Any:
-    """A deploy begins, under a live token, if no other one runs."""
+    """A deploy begins, under a live token, if no other one runs. `runs`: the process of its command."""
     claim = _live(tx, target, token)
     if claim is None:
         return _fenced(tx, call, target, token)
     key = f"D\t{target}"
     running = tx.fetch([key]).values[key]
-    if running is not None and running["process"] != process and call.alive(running["process"]) is not False:
+    alive = _still_runs(call, running, token) if running is not None and running["process"] != process else None
+    if alive is not None:
+        reason = f"a deploy of {running['commit'][:12] or 'this target'} is running (pid {alive[3]})"
         blocker = {
             "agent": running["agent"], "resource": f"deploy:{target}", "mode": "write", "since": iso(tx, running["at"]),
-            "until": "", "reason": f"a deploy of {running['commit'][:12] or 'this target'} is running",
+            "until": "", "reason": reason, "pid": alive[3],
         }  # fmt: skip
         tx.append("deploy.refused", call.agent, target, {"code": "held"})
         return Held(blockers=[blocker], more=0)
     said = {name: True for name, was in zip(SAID, (unsynced, rollback), strict=True) if was}
-    tx.put(key, {"process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token, **said})
+    record = {"process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token, **said}
+    tx.put(key, {**record, "runs": runs} if runs is not None else record)
     data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **said}
     tx.append("deploy.started", call.agent, target, data)
     return {"target": target, "token": token}
+
+
+def _still_runs(call: Call, running: Record, token: int) -> Process | None:
+    """The process of a deploy, or of its command, that is still there.
+
+    One that cannot be seen from here counts while its claim is live: a command never outlives that.
+    """
+    for process in (running["process"], running.get("runs")):
+        if process is not None:
+            alive = call.alive(process)
+            if alive or (alive is None and running["token"] == token):
+                found: Process = process
+                return found
+    return None
 
 
 def _finish(
