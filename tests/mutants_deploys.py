@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DEPLOYS_PY, SYNC_PY = "operations/deploys.py", "facts/gitsync.py"
+COMMANDS_PY, CORPUS = "facts/deploycommands.py", "tests/facts/test_deploycommands.py"
 HELD_PY, CHILDREN_PY = "doors/held_command.py", "doors/children.py"
 RULES, SYNC = "tests/operations/test_deploys.py", "tests/facts/test_gitsync.py"
 HELD = "tests/doors/test_held_command.py"
@@ -32,6 +33,17 @@ DEPLOYS = (
      f"{SYNC}::test_in_a_shallow_clone_a_commit_that_is_not_there_may_be_contained"),
     (SYNC_PY, "    if tree in _text(since).split():\n        return True\n", "",
      f"{SYNC}::test_a_commit_contains_its_ancestors_and_content_that_came_by_a_squash"),
+    # deploys in scripts
+    (COMMANDS_PY, "    if words[0] in PACKAGES:\n        return _package(words, patterns, cwd, depth)\n", "",
+     f"{CORPUS}::test_what_deploys_is_recognised"),
+    (COMMANDS_PY, "    if words[0] in MAKES:\n        return _made(words, patterns, cwd, depth)\n", "",
+     f"{CORPUS}::test_what_deploys_is_recognised"),
+    (COMMANDS_PY, 'any(word.partition("=")[0] in DRY for word in words[1:])', "False",
+     f"{CORPUS}::test_ordinary_commands_are_not_taken_for_deploys"),
+    (COMMANDS_PY, " and _really(pattern, words, simple.assignments)", "",
+     f"{CORPUS}::test_ordinary_commands_are_not_taken_for_deploys"),
+    (COMMANDS_PY, 'if line[:1] not in {" ", "\\t", "#", ""}]', "]",
+     f"{CORPUS}::test_ordinary_commands_are_not_taken_for_deploys"),
     # one deploy at a time, and its command ends with it
     (DEPLOYS_PY, 'for process in (running["process"], running.get("runs")):', 'for process in (running["process"],):',
      f"{RULES}::test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid"),

@@ -63,7 +63,7 @@ def test_a_command_whose_claim_is_lost_is_ended_with_all_that_it_started(
     command = HeldCommand(keeper, hold, ["/bin/sh", "-c", script], cwd=tmp_path)
     hold.child = command.child
     store.error = Fenced(resource="role:x", given=7, holder="bob")
-    assert command.run() == -signal.SIGKILL
+    assert command.run(timeout=5) == -signal.SIGKILL
     assert isinstance(hold.lost, Fenced)
     pid = number_in(tmp_path / "pid")
     until(lambda: not pid or not alive(pid), "the end of what it started")
@@ -80,7 +80,7 @@ def test_a_claim_is_confirmed_at_each_look_and_renewed_within_a_quarter_of_its_l
             command.interrupt(signal.SIGTERM)
 
     store.then = enough
-    assert command.run() == -signal.SIGTERM
+    assert command.run(timeout=5) == -signal.SIGTERM
     assert hold.lost is None
     assert hold.until > before
     assert "confirm" in store.asked
@@ -90,7 +90,7 @@ def test_a_claim_that_came_back_under_another_token_is_lost(keeper: children.Kee
     store = Store()
     hold = store.hold(400)
     store.token = 8
-    assert HeldCommand(keeper, hold, ["sleep", "600"]).run() == -signal.SIGTERM
+    assert HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=5) == -signal.SIGTERM
     assert isinstance(hold.lost, Fenced)
 
 
@@ -99,7 +99,7 @@ def test_a_busy_store_ends_the_command_at_the_claims_deadline_and_not_before(kee
     hold = store.hold(300)
     deadline = hold.until
     store.error = Busy()
-    code = HeldCommand(keeper, hold, ["sleep", "600"]).run()
+    code = HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=5)
     assert clock.since_boot() >= deadline
     assert code in {-signal.SIGTERM, -signal.SIGKILL}  # by us, or by the keeper
     assert len(store.asked) > 1

@@ -96,7 +96,7 @@ id = "{id}"            # names this workspace on a shared store
 # remote = "origin"              # where that branch is
 # protected = ["main", "master"] # branches whose push is a deploy
 # placeholders = ["TODO", "TBD", "coming soon"]
-# commands = {{ "wrangler deploy" = "prod" }}  # typed in an agent's shell, they need `dibs deploy`
+# commands = {{ "make ship" = "prod" }}  # in an agent's shell they need `dibs deploy`, like those known anyway
 # [deploy.targets.prod]
 # verify = "curl -fsS https://example.com/healthz"
 # branch = "main"
