@@ -44,6 +44,7 @@ MAKES = {
 }  # fmt: skip
 RUN = frozenset(("run", "run-script", "rum", "urn"))
 SCRIPTS = frozenset((*PACKAGES, *MAKES, *SHELLS))  # what runs scripts
+CALLERS = frozenset((*PACKAGES, *MAKES))  # what runs a script by its name, which a line may do without a file's name
 UPLOADS = {"aws": "s3://", "gsutil": "gs://"}  # only what goes there is a deploy
 PUSHED = frozenset(("heroku", "dokku", "piku", "production", "prod", "staging", "clever", "gigalixir", "scalingo"))
 
@@ -302,19 +303,33 @@ def _file(path: str, words: Words, patterns: Mapping[str, str], cwd: str, depth:
 
 def _text(text: str, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
     """Where a script deploys to; "" if it does not."""
-    programs = names(patterns)
-    if not text or "dibs deploy" in text or not _mentions(text, programs):
+    if "dibs deploy" in text:
         return ""
-    found = find(shell.read(text, cwd).commands, patterns, cwd, depth + 1)
-    return found[0][1] if found else ""
+    wanted = [pattern.replace(ANY, " ").split() for pattern in patterns]
+    for line in text.replace("\\\n", " ").split("\n"):
+        if _mentions(line, wanted):
+            found = find(shell.read(line, cwd).commands, patterns, cwd, depth + 1)
+            if found:
+                return found[0][1]
+    return ""
 
 
-def _mentions(text: str, programs: set[str]) -> bool:
-    """Is one of these words in it? Then it is worth parsing."""
-    words = text
-    for sign in "\n\t;|&()'\"@/`=":
-        words = words.replace(sign, " ")
-    return any(word in programs or word in SCRIPTS or word == "git" or _is_deploy(word) for word in words.split(" "))
+def _mentions(line: str, wanted: Sequence[Sequence[str]]) -> bool:
+    """Are all words of a pattern in it, or what runs another script? Then it is worth parsing, which takes long."""
+    begins = line
+    for sign in "|&(`":
+        begins = begins.replace(sign, ";")
+    for part in begins.split(";"):
+        if {word.rpartition("/")[2].lstrip("@") for word in part.split()[:3]} & CALLERS:
+            return True
+    for sign in "\t;|&()'\"@/`=":
+        line = line.replace(sign, " ")
+    words = set(line.split(" "))
+    if any(_is_deploy(word) or word.endswith(".sh") for word in words):
+        return True
+    if "git" in words and "push" in words:
+        return bool(words & PUSHED)
+    return any(pattern[0].rpartition("/")[2] in words and words.issuperset(pattern[1:]) for pattern in wanted)
 
 
 # --- words and files
