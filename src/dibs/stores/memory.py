@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 from bisect import bisect_left, insort
+from marshal import dumps, loads
 
 from dibs import jsontext
 from dibs.errors import Busy
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Json, Range, Row, T, Transaction
 
 
+PLAIN = 2  # the version of `marshal` that writes everything where it stands, without references, and is read fastest
+
+
+def _value(row: tuple[bytes, str | None, str | None]) -> Json:
+    return loads(row[0])  # noqa: S302 - what `put` wrote, in this process
+
+
 class MemoryStore:
     """A store in this process. Thread-safe; one transaction at a time."""
 
@@ -54,7 +62,9 @@ class MemoryStore:
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self._abort, self._between = abort, between
         self._lock = _thread.RLock()
-        self._texts: dict[str, tuple[str, str | None, str | None]] = {}
+        # A value is kept as `marshal` writes it, which is read several times as fast as its text, and each time anew: a
+        # caller may change what it was given.
+        self._rows: dict[str, tuple[bytes, str | None, str | None]] = {}
         self._keys: list[str] = []
         self._entries: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
         self._events: list[Event] = []
@@ -143,8 +153,8 @@ class MemoryStore:
 
     # --- rows, shared with the transaction
 
-    def _set(self, key: str, row: tuple[str, str | None, str | None] | None) -> None:
-        old = self._texts.pop(key, None)
+    def _set(self, key: str, row: tuple[bytes, str | None, str | None] | None) -> None:
+        old = self._rows.pop(key, None)
         if old is not None:
             if row is None:
                 del self._keys[bisect_left(self._keys, key)]
@@ -155,7 +165,7 @@ class MemoryStore:
         elif row is not None:
             insort(self._keys, key)
         if row is not None:
-            self._texts[key] = row
+            self._rows[key] = row
             for place, entries in enumerate(self._entries):
                 entry = row[place + 1]
                 if entry is not None:
@@ -172,7 +182,7 @@ class _Transaction:
         self.bodies: list[str] = []
         self.names: list[str] = []
         self.touched = False
-        self._undo: list[tuple[str, tuple[str, str | None, str | None] | None]] = []
+        self._undo: list[tuple[str, tuple[bytes, str | None, str | None] | None]] = []
         self._pruned: list[Event] = []
         self._seals = store._seals
         self._ids = 0
@@ -186,7 +196,7 @@ class _Transaction:
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         store, truncated = self._store, False
         rows: list[Row] = []
-        values = {key: jsontext.decode(store._texts[key][0]) if key in store._texts else None for key in keys}
+        values = {key: _value(store._rows[key]) if key in store._rows else None for key in keys}
         for low, high in ranges:
             place = bisect_left(store._keys, low)
             while place < len(store._keys) and store._keys[place] < high:
@@ -194,7 +204,7 @@ class _Transaction:
                     truncated = True
                     break
                 key = store._keys[place]
-                rows.append((key, jsontext.decode(store._texts[key][0])))
+                rows.append((key, _value(store._rows[key])))
                 place += 1
             if truncated:
                 break
@@ -212,17 +222,17 @@ class _Transaction:
             if entry > after:
                 if len(rows) == limit:
                     return Scanned(rows, True)
-                rows.append((entry, key, jsontext.decode(store._texts[key][0])))
+                rows.append((entry, key, _value(store._rows[key])))
             place += 1
         return Scanned(rows, False)
 
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self._change(key, (text, i1, i2))
+        self._change(key, (dumps(jsontext.decode(text), PLAIN), i1, i2))
 
     def delete(self, key: str) -> None:
         self._may_write()
-        if key in self._store._texts:
+        if key in self._store._rows:
             self._change(key, None)
 
     def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
@@ -258,9 +268,9 @@ class _Transaction:
         self._store._events[:0] = self._pruned
         self._store._seals = self._seals
 
-    def _change(self, key: str, row: tuple[str, str | None, str | None] | None) -> None:
+    def _change(self, key: str, row: tuple[bytes, str | None, str | None] | None) -> None:
         self._may_write()
-        self._undo.append((key, self._store._texts.get(key)))
+        self._undo.append((key, self._store._rows.get(key)))
         self._store._set(key, row)
 
     def _may_write(self) -> None:
