@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.mutants_ledger import LEDGER
+from tests.mutants_stores import STORES as ENGINES
 
 TOP = Path(__file__).resolve().parent.parent
 CLAIMS, WAITING = "tests/operations/test_claims.py", "tests/operations/test_waiting.py"
@@ -99,8 +100,10 @@ MUTANTS = (
     Mutant("stores/sqlite.py", "        if (found.st_dev, found.st_ino) != self._file:", "        if False:",
            "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite.py",
-           "            except BaseException:\n                self._abandon()\n                raise\n",
-           '            except BaseException:\n                self._sql("COMMIT")\n                raise\n',
+           '                    if connection.in_transaction:\n                        connection.execute("ROLLBACK")\n'
+           "                except apsw.Error:\n                    pass  # the statement that failed",
+           '                    if connection.in_transaction:\n                        connection.execute("COMMIT")\n'
+           "                except apsw.Error:\n                    pass  # the statement that failed",
            f"{STORES}/test_conformance.py"),
     Mutant("stores/sqlite.py", "                if clock.since_boot() + tx.base - tx.now > STALE_NOW:",
            "                if False:", f"{STORES}/test_conformance.py"),
@@ -109,8 +112,8 @@ MUTANTS = (
            "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite.py", 'self._sql("PRAGMA synchronous = FULL")', 'self._sql("PRAGMA synchronous = OFF")',
            "tests/stores/test_sqlite.py"),
-    Mutant("stores/memory.py", "                    tx.undo()\n                    raise\n",
-           "                    raise\n", f"{STORES}/test_conformance.py"),
+    Mutant("stores/memory.py", "                if self._open is tx:\n                    self._set_right()\n",
+           "                self._open = None\n", f"{STORES}/test_conformance.py"),
     # Promise 5: nothing waits for ever
     Mutant("operations/waiting.py", "    cycle = cycles.find(tx, wish, in_the_way)\n",
            "    cycle: list[dict[str, Any]] = []\n",
@@ -425,6 +428,7 @@ MUTANTS = (
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
     *(Mutant(*row) for row in LEDGER),
+    *(Mutant(*row) for row in ENGINES),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -264,3 +265,30 @@ def test_a_store_opened_before_a_fork_is_refused_after_it(path: str) -> None:
     child, parent = done.stdout.splitlines()
     assert "opened before this process was forked" in child
     assert parent == "the parent goes on"
+
+
+def test_a_forked_child_cannot_take_the_gate_from_its_parent(path: str) -> None:
+    store = SqliteStore(path)
+
+    def fn(tx: Transaction) -> bool:
+        tx.put("k", 1)
+        child = os.fork()
+        if not child:
+            try:
+                put(store, "child")
+            except Unavailable:
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        fd = os.open(f"{path}.gate", os.O_RDWR)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    assert store.run(fn), "the child unlocked the gate under its parent"
+    store.close()

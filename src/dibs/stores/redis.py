@@ -11,8 +11,6 @@ What is not here: any word of what dibs is for.
 
 from __future__ import annotations
 
-import _thread
-
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch, redis_scripts
@@ -29,6 +27,7 @@ from dibs.stores.seam import (
     fill,
     sha1_of,
 )
+from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ FORGETS = 590_000  # ms; the scripts remember for 600 s what became of a transac
 GOING = (b"done", b"again", b"gated", b"moving")  # what applying ends in on a server where all is in order
 PAUSE = 0.001  # seconds before a transaction that lost a race is run again, grown with each loss
 BREATH = 0.02  # seconds before a broken connection is opened again, doubled each time
+TURN_S = 60.0  # for another thread of this process, which gives up by itself when the server is silent
 ANSWERED = 3  # words of the answer to a transaction that was done before
 DIGESTS: dict[str, str] = {}
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
@@ -64,7 +64,7 @@ class RedisStore:
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = redis_epoch.Remembered(memory, kept)
-        self._mutex = _thread.RLock()
+        self._turns = Turns(self._set_right, nested=True)
         self._memory = Memory()
         self.habits = Habits()
         self._woken = False  # nothing was read since the last wake
@@ -79,8 +79,11 @@ class RedisStore:
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable as far as the server's settings say."""
-        with self._mutex:
-            return self._run(fn)
+        return self._turns.call(self._run, fn, TURN_S)
+
+    def _set_right(self) -> None:
+        """A call that was interrupted may have left these behind."""
+        self._settling = self._looking = False
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
@@ -190,15 +193,17 @@ class RedisStore:
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
-        with self._mutex:
-            known: Known | None = None
-            for _ in range(MAX_RUNS):
-                tx = RedisTransaction(self, "", known, writes=False)
-                try:
-                    return fn(tx)
-                except MovedError as moved:
-                    known = moved.known
-            raise Busy(tried=MAX_RUNS)
+        return self._turns.call(self._look, fn, TURN_S)
+
+    def _look(self, fn: Callable[[Transaction], T]) -> T:
+        known: Known | None = None
+        for _ in range(MAX_RUNS):
+            tx = RedisTransaction(self, "", known, writes=False)
+            try:
+                return fn(tx)
+            except MovedError as moved:
+                known = moved.known
+        raise Busy(tried=MAX_RUNS)
 
     def watch(self, name: str) -> None:
         """Nothing to prepare: a wake is kept for a minute until somebody takes it."""
@@ -206,8 +211,7 @@ class RedisStore:
     def unwatch(self, name: str) -> None:
         """Drop a wake that nobody will wait for; if that fails, it goes by itself."""
         try:
-            with self._mutex:
-                self.wire.call("DEL", f"{self.tag}w:{name}")
+            self._turns.call(lambda key: self.wire.call("DEL", key), f"{self.tag}w:{name}", TURN_S)
         except (Lost, Said):
             pass
 
@@ -228,11 +232,14 @@ class RedisStore:
         if reads and wire.run_id:
             then = ["EVALSHA", _digest(redis_scripts.READ), len(self.keys), *self.keys, *self._question(reads, 3)]
         woken, answer = wire.wait(f"{self.tag}w:{name}", timeout, then)
-        with self._mutex:
+
+        def learn(answer: Any) -> None:
             self._memory.clear()
             self._woken = True
             if answer is not None and answer[0] == b"ok" and int(answer[1]) >= self.remembered.number:
                 self._memory.recent = self._take(answer, reads).found
+
+        self._turns.call(learn, answer, TURN_S)
         return woken
 
     def _wait_for_event(self, timeout: float) -> bool:
@@ -245,18 +252,24 @@ class RedisStore:
 
     def head(self) -> Head:
         """Where the log ends. What is not settled yet is no hindrance: nothing is decided by it."""
-        with self._mutex:
+
+        def tail(_: None) -> Head:
             before, self._looking = self._looking, True
             try:
-                return self.look(lambda tx: tx.tail())
+                return self._look(lambda tx: tx.tail())
             finally:
                 self._looking = before
 
+        return self._turns.call(tail, None, TURN_S)
+
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above `after`, in order."""
-        with self._mutex:
+
+        def entries(first: str) -> Any:
             self.head()  # refuses what is not to be gone on with
-            found = self.ask("XRANGE", self.keys[5], f"{after + 1}-1", "+", "COUNT", limit)
+            return self.ask("XRANGE", self.keys[5], first, "+", "COUNT", limit)
+
+        found = self._turns.call(entries, f"{after + 1}-1", TURN_S)
         events = []
         for entry, fields in found:
             said = dict(zip(fields[::2], fields[1::2], strict=True))
@@ -268,8 +281,7 @@ class RedisStore:
 
     def seals(self) -> list[Seal]:
         """The seals, in order."""
-        with self._mutex:
-            flat = self.ask("HGETALL", f"{self.tag}seals")
+        flat = self._turns.call(lambda key: self.ask("HGETALL", key), f"{self.tag}seals", TURN_S)
         pairs = list(flat.items()) if isinstance(flat, dict) else list(zip(flat[::2], flat[1::2], strict=True))
         found = []
         for seq, text in pairs:
@@ -286,17 +298,19 @@ class RedisStore:
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """Let `fn` give up what rests on lost commits: it runs transactions, and says whether there is more to do."""
-        with self._mutex:
-            since = self.ask("HGET", self.keys[4], "since")
-            self._settling = True
-            try:
-                while fn():
-                    pass
-            except _SettledError:
-                return
-            finally:
-                self._settling = False
-            self.script(redis_scripts.SETTLED, [self.keys[4]], lambda: [since])
+        self._turns.call(self._settle, fn, TURN_S)
+
+    def _settle(self, fn: Callable[[], bool]) -> None:
+        since = self.ask("HGET", self.keys[4], "since")
+        self._settling = True
+        try:
+            while fn():
+                pass
+        except _SettledError:
+            return
+        finally:
+            self._settling = False
+        self.script(redis_scripts.SETTLED, [self.keys[4]], lambda: [since])
 
     # --- asking the server
 

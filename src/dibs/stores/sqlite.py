@@ -10,8 +10,8 @@ What is not here: any word of what dibs is for.
 
 from __future__ import annotations
 
-import _thread
 import os
+from fcntl import LOCK_UN, flock
 
 import apsw
 
@@ -37,6 +37,7 @@ from dibs.stores.seam import (
     link_of,
     prefix_range,
 )
+from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,17 +95,17 @@ class SqliteStore:
             _LEFT_OPEN.append(self._connection)
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
-        self._mutex = _thread.RLock()  # one connection, one transaction at a time, whatever the number of threads
+        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, whatever the number of threads
 
     # --- the verbs of the store
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
+        self._refuse_forked()
         end = 0
         while True:
             try:
-                with self._mutex:
-                    return self._run(fn)
+                return self._turns.call(self._run, fn, self._timeout)
             except Busy as error:
                 end = end or clock.since_boot() + int(self._timeout * 1000)
                 if "moving" not in error.fields or clock.since_boot() >= end:
@@ -113,53 +114,84 @@ class SqliteStore:
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
-        for _ in range(MAX_RUNS):
-            remembered = self._gate.enter()
-            committed, store_id = 0, ""
+        try:
+            for _ in range(MAX_RUNS):
+                tx, result = self._attempt(fn, identifier)
+                if tx is None:
+                    continue
+                for name in tx.names:
+                    self._wakes().wake(name)
+                filled: T = fill(result, tx.number)
+                return filled
+        except BaseException:
+            self._set_right()  # should an interrupt have hit the very lines below that give back
+            raise
+        raise Busy(tried=MAX_RUNS)
+
+    def _attempt(self, fn: Callable[[Transaction], T], identifier: str) -> tuple[_Transaction | None, Any]:
+        """Run it once; no transaction is given where that took so long that it has to be run again.
+
+        Each `finally` gives back by a C function that it calls itself: a second Ctrl-C comes when that is done.
+        """
+        gate, connection = self._gate, self._connection
+        try:
+            remembered = gate.enter()
             try:
                 tx = self._begin(identifier, remembered)
                 result = fn(tx)
                 if tx.touched:
                     self._finish(tx)
                 if clock.since_boot() + tx.base - tx.now > STALE_NOW:  # as late as can be: right before the commit
-                    self._sql("ROLLBACK")
-                    continue
+                    return None, None
                 self._sql("COMMIT" if tx.touched else "ROLLBACK")
-                if tx.touched:
-                    committed, store_id = tx.number, tx.store_id
             except (apsw.Error, OSError, ValueError) as error:
-                self._abandon()
                 raise self._plain(error) from error
-            except BaseException:
-                self._abandon()
-                raise
             finally:
-                self._gate.leave(committed, store_id)
-            for name in tx.names:
-                self._wakes().wake(name)
-            filled: T = fill(result, tx.number)
-            return filled
-        raise Busy(tried=MAX_RUNS)
+                try:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                except apsw.Error:
+                    pass  # the statement that failed has rolled back already, or the file is beyond it
+            if tx.touched:
+                gate.leave(tx.number, tx.store_id)
+            return tx, result
+        finally:
+            if gate.file is not None:
+                flock(gate.file, LOCK_UN)
+
+    def _set_right(self) -> None:
+        """End what a call that was interrupted may have left: an open transaction, the lock of the gate."""
+        self._abandon()
+        if self._gate.file is not None:
+            flock(self._gate.file, LOCK_UN)
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. A writer, even one stopped halfway, is not waited for."""
-        with self._mutex:
-            return self._look(fn)
+        self._refuse_forked()
+        return self._turns.call(self._look, fn, self._timeout)
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
+        connection = self._connection
         try:
             self._refuse_replaced()
             self._check()
             remembered = self._gate.remembered()  # before the snapshot: what is committed in between is no loss
-            self._sql("BEGIN")
             try:
+                self._sql("BEGIN")
                 head = self._head()
                 self._refuse_other(head, remembered)
                 return fn(_Transaction(self, head, "", writes=False))
             finally:
-                self._abandon()
+                try:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                except apsw.Error:
+                    pass
         except (apsw.Error, ValueError) as error:
             raise self._plain(error) from error
+        except BaseException:
+            self._abandon()
+            raise
 
     def watch(self, name: str) -> None:
         """Listen for `name` from now on."""
@@ -200,19 +232,23 @@ class SqliteStore:
 
     def journal_mode(self) -> str:
         """How SQLite keeps its journal; `wal`, or something is wrong."""
-        with self._mutex:
-            mode: str = self._sql("PRAGMA journal_mode").get
-            return mode
+        mode: str = self._turns.call(lambda statement: self._sql(statement).get, "PRAGMA journal_mode", self._timeout)
+        return mode
 
     def integrity(self) -> list[str]:
         """What SQLite's own check of every page finds; empty when all is well."""
-        with self._mutex:
-            return sqlite_file.integrity(self._connection)
+        return self._turns.call(sqlite_file.integrity, self._connection, self._timeout)
 
     def try_gate(self) -> None:
         """Go through the gate and out again. Raises as a writer's call would: Busy when somebody is in the way."""
-        self._gate.enter()
-        self._gate.leave()
+
+        def through(gate: Gate) -> None:
+            try:
+                gate.enter()
+            finally:
+                gate.leave()
+
+        self._turns.call(through, self._gate, self._timeout)
 
     # --- the parts
 
@@ -269,11 +305,14 @@ class SqliteStore:
             self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
             self._checked = True
 
-    def _refuse_replaced(self) -> None:
-        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
+    def _refuse_forked(self) -> None:
+        """The lock of the gate is shared with the parent: giving it back here would take it from the parent."""
         if os.getpid() != self._pid:
             message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
             raise Unavailable(message, path=self.path, forked=True)
+
+    def _refuse_replaced(self) -> None:
+        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
         try:
             found = os.stat(self.path)
         except OSError:
