@@ -29,6 +29,13 @@ STORES = (
     (GATE_PY, "            flock(self.file, LOCK_UN)\n            raise\n", "            raise\n", WAITING),
     (GATE_PY, "        if frame.f_code is timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
+    # an interrupted wait
+    ("doors/session.py", '            self.leave_queue(call, fields["place"])\n', "",
+     "tests/doors/test_interrupted_waits.py::"
+     "test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
+    ("operations/waiting.py", '        if claim.get("place") == place:\n', "        if False:\n",
+     "tests/doors/test_interrupted_waits.py::"
+     "test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
     (SQLITE_PY, "        self._refuse_forked()\n        end = 0\n", "        end = 0\n",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),
 )  # fmt: skip

@@ -190,12 +190,34 @@ class Session:
         fields: dict[str, Any],
         told: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
-        """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
+        """Run an operation that may have to wait, until it is granted, refused, or its time is over.
+
+        The id of the place in the queue is chosen before anything is asked: an interrupted call leaves it by that id,
+        whether or not the answer came back that it has the place.
+        """
         import dibs.operations.waiting  # noqa: F401 - it will be needed inside the transaction, where others wait for us
 
+        if operation.name != "claim":
+            return self._wait_for(operation, call, fields, told)
+        fields = {"place": f"w{clock.random_id()}", **fields}
+        try:
+            return self._wait_for(operation, call, fields, told)
+        except DibsError:
+            raise
+        except BaseException:  # interrupted
+            self.leave_queue(call, fields["place"])
+            raise
+
+    def _wait_for(
+        self,
+        operation: Operation,
+        call: Call,
+        fields: dict[str, Any],
+        told: Callable[[dict[str, Any]], None] | None,
+    ) -> Any:
         end = clock.since_boot() + fields["wait"]
         waiter, opened = "", self.store
-        answered = granted = False
+        granted = False
         channel = self._channels.pop() if self._channels else ""
         if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
             channel = self._listen()
@@ -207,7 +229,7 @@ class Session:
                 left = max(0, end - clock.since_boot())
                 result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
                 if "waiting" not in result:
-                    answered = granted = True
+                    granted = True
                     return result
                 waiter = result["waiting"]
                 if operation.name == "claim":
@@ -220,9 +242,6 @@ class Session:
                     channel = self._listen()
                     continue  # look again: a turn that came meanwhile had nobody to wake
                 self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
-        except DibsError:
-            answered = True
-            raise
         finally:
             if self._lobby is not None and not granted:
                 self._lobby.leave(fields)
@@ -230,8 +249,6 @@ class Session:
                 self.store.unwatch(channel)
             elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
                 self._channels.append(channel)
-            if waiter and not answered and operation.name == "claim":  # interrupted: leave the queue at once
-                self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
 
     def _crowd(self) -> None:
         """Others want the same: whoever stays for more than one call waits for those on this machine first."""
@@ -248,13 +265,17 @@ class Session:
         self.store.watch(channel)
         return channel
 
-    def _leave_queue(self, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
-        """Look a last time without waiting, which ends the place in the queue; give back what that might bring."""
+    def leave_queue(self, call: Call, place: str) -> None:
+        """Give up what an interrupted claim may have left behind: its place in the queue, or the claim itself."""
+        from dibs.operations.waiting import LEAVE_QUEUE
+
+        request, call.request = call.request, ""
         try:
-            result = self.run(operation, call, fields)
-            self.run(self.operation("release"), call, {"resources": fields["resources"], "token": result["token"]})
+            self.run(LEAVE_QUEUE, call, {"place": place})
         except DibsError:
-            pass
+            pass  # then it lapses
+        finally:
+            call.request = request
 
     def chain(self) -> list[tuple[list[Any], str]]:
         """The processes above this one with their names, nearest first; looked up once."""

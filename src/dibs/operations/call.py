@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
-HOW_TO_WAIT = frozenset({"wait", "waiter", "wake"})  # differs from look to look of one request
+HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "place"})  # differs from look to look of one request
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
-MAX_ID, MAX_TEXT = 200, 2_000
+MAX_ID, MAX_TEXT, MAX_PLACE = 200, 2_000, 40
 OWN = "dibs"  # the name under which dibs itself sends messages
 
 
@@ -406,6 +406,13 @@ def check_request_id(request: str) -> None:
     """Refuse request ids that would break a key."""
     if len(request) > MAX_ID or not request.isprintable():
         raise Invalid(f"a request id has at most {MAX_ID} printable characters", field="request_id")
+
+
+def check_place(place: str) -> str:
+    """The id of a place in a queue, chosen by the caller so that it can leave the place whatever happens to its call."""
+    if place and not (place.startswith("w") and len(place) <= MAX_PLACE and place.isascii() and place.isalnum()):
+        raise Invalid(f"place: `w` and at most {MAX_PLACE - 1} letters and digits", field="place")
+    return place
 
 
 def check_text(text: str | None, field: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
 from dibs.operations import ending, holds, resources
-from dibs.operations.call import check_text, related, within
+from dibs.operations.call import check_place, check_text, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import MAX_WAIT, ROOT_GLOBS, YOUNG, check_duration
 from dibs.operations.resources import ranges_for
@@ -89,12 +89,14 @@ def take(
     wake: str = "",
     base: dict[str, str] | None = None,
     keep: bool = False,
+    place: str = "",
 ) -> Any:
     """Grant a request, or say who is in the way, or put it into the queue. The edit guard comes here too."""
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
     _refuse_tasks(tx, wish)
     wish.update(ends="" if keep else _ends(call, wish), keep=keep)
     wish.update(wake=check_text(wake, "wake"), base=base or {})  # base: what the files held, for the edit guard
+    wish["place"] = check_place(place)
     if waiter:
         handed = _handed_over(tx, wish)
         if handed is not None:
@@ -451,6 +453,7 @@ OPERATIONS = (
             Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
             Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),
             Field("waiter", "text", "the place in the queue held already", default="", hidden=True),
+            Field("place", "text", "the id that a new place in the queue is to have", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),

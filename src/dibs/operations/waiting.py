@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dibs.errors import Quota
 from dibs.operations import cycles, ending, holds, resources
+from dibs.operations.declare import Operation
 from dibs.operations.policy import WAITS_PER_AGENT, YOUNG
 from dibs.stores.seam import COMMIT
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.call import Call, Record
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Fetched, Transaction
 
 SHOWN = 4  # of those in the way, in the answer to a waiter; it changes with every look
 LOOK_EVERY = 5_000  # ms: three looks within a lease, so that one missed look costs nothing
@@ -46,7 +47,7 @@ def queue(
         mine = holds.of_agent(tx, holds.WAITER, wish["agent"], limit=WAITS_PER_AGENT)
         if len([waiter for waiter in mine if waiter["until"] > tx.now]) >= WAITS_PER_AGENT:
             return Quota(what="waits at a time for one agent", limit=WAITS_PER_AGENT)
-        waiter = {**wish, "waiter": f"w{tx.id()}", "ticket": COMMIT, "since": tx.now}
+        waiter = {**wish, "waiter": wish["place"] or f"w{tx.id()}", "ticket": COMMIT, "since": tx.now}
         expected = max([record["expect"] or call.policy.expected for record in in_the_way])
         waiter["alert_at"] = tx.now + 2 * expected
         waiter["expected"] = expected
@@ -78,10 +79,33 @@ def _taken_over(tx: Transaction, known: Record, wish: Record) -> Record:
     holds.remove(tx, known)
     tx.append("wait.ended", known["agent"], known["waiter"], {"why": "again"})
     kept = {name: known[name] for name in ("ticket", "since", "alert_at", "expected")}
-    place: Record = {**wish, **kept, "waiter": f"w{tx.id()}", "deadline": max(wish["deadline"], known["deadline"])}
+    place: Record = {
+        **wish,
+        **kept,
+        "waiter": wish["place"] or f"w{tx.id()}",
+        "deadline": max(wish["deadline"], known["deadline"]),
+    }
     data = {key: place[key] for key in ("resources", "mode", "tree", "deadline")}
     tx.append("wait.queued", place["agent"], place["waiter"], data)
     return place
+
+
+def _leave(tx: Transaction, call: Call, got: Fetched, place: str) -> dict[str, Any]:
+    """A call was interrupted: its place in the queue is given up, and so is a claim that it was granted and not told."""
+    freed: list[Any] = []
+    for waiter in holds.of_agent(tx, holds.WAITER, call.agent):
+        if waiter["waiter"] == place:
+            ending.drop_waiter(tx, waiter, "gave_up")
+            freed += waiter["resources"]
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if claim.get("place") == place:
+            freed += claim["resources"]
+            ending.give_back(tx, claim, claim["resources"], "released")
+    ending.serve(tx, freed)
+    return {"left": bool(freed)}
+
+
+LEAVE_QUEUE = Operation("leave queue", _leave, "Leave the queue after an interrupt.")
 
 
 def _next_look(tx: Transaction, claim: Record) -> int:

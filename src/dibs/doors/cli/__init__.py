@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.errors import CANNOT_DECIDE, USAGE, YES, DibsError
+from dibs.errors import CANNOT_DECIDE, INTERRUPTED, USAGE, YES, DibsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def main(arguments: list[str]) -> int:
         return run.run(arguments)
     except DibsError as error:
         return _say(error, json)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         sys.stderr.write("dibs: interrupted\n")
-        return 130
+        return int(interrupt.args[0]) if interrupt.args else INTERRUPTED
     except BrokenPipeError:
         return CANNOT_DECIDE
     except Exception as error:  # noqa: BLE001 - the last line of defence: an agent gets words, not a traceback

@@ -10,13 +10,17 @@ from dibs import jsontext
 from dibs.doors import catalogue, fields
 from dibs.doors.cli import parse
 from dibs.errors import NO, YES, Invalid
+from dibs.facts import clock
 from dibs.operations import index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal  # the same functions, with types
     from typing import Any
 
     from dibs.operations.declare import Operation
+else:
+    import _signal  # `signal` itself imports enum
 
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
 OTHERS = (
@@ -110,6 +114,8 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
 
         return help.of_operation(operation)
     session, call, values = read(operation, words)
+    if operation.name == "claim":
+        return _claim(operation, session, call, values, words)
     if values.get("wait"):
         gc.enable()
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
@@ -119,6 +125,29 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     code = NO if operation.name == "boot" and result["lost"] else YES
     answer(operation.name, result, as_json=words.json)
     return code
+
+
+def _claim(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
+    """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
+    place = values["place"] = f"w{clock.random_id()}"
+    _signal.signal(_signal.SIGTERM, _terminated)
+    try:
+        if values.get("wait"):
+            gc.enable()
+            result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
+        else:
+            result = session.run(operation, call, values)
+        answer(operation.name, session.finish(operation.name, result), as_json=words.json)
+        for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
+            _signal.signal(number, _signal.SIG_IGN)
+    except KeyboardInterrupt:
+        session.leave_queue(call, place)
+        raise
+    return YES
+
+
+def _terminated(number: int, _frame: object) -> None:
+    raise KeyboardInterrupt(128 + number)
 
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
