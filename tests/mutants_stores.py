@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TURNS_PY, GATE_PY, SQLITE_PY, MEMORY_PY = (f"stores/{name}.py" for name in ("turns", "gate", "sqlite", "memory"))
 INTERRUPTS = "tests/stores/test_interrupts.py"
+WAITS = "tests/doors/test_interrupted_waits.py"
 EVERYWHERE = f"{INTERRUPTS}::test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting"
 WAITING = f"{INTERRUPTS}::test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_no_handler"
 
@@ -29,13 +30,18 @@ STORES = (
     (GATE_PY, "            flock(self.file, LOCK_UN)\n            raise\n", "            raise\n", WAITING),
     (GATE_PY, "        if frame.f_code is timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
+    # what is no text and no number
+    ("operations/call.py", '    check_plain([call.agent, call.session], "as")\n', "",
+     "tests/operations/test_plain_words.py::test_so_is_the_name_of_the_caller"),
+    ("operations/call.py", "            check_plain(fields[field.name], field.name)\n", "            pass\n",
+     "tests/operations/test_plain_words.py::test_such_a_word_is_invalid_wherever_it_stands"),
+    (SQLITE_PY, "        if isinstance(error, UnicodeEncodeError):\n", "        if False:\n",
+     "tests/stores/test_sqlite.py::test_only_the_file_is_called_damaged_never_what_an_operation_did"),
     # an interrupted wait
     ("doors/session.py", '            self.leave_queue(call, fields["place"])\n', "",
-     "tests/doors/test_interrupted_waits.py::"
-     "test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
+     f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
     ("operations/waiting.py", '        if claim.get("place") == place:\n', "        if False:\n",
-     "tests/doors/test_interrupted_waits.py::"
-     "test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
+     f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
     (SQLITE_PY, "        self._refuse_forked()\n        end = 0\n", "        end = 0\n",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whoever is interrupted while it claims leaves nothing behind: no place in the queue, no claim that nobody knows of."""
+"""An interrupted claim leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
 
 from __future__ import annotations
 

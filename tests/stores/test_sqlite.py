@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from dibs.errors import Busy, Unavailable
+from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.stores import sqlite, sqlite_file
 from dibs.stores.gate import Gate
@@ -291,4 +291,23 @@ def test_a_forked_child_cannot_take_the_gate_from_its_parent(path: str) -> None:
         return False
 
     assert store.run(fn), "the child unlocked the gate under its parent"
+    store.close()
+
+
+@pytest.mark.parametrize("look", [True, False])
+def test_only_the_file_is_called_damaged_never_what_an_operation_did(path: str, look: bool) -> None:
+    store = SqliteStore(path)
+    verb = store.look if look else store.run
+
+    def fails(_: Transaction) -> None:
+        message = "of the operation's own"
+        raise ValueError(message)
+
+    with pytest.raises(ValueError, match="own"):
+        verb(fails)
+    with pytest.raises(Invalid):
+        verb(lambda tx: tx.fetch(["half \ud83d"]))
+    with pytest.raises(ValueError, match="float"):
+        store.run(lambda tx: tx.put("k", float("nan")))
+    put(store, "k")
     store.close()

@@ -30,6 +30,8 @@ HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "place"})  # differs from loo
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT, MAX_PLACE = 200, 2_000, 40
+HUGE = float("inf")
+DEEP = 100  # levels of a value that are looked through
 OWN = "dibs"  # the name under which dibs itself sends messages
 
 
@@ -123,6 +125,10 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     for name in operation.required:
         if name not in fields:
             raise Invalid(f"{operation.name} needs `{name}`", field=name)
+    check_plain([call.agent, call.session], "as")
+    for field in operation.fields:
+        if not field.hidden and field.name in fields:
+            check_plain(fields[field.name], field.name)
     call.operation = operation.name
     if operation.agents:
         fields = _by_id(tx, operation, fields)
@@ -408,8 +414,32 @@ def check_request_id(request: str) -> None:
         raise Invalid(f"a request id has at most {MAX_ID} printable characters", field="request_id")
 
 
+def check_plain(value: Any, field: str, depth: int = 0) -> None:
+    """Refuse what no store can keep and no terminal can show: half of a character, a number that JSON does not have."""
+    if isinstance(value, str):
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                half = f"U+{ord(value[error.start]):04X}"
+                message = f"{field}: this text is not valid Unicode: it contains half of a character ({half})"
+                raise Invalid(message, field=field) from None
+    elif isinstance(value, float):
+        if not -HUGE < value < HUGE:
+            raise Invalid(f"{field}: {value} is not a number that JSON can carry", field=field)
+    elif depth > DEEP:
+        return  # such a value is refused for its depth
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            check_plain(name, field, depth + 1)
+            check_plain(inner, field, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            check_plain(inner, field, depth + 1)
+
+
 def check_place(place: str) -> str:
-    """The id of a place in a queue, chosen by the caller so that it can leave the place whatever happens to its call."""
+    """The id of a place in a queue. The caller chooses it, so that it can leave whatever happens to its call."""
     if place and not (place.startswith("w") and len(place) <= MAX_PLACE and place.isascii() and place.isalnum()):
         raise Invalid(f"place: `w` and at most {MAX_PLACE - 1} letters and digits", field="place")
     return place

@@ -91,7 +91,7 @@ def _taken_over(tx: Transaction, known: Record, wish: Record) -> Record:
 
 
 def _leave(tx: Transaction, call: Call, got: Fetched, place: str) -> dict[str, Any]:
-    """A call was interrupted: its place in the queue is given up, and so is a claim that it was granted and not told."""
+    """Give up the place in the queue of an interrupted call, and the claim that it was granted and never told of."""
     freed: list[Any] = []
     for waiter in holds.of_agent(tx, holds.WAITER, call.agent):
         if waiter["waiter"] == place:

@@ -16,7 +16,7 @@ from fcntl import LOCK_UN, flock
 import apsw
 
 from dibs import jsontext
-from dibs.errors import Busy, DibsError, Unavailable
+from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes
 from dibs.stores import sqlite_file
 from dibs.stores.gate import Gate
@@ -144,7 +144,7 @@ class SqliteStore:
                 if clock.since_boot() + tx.base - tx.now > STALE_NOW:  # as late as can be: right before the commit
                     return None, None
                 self._sql("COMMIT" if tx.touched else "ROLLBACK")
-            except (apsw.Error, OSError, ValueError) as error:
+            except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
                 raise self._plain(error) from error
             finally:
                 try:
@@ -187,7 +187,7 @@ class SqliteStore:
                         connection.execute("ROLLBACK")
                 except apsw.Error:
                     pass
-        except (apsw.Error, ValueError) as error:
+        except (apsw.Error, UnicodeError, DamagedError) as error:
             raise self._plain(error) from error
         except BaseException:
             self._abandon()
@@ -291,7 +291,7 @@ class SqliteStore:
         row: tuple[Any, ...] | None = self._sql(HEAD).fetchone()
         if row is None:
             message = "its head record is missing"
-            raise ValueError(message)
+            raise DamagedError(message)
         return row
 
     def _check(self) -> None:
@@ -353,7 +353,9 @@ class SqliteStore:
                 pass  # the statement that failed has rolled back already, or the file is beyond it
 
     def _plain(self, error: Exception) -> DibsError:
-        if isinstance(error, ValueError):  # the text of a row is not what dibs writes
+        if isinstance(error, UnicodeEncodeError):
+            return Invalid("this text is not valid Unicode: it contains half of a character. Nothing was changed.")
+        if isinstance(error, (UnicodeError, DamagedError)):  # the text of a row is not what dibs writes
             message = f"{self.path} is damaged ({error}). Nothing was changed. {sqlite_file.RECOVER}"
             return Unavailable(message, path=self.path, damaged=True)
         if isinstance(error, apsw.SQLError):
@@ -362,6 +364,18 @@ class SqliteStore:
             except DibsError as better:
                 return better
         return sqlite_file.plain(error, self.path)
+
+
+class DamagedError(Exception):
+    """A record of the database is not what dibs writes. Errors of the operation itself say nothing about the file."""
+
+
+def _decode(texts: list[str]) -> list[Any]:
+    """The values of stored texts."""
+    try:
+        return jsontext.decode_all(texts)
+    except ValueError as error:
+        raise DamagedError(str(error)) from error
 
 
 class _Transaction:
@@ -397,7 +411,7 @@ class _Transaction:
         if not bounds:
             return Fetched(values, [], False)
         found = self._store._sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall()
-        decoded = jsontext.decode_all([text for _, _, text in found])
+        decoded = _decode([text for _, _, text in found])
         rows: list[Row] = []
         for (of_range, key, _), value in zip(found, decoded, strict=True):
             if of_range:
@@ -434,7 +448,7 @@ class _Transaction:
         found = self._store._sql(statement, (low, high)).fetchall()
         if not found:
             return Scanned([], False)
-        decoded = jsontext.decode_all([text for _, _, text in found[:limit]])
+        decoded = _decode([text for _, _, text in found[:limit]])
         rows = [(entry, key, value) for (entry, key, _), value in zip(found[:limit], decoded, strict=True)]
         return Scanned(rows, len(found) > limit)
 
