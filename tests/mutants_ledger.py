@@ -10,6 +10,7 @@ LINES, WHOSE, CHANGES, EDITS = (
 FILES, CONTENTS = "tests/facts/test_ledgers.py", "tests/facts/test_contents.py"
 HOOKS, AUDIT = "tests/doors/test_hooks_edits.py", "tests/doors/test_hooks_audit.py"
 SECOND = "tests/doors/test_second_look.py"
+ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
 SIMULATION = "tests/simulation/test_ledger.py"
 SITUATIONS = "tests/doors/test_situations.py"
 
@@ -21,6 +22,16 @@ LEDGER = (
     # what moved HEAD
     (HEADS_PY, "if move[0] > told]", "]", f"{HEADS}_once_to_those_at_work_there"),
     (HEADS_PY, "if not what.startswith(GROWS)", "", f"{HEADS}_once_to_those_at_work_there"),
+    # what a hook appends
+    (TREES_PY, "_without_repeats(self._lines), []", "self._lines, []",
+     f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
+    ("doors/hooks/editing.py", "                    known[top].write()\n", "                    pass\n",
+     f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
+    ("doors/hooks/editing.py", "            wanted = real = session.place.top  #", "            pass  #",
+     "tests/doors/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
+    # a full disk
+    ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
+    ("doors/hooks/room.py", 'target.how == "delete" and ', "", ROOM),
     # which lines count
     (LEDGER_PY, "if FIELDS.get(kind) != len(row):", "if kind not in FIELDS:",
      f"{LINES}::test_a_line_with_a_wrong_number_of_fields_is_void"),

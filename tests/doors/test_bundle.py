@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dibs.doors.hooks import bundling
+
 SRC = Path(__file__).resolve().parent.parent.parent / "src"
 
 
@@ -95,3 +97,55 @@ def test_where_it_cannot_be_written_hooks_work_all_the_same(copy: Copy) -> None:
     copy.cache.write_text("a file where the folder should be")
     assert copy.hook("ada").returncode == 0
     assert copy.hook("bob").returncode == 2
+
+
+def test_every_name_in_its_lists_is_a_module() -> None:
+    """A name that is none would make the bundle impossible, and every hook slow, without a word."""
+    named = {name for together in bundling.TOGETHER.values() for name in together} | set(bundling.TOGETHER)
+    missing = [name for name in sorted(named) if not _source(name).exists()]
+    assert missing == []
+    assert [file for file in bundling.LEFT_OUT if not (SRC / "dibs" / file).exists()] == []
+
+
+def _source(name: str) -> Path:
+    path = SRC / name.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _light(program: str) -> str:
+    """What a program prints in an interpreter that has the light `os`."""
+    text = f"import sys; sys.path[0] = {str(SRC)!r}\nfrom dibs.doors.hooks import light_os\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", text], capture_output=True, text=True, check=False,
+        env={"ODD": "\udcff", "HOME": "/home/ann"}, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_light_os_answers_like_the_real_one_without_loading_it() -> None:
+    program = """
+import os
+found = [os.path.join("a", "b"), os.path.realpath("/x/../y"), os.environ.get("HOME"), os.environ["ODD"],
+    os.fsdecode(b"\\xff"), os.fsencode("\\udcff"), os.sep, os.O_CLOEXEC, os.path.expanduser("~/x"), os.getpid() > 0]
+print(ascii(found))
+"""
+    mine, real = (
+        _light(program + "print('_collections_abc' in sys.modules)").splitlines(),
+        _light("del sys.modules['os'], sys.modules['os.path'], sys.modules['posixpath']\n" + program),
+    )
+    assert (mine[0], mine[1]) == (real, "False")
+
+
+def test_whatever_the_light_os_lacks_loads_the_real_one_and_then_it_has_all_of_it() -> None:
+    program = """
+import os
+light = os
+os.walk
+import subprocess
+print(subprocess.run(["/bin/sh", "-c", "echo $HOME"], capture_output=True, text=True, check=True).stdout.strip())
+os.environ["NEW"] = "x"
+print(os is light, type(os.environ).__name__, subprocess.run(["/bin/sh", "-c", "echo $NEW"], capture_output=True,
+    text=True, check=True).stdout.strip())
+"""
+    assert _light(program).splitlines() == ["/home/ann", "True _Environ x"]

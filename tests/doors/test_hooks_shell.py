@@ -303,3 +303,12 @@ def test_dibs_own_commands_pass_in_an_agents_shell_and_know_who_calls(repo: Repo
     assert done.code == 0, done
     assert repo.claims() == {}
     assert bob.may_edit("a.py").silent
+
+
+def test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    above = repo.folder.parent
+    for command in (f"rm -rf {above}", "rm -rf ..", f"mv {above} /tmp/elsewhere", f"cd {above} && rm -rf repo"):
+        assert "ada holds a.py" in bob.may_run(command).refusal, command
+    assert bob.may_run(f"rm -rf {above}/another {above}/repo-2").allowed

@@ -62,3 +62,17 @@ def test_where_nothing_happened_meanwhile_it_passes(repo: Repository, monkeypatc
     ada.read("a.py")
     ask(repo, monkeypatch, lambda: None)
     assert repo.claims() == {"ada": ["a.py"]}
+
+
+def test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    live = repo.folder / ".git" / "dibs" / "live"
+    before = live.read_text()
+    assert ada.may_write("new.py").allowed
+    added = live.read_text()[len(before) :]
+    assert [line[0] for line in added.splitlines() if line.endswith("new.py")] == ["S", "N"], "one look, one name"
+    before = live.read_text()
+    assert "ada holds new.py" in bob.may_write("new.py").refusal
+    assert [line[0] for line in live.read_text()[len(before) :].splitlines()] == ["L"], "a look at all that is watched"

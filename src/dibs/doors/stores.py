@@ -252,20 +252,23 @@ def redis_store(local: str, url: str, workspace: str, timeout: float, shared: st
 
 
 def _load_apsw() -> None:
-    """Save apsw from loading all of `collections` (2 ms) for its `abc`, which the interpreter has loaded already.
+    """Save apsw from loading all of `collections` (2 ms) for the one class that it wants of it, `abc.Mapping`.
 
-    A stand-in is there while apsw is loaded; whoever wants `collections` afterwards gets the real one.
+    apsw asks whether the values given to a statement are a Mapping; dibs gives tuples. A stand-in is there while apsw
+    is loaded, and whoever wants `collections` afterwards gets the real one.
     """
     import sys
 
     if "collections" in sys.modules or "apsw" in sys.modules:
         return
-    import _collections_abc
-
+    abc = sys.modules.get("_collections_abc")
+    if abc is None:
+        abc = type(sys)("collections.abc")
+        abc.__dict__["Mapping"] = dict
     standing_in = type(sys)("collections")
-    standing_in.__dict__["abc"] = _collections_abc
+    standing_in.__dict__["abc"] = abc
     sys.modules["collections"] = standing_in
-    sys.modules["collections.abc"] = _collections_abc
+    sys.modules["collections.abc"] = abc
     try:
         import apsw  # noqa: F401 - for its being loaded
     finally:

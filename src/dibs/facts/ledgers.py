@@ -143,12 +143,12 @@ def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int])
 
 
 def _rows(data: bytes) -> list[list[str]]:
-    """Lines as their fields."""
-    found = []
-    for text in data.decode("utf-8", "surrogateescape").split("\n"):
-        row = text.split("\t")
-        found.append([_unescaped(field) for field in row] if "\\" in text else row)
-    return found
+    """Lines as their fields. Every hook reads the whole ledger: this and `State.add` are what it pays for that."""
+    text = data.decode("utf-8", "surrogateescape")
+    rows = [line.split("\t") for line in text.split("\n")]
+    if "\\" in text:
+        return [[_unescaped(field) for field in row] for row in rows]
+    return rows
 
 
 def _bytes(lines: Iterable[Sequence[str]]) -> bytes:

@@ -38,7 +38,7 @@ ABOUT_MESSAGES = "message."
 # What dibs' own kinds begin with. An agent's own cannot, so that nobody takes one for the other.
 FAMILIES = (
     "claim.", "wait.", "interest.", "agent.", "message.", "alert.", "log.", "store.", "call.", "commit.", "deploy.",
-    "edit.", "command.", "guard.", "rules.", "task.", "state.", "run.", "vote.", "event.",
+    "edit.", "command.", "guard.", "git.", "rules.", "task.", "state.", "run.", "vote.", "event.",
 )  # fmt: skip
 
 

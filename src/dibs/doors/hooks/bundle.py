@@ -4,11 +4,9 @@ The file lies beside the byte code that Python itself keeps (`__pycache__`), and
 and made anew when a source changed: each source's size and time of change are in it and looked at before a module is
 taken out of it. Where it cannot be written, or anything about it is odd, imports go their usual way.
 
-`entry.py` runs this before anything else, so it uses only what the interpreter has loaded by itself. The file is made
-by bundling.py.
+`entry.py` runs this before anything else, so it uses only what the interpreter has loaded by itself; not even
+`__future__`, which is a file to be found and read. The file is made by bundling.py.
 """
-
-from __future__ import annotations
 
 import marshal
 import sys
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-VERSION = 9
+VERSION = 10
 LONGEST = 1 << 20  # bytes of that table, or it is none
 HEAD = 8  # bytes: the length of the table that stands before the code
 
@@ -34,7 +32,7 @@ class Bundle:
         self.stale = False
         self._found: dict[str, CodeType] = {}  # taken out, and not run yet
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002 - Python's protocol
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":  # noqa: ARG002 - Python's protocol
         """Python asks: do you have this module? With it come those that it is known to ask for next."""
         if name in self.places:
             return self._extension(name, self.places[name])
@@ -49,7 +47,7 @@ class Bundle:
             spec.submodule_search_locations.append(file.rpartition("/")[0])
         return spec
 
-    def _extension(self, name: str, file: str) -> Any:
+    def _extension(self, name: str, file: str) -> "Any":
         """A module in C, from the file where it lay when the bundle was made."""
         try:
             stat(file)
@@ -93,7 +91,7 @@ class Bundle:
             return ""
         return file
 
-    def _code(self, place: int, length: int, kind: type) -> Any:
+    def _code(self, place: int, length: int, kind: type) -> "Any":
         """What was kept at that place; None if it is damaged: then the usual way, and a new file."""
         try:
             code = marshal.loads(pread(self._fd, length, self._start + place))  # noqa: S302 - our own, like a .pyc
@@ -106,8 +104,10 @@ class Bundle:
 
     def _take(self, name: str) -> str:
         """Take a module's code out; gives its source, "" if it cannot be had from here."""
+        if name in self._found:  # with others, whose sources were looked at together
+            return f"{self._root}/dibs/{self._table[name][1]}"
         file = self._file_of(name)
-        if file and name not in self._found:
+        if file:
             code = self._code(self._table[name][4], self._table[name][5], type(_of_code.__code__))
             if code is None:
                 return ""
@@ -140,10 +140,10 @@ class Bundle:
         if above:
             setattr(sys.modules[above], last, module)
 
-    def create_module(self, spec: Any) -> None:
+    def create_module(self, spec: "Any") -> None:
         """Python makes the module itself."""
 
-    def exec_module(self, module: ModuleType) -> None:
+    def exec_module(self, module: "ModuleType") -> None:
         """Run the module's code."""
         exec(self._found.pop(module.__name__), module.__dict__)  # noqa: S102 - as Python does
 
@@ -157,7 +157,7 @@ def path_of(root: str) -> str:
     return f"{root}/dibs/doors/hooks/__pycache__/bundle.{sys.implementation.cache_tag}.bin"
 
 
-def use(root: str) -> Bundle | None:
+def use(root: str) -> "Bundle | None":
     """Take modules out of the file from now on; None where that cannot be done."""
     try:
         fd = open(path_of(root), O_RDONLY | O_CLOEXEC)

@@ -1,6 +1,7 @@
 """Makes the bundle of the hook path's modules: see bundle.py, which uses it."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import marshal
@@ -23,9 +24,9 @@ LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/
 # Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
-        "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.jsontext", "dibs.doors.hooks.clients",
-        "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers", "dibs.errors",
-        "dibs.facts.workspace",
+        "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
+        "dibs.doors.hooks.clients", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers",
+        "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.auditing": (
         "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
@@ -117,8 +118,10 @@ def _slim(text: bytes, path: str) -> CodeType:
     """A module's code without what nobody asks for while a hook runs: words about functions, types, line numbers.
 
     That halves what has to be read. Assertions stay, and so do the words about classes: an error's text may be those.
+    Annotations stay texts, without the import that says so: `__future__` is a file to be found and read.
     """
     tree = ast.parse(text, path)
+    tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             first = node.body[0] if node.body else None
@@ -134,7 +137,7 @@ def _slim(text: bytes, path: str) -> CodeType:
             for argument in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]:
                 if argument is not None:
                     argument.annotation = None
-    return _unlined(compile(tree, path, "exec", dont_inherit=True, optimize=0))
+    return _unlined(compile(tree, path, "exec", __future__.annotations.compiler_flag, dont_inherit=True, optimize=0))
 
 
 def _unlined(code: CodeType) -> CodeType:

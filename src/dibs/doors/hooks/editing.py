@@ -108,7 +108,7 @@ def allow(
             tree = known.get(top) or known.setdefault(top, trees.at(top, session.place))
             paths = [one.path for one in items if one.kind == "file" and not one.ignored]
             tree.look(paths)
-            tree.write()
+            tree.settle()
             before[top] = [_content(tree, path) for path in paths]
             rows = _folded([_item(tree, call.agent, one) for one in items])
             for start in range(0, len(rows), MOST):
@@ -117,7 +117,12 @@ def allow(
         parts += outside
         if parts:
             first, *more = parts
-            session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
+            try:
+                session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
+            except BaseException:
+                for top in named:  # what was looked at counts, whatever the answer is
+                    known[top].write()
+                raise
         if not any(_changed(known[top], items, before[top]) for top, items in named.items()):
             break
     for top, items in named.items():
@@ -134,8 +139,11 @@ def _located(
     roles = session.config.policy.guards["roles"]
     for write in writes:
         real = event.real(write.path)
+        wanted = write.path
+        if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
+            wanted = real = session.place.top  # the folder that the working tree lies in goes with all of the tree
         try:
-            kind, text, alias, top = session.paths.located(write.path, event.cwd or session.cwd, literal=True)
+            kind, text, alias, top = session.paths.located(wanted, event.cwd or session.cwd, literal=True)
         except Invalid:
             if workspace.tree_of(session.place, real):  # a name that nobody can claim, a loop of links
                 raise

@@ -229,15 +229,20 @@ class Tree:
         self.add(("N", call, how, blob, path))
 
     def settle(self) -> None:
-        """Append at once if a change was found; what only says that nothing changed waits for the next `write`."""
+        """Append at once if a change was found; what only says that nothing changed waits for the next `write`.
+
+        It counts for this hook all the same: to read such a line a second time changes nothing.
+        """
         if self._pending:
             self.write()
+        else:
+            self.state.add(self._lines)
 
     def write(self) -> list[Change]:
         """Append what was found; the changes that count, because nobody else had found them before."""
         if not self._lines:
             return []
-        lines, self._lines = self._lines, []
+        lines, self._lines = _without_repeats(self._lines), []
         pending, self._pending = self._pending, set()
         state = self.state
         added = ledgers.append(self.folder, lines, self._known)
@@ -288,6 +293,22 @@ class Tree:
             if os.path.basename(self.folder) == workspace.OURS:
                 self.look_at_all()
             ledgers.replace(self.folder, self.state.lines(self.now), self._known)
+
+
+def _without_repeats(lines: list[Line]) -> list[Line]:
+    """Of several looks at a path that found the same, the last one."""
+    kept: list[Line] = []
+    later: set[str] = set()
+    for line in reversed(lines):
+        if line[0] == "S":
+            if line[4] in later:
+                continue
+            later.add(line[4])
+        elif line[0] == "T":
+            later.discard(line[-1])
+        kept.append(line)
+    kept.reverse()
+    return kept
 
 
 def of(place: Place) -> Tree:

@@ -1,0 +1,54 @@
+"""A full disk: nothing can be claimed or noted, so whatever writes is refused. Making room must still be possible.
+
+Loaded only after a decision failed. A command passes if its words do nothing but delete, and if what they delete is
+free: git ignores it, the config says so, or it lies outside of every working tree. Nobody can hold that.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Invalid
+from dibs.facts import shell, workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.hooks.clients import Event
+    from dibs.doors.session import Session
+    from dibs.facts.workspace import Place
+
+SCANT_BYTES = 256 * 1024  # what a few transactions and their lines in the ledger need; below it the disk counts as full
+
+
+def is_made_by(event: Event, place: Place) -> bool:
+    """Is the disk full, and does this command do nothing but make room?"""
+    status = os.statvfs(place.local)
+    if status.f_bavail * status.f_frsize > SCANT_BYTES:
+        return False
+    reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
+    if reading.kind == "open" or reading.unresolved or reading.git or not reading.writes:
+        return False
+    from dibs.doors.hooks.moments import open_session
+
+    session = open_session(place)
+    roles = session.config.policy.guards["roles"]
+    if roles["default"] or roles["assign"]:
+        return False  # which role the agent has is in the record
+    return all(target.how == "delete" and _is_free(session, target.path) for target in reading.writes)
+
+
+def _is_free(session: Session, path: str) -> bool:
+    from dibs.facts.ignored import ignored_among
+    from dibs.operations.edits import FREE, sort_of
+
+    real = os.path.realpath(path)
+    if not workspace.tree_of(session.place, real):
+        return not session.place.root.startswith(f"{real}/")  # a folder that the workspace lies in is not free
+    try:
+        kind, text, alias, top = session.paths.located(path, "/", literal=True)
+    except Invalid:
+        return False
+    if not text or text.split("/")[0] in {".git", ".dibs"}:
+        return False
+    ignored = bool(ignored_among(top, session.paths.common, [text]))
+    return sort_of(session.config.policy.guards, [kind, text, alias], ignored=ignored) == FREE
