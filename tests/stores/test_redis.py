@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dibs.errors import Busy, Unavailable
+from dibs.errors import Busy, NotFound, Unavailable
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
 from dibs.stores import redis_epoch
@@ -647,6 +647,12 @@ def test_a_key_of_another_type_under_our_names_is_told_and_nothing_is_written(
     store.ask("DEL", *before)
 
 
+def not_there(tx: Transaction) -> None:
+    """An operation that finds nothing and says so."""
+    tx.scan(1, "ready", 5)
+    raise NotFound
+
+
 @pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "log", "head", "seals"])
 def test_a_key_that_was_evicted_is_missed_at_the_next_question(
     name: str, fresh: Callable[..., RedisStore], server: Server
@@ -659,6 +665,8 @@ def test_a_key_that_was_evicted_is_missed_at_the_next_question(
     for ask in (
         lambda: store.run(lambda tx: tx.put("k", 2)),
         lambda: store.look(lambda tx: tx.fetch(["k"]).values),
+        lambda: store.run(lambda tx: tx.scan(1, "ready", 5)),  # it writes nothing
+        lambda: store.run(not_there),
         lambda: redis_epoch.begin(store) or store.look(lambda tx: tx.now),
     ):
         with pytest.raises(Unavailable) as error:

@@ -311,3 +311,40 @@ def test_only_the_file_is_called_damaged_never_what_an_operation_did(path: str, 
         store.run(lambda tx: tx.put("k", float("nan")))
     put(store, "k")
     store.close()
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_log_or_index_of_sqlite_removed_under_an_open_process_is_noticed(path: str, suffix: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    os.unlink(path + suffix)
+    for verb in (store.run, store.look):
+        with pytest.raises(Unavailable, match="-wal or -shm was removed") as refused:
+            verb(lambda tx: tx.fetch(["k"]))  # type: ignore[operator]
+        assert refused.value.replaced
+    store.close()
+
+
+def test_a_checkpoint_of_another_process_is_no_such_loss(path: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    other = apsw.Connection(path)
+    other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    other.close()
+    put(store, "after")
+    store.close()
+
+
+def test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits(path: str) -> None:
+    store, folder = SqliteStore(path), Path(path).parent / "wakes"
+    store.watch("mine")
+    os.mkfifo(folder / "dead")
+    (folder / "@mark").touch()
+    other = SqliteStore(path)
+    other.watch("other")
+    assert sorted(one.name for one in folder.iterdir()) == ["@mark", "mine", "other"]
+    put(store, "k")
+    other.run(lambda tx: tx.wake("mine") or tx.put("k", 2))  # type: ignore[func-returns-value]
+    assert store.wait("mine", 5.0)
+    other.close()
+    store.close()

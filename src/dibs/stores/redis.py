@@ -105,14 +105,17 @@ class RedisStore:
                     continue
                 except (Unavailable, Unsettled):
                     raise
-                except Exception:
+                except Exception as error:
                     if tx.sure:
+                        if isinstance(error, DibsError):
+                            self._refuse_missing(tx)
                         self._memory.recent = tx.seen  # for the next one: perhaps it only lacked a fact
                         raise
                     self._memory.wrong(tx.reads)
                     continue  # what is believed is no reason to refuse anything
                 if not tx.touched:
                     if tx.sure:
+                        self._refuse_missing(tx)
                         return result
                     self._memory.wrong(tx.reads)
                     continue
@@ -134,6 +137,11 @@ class RedisStore:
             if trial.alone:
                 self._let_others(trial.id)
         raise Busy(tried=trial.lost)
+
+    def _refuse_missing(self, tx: RedisTransaction) -> None:
+        """A transaction that will not be applied: nobody has looked yet whether a part of the workspace is missing."""
+        if tx.reads:
+            self.read([])
 
     def _guess(self, trial: _Trial) -> Known | None:
         """What is where, as far as this process knows; once a transaction."""

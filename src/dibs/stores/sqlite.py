@@ -80,6 +80,7 @@ class SqliteStore:
         except OSError:
             raise sqlite_file.cannot_open(path) from None
         self._file = found.st_dev, found.st_ino
+        self._beside: list[tuple[int, int]] = []  # the same of the files beside it, once SQLite has opened them
         if not os.major(found.st_dev):  # no block device: a network, or one of several local kinds
             from dibs.facts import filesystems
 
@@ -303,6 +304,7 @@ class SqliteStore:
             sqlite_file.refuse_partial(self._connection, self.path)
             self._sql("PRAGMA synchronous = FULL")
             self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+            self._beside = self._found_beside()
             self._checked = True
 
     def _refuse_forked(self) -> None:
@@ -320,6 +322,24 @@ class SqliteStore:
         if (found.st_dev, found.st_ino) != self._file:
             message = f"{self.path} was replaced while this process had it open. Nothing was changed; open it again."
             raise Unavailable(message, path=self.path, replaced=True)
+
+        if self._beside and self._found_beside() != self._beside:
+            message = (
+                f"{self.path}-wal or -shm was removed or replaced while this process had the database open. "
+                "Nothing was changed; open it again."
+            )
+            raise Unavailable(message, path=self.path, replaced=True)
+
+    def _found_beside(self) -> list[tuple[int, int]]:
+        """Which files stand beside the database now. SQLite goes on with the ones it opened, even if they are gone."""
+        found = []
+        for name in (f"{self.path}-wal", f"{self.path}-shm"):
+            try:
+                status = os.stat(name)
+            except OSError:
+                continue
+            found.append((status.st_dev, status.st_ino))
+        return found
 
     def _refuse_other(self, head: tuple[Any, ...], remembered: tuple[int, str]) -> None:
         """Tokens never fall: a database behind what was answered, or another in its place, is not gone on with."""
