@@ -320,7 +320,7 @@ def test_a_log_or_index_of_sqlite_removed_under_an_open_process_is_noticed(path:
     os.unlink(path + suffix)
     for verb in (store.run, store.look):
         with pytest.raises(Unavailable, match="-wal or -shm was removed") as refused:
-            verb(lambda tx: tx.fetch(["k"]))  # type: ignore[operator]
+            verb(lambda tx: tx.fetch(["k"]))
         assert refused.value.replaced
     store.close()
 
@@ -344,7 +344,12 @@ def test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits(p
     other.watch("other")
     assert sorted(one.name for one in folder.iterdir()) == ["@mark", "mine", "other"]
     put(store, "k")
-    other.run(lambda tx: tx.wake("mine") or tx.put("k", 2))  # type: ignore[func-returns-value]
+
+    def wakes(tx: Transaction) -> None:
+        tx.put("k", 2)
+        tx.wake("mine")
+
+    other.run(wakes)
     assert store.wait("mine", 5.0)
     other.close()
     store.close()

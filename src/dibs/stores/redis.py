@@ -15,6 +15,7 @@ from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch, redis_scripts
 from dibs.stores.redis_guess import MOST, Habits, Memory
+from dibs.stores.redis_pace import Pace
 from dibs.stores.redis_transaction import Known, MovedError, RedisTransaction, bytes_of, words_of
 from dibs.stores.redis_wire import Absent, Lost, Said, hidden, plain
 from dibs.stores.seam import (
@@ -66,6 +67,8 @@ class RedisStore:
         self.remembered = redis_epoch.Remembered(memory, kept)
         self._turns = Turns(self._set_right, nested=True)
         self._memory = Memory()
+        self._pace = Pace(f"{memory}-clock" if memory else "")
+        self._asked_at = clock.since_boot()  # right before the last question
         self.habits = Habits()
         self._woken = False  # nothing was read since the last wake
         self._after_wake: list[Read] = []
@@ -189,8 +192,20 @@ class RedisStore:
     def _take(self, answer: Any, reads: list[Read]) -> Known:
         """What an answer brought."""
         known = Known(answer, reads)
+        excess = min(self._pace.excess(known.now), known.now - known.last)
+        if excess > 0:
+            self._hold_back(known, answer[6], excess)
+        self._pace.note(self._asked_at, known.now)
         self._memory.learn([read.words for read in reads], answer[-1], known)
         return known
+
+    def _hold_back(self, known: Known, offset: bytes, excess: int) -> None:
+        """The server's clock was set forward: the store's clock goes on from where it stood."""
+        try:
+            self.script(redis_scripts.HOLD_BACK, [self.keys[4]], lambda: [offset, str(excess)])
+        except DibsError:
+            pass  # one who may only read: then it counts for this call alone
+        known.now -= excess
 
     def _let_others(self, identifier: str) -> None:
         """It was to commit alone for a moment, and will not."""
@@ -333,6 +348,7 @@ class RedisStore:
         def once() -> Any:
             if not wire.run_id:
                 wire.identify()  # connects
+            self._asked_at = clock.since_boot()
             try:
                 return wire.call("EVALSHA", _digest(text), len(keys), *keys, *words())
             except Said as error:

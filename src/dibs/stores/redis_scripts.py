@@ -8,7 +8,8 @@ Keys, all under one hash tag so that they lie on one node of a cluster:
                    since: the first commit of the epoch; void: what was before `since` is still to be settled;
                    moving, moved: another server is being filled, or in charge (moved.py); origin: the move that filled
                    this one; offset: the store's clock is ahead of the wall's by so much, because it goes on from where
-                   it stood in the store before, or before the server's clock was set back; expire: ms without a
+                   it stood in the store before, or before the server's clock was set back; it is behind (below 0) by
+                   what the server's clock was set forward (redis_pace.py); expire: ms without a
                    commit after which all of it goes; sure: the server kept all that it answered when this run began;
                    kept: restarts of such a server, as `commit that was there:number gone on from`; size: how many rows
                    and entries there are after the last commit, so that a key that was evicted or deleted is missed.
@@ -322,6 +323,14 @@ end
 return {'done', number, attempt, whole(time)}
 """
 )
+
+# The server's clock was set forward by so much. KEYS: head. ARGV: the offset that was seen, the difference in ms.
+HOLD_BACK = """
+local offset = redis.call('HGET', KEYS[1], 'offset') or '0'
+if offset ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'offset', string.format('%d', tonumber(offset) - tonumber(ARGV[2])))
+return 1
+"""
 
 # Who was to commit alone leaves without a commit. KEYS: gate. ARGV: transaction id.
 LEAVE = """
