@@ -47,6 +47,7 @@ GOING = (b"done", b"again", b"gated", b"moving")  # what applying ends in on a s
 PAUSE = 0.001  # seconds before a transaction that lost a race is run again, grown with each loss
 BREATH = 0.02  # seconds before a broken connection is opened again, doubled each time
 TURN_S = 60.0  # for another thread of this process, which gives up by itself when the server is silent
+WITNESSED = 5  # words of an answer that names the last event of its commit
 ANSWERED = 3  # words of the answer to a transaction that was done before
 DIGESTS: dict[str, str] = {}
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
@@ -110,8 +111,7 @@ class RedisStore:
                     raise
                 except Exception as error:
                     if tx.sure:
-                        if isinstance(error, DibsError):
-                            self._refuse_missing(tx)
+                        self._refuse_missing(tx, error)
                         self._memory.recent = tx.seen  # for the next one: perhaps it only lacked a fact
                         raise
                     self._memory.wrong(tx.reads)
@@ -130,9 +130,7 @@ class RedisStore:
                     continue
                 if answer[0] == b"done":
                     trial.alone = False
-                    number = int(answer[1])
-                    self.remembered.rise(number)
-                    self._learn(tx, answer, len(results) - 1)
+                    number = self._learn(tx, answer, len(results) - 1)
                     filled: T = fill(results[int(answer[2])], number)
                     return filled
                 known = self._next_try(tx, trial, answer)
@@ -141,9 +139,12 @@ class RedisStore:
                 self._let_others(trial.id)
         raise Busy(tried=trial.lost)
 
-    def _refuse_missing(self, tx: RedisTransaction) -> None:
-        """A transaction that will not be applied: nobody has looked yet whether a part of the workspace is missing."""
-        if tx.reads:
+    def _refuse_missing(self, tx: RedisTransaction, error: Exception | None = None) -> None:
+        """A transaction that will not be applied: nobody has looked yet whether a part of the workspace is missing.
+
+        An error that is no refusal (facts are needed) decides nothing.
+        """
+        if tx.reads and (error is None or isinstance(error, DibsError)):
             self.read([])
 
     def _guess(self, trial: _Trial) -> Known | None:
@@ -153,16 +154,21 @@ class RedisStore:
         trial.guess = False
         return Known(None, (), self._memory) if self._memory.usable(trial.began) else None
 
-    def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> None:
-        """What was written is known from now on."""
+    def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> int:
+        """What was written is known from now on. Gives the number of the commit."""
+        number = int(answer[1])
+        self.remembered.rise(number)
+        if len(answer) > WITNESSED:
+            self.remembered.saw(number, int(answer[4]), answer[5])
         if int(answer[2]) != attempt:  # it was done by an earlier run, which wrote something else
             self._memory.clear()
-            return
+            return number
         if not tx.sure:
             self._memory.right(tx.reads)
         time = int(answer[3]) if len(answer) > ANSWERED else 0
         written = [(bytes_of(key), texts) for key, texts in tx.written.items()]
-        self._memory.wrote(int(answer[1]), tx.now, time, written, [] if tx.sure else tx.reads)
+        self._memory.wrote(number, tx.now, time, written, [] if tx.sure else tx.reads)
+        return number
 
     def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Known | None:
         """Wait as is fit before the transaction is run again; what the answer brought saves a trip."""
@@ -396,7 +402,7 @@ class RedisStore:
         raise Busy(tried=MAX_RUNS)
 
     def _question(self, reads: list[Read], how: int) -> list[Any]:
-        return [self.wire.run_id, how, len(reads), *words_of(reads)]
+        return [self.wire.run_id, how, self.remembered.witness, len(reads), *words_of(reads)]
 
     def _apply(self, tx: RedisTransaction, trial: _Trial, attempt: int) -> Any:
         """Check and apply; None where that has to be done on another footing, from the start."""
@@ -447,6 +453,9 @@ class RedisStore:
             moved.refuse(answer[1].decode(), where)
         if status == b"run":
             redis_epoch.another_server(self, answer[1].decode(), int(answer[2]))
+            return False
+        if status == b"other":
+            redis_epoch.replaced(self, int(answer[1]))
             return False
         if status == b"empty":
             redis_epoch.empty(self, leftovers=answer[1] != b"0")
