@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.mutants_boot import BOOT
 from tests.mutants_ledger import LEDGER
 from tests.mutants_stores import STORES as ENGINES
 
@@ -227,7 +228,7 @@ MUTANTS = (
            f"{ROLES}::test_nobody_writes_into_dibs_own_record_but_into_its_own_scratch_folder"),
     Mutant("operations/roles.py", "            break\n", "",
            f"{ROLES}::test_the_first_assignment_that_speaks_of_an_agent_wins"),
-    Mutant("operations/agents.py", '        loss["told"] = True\n', "",
+    Mutant("operations/beliefs.py", '            loss["told"] = True\n', "",
            f"{RULES}::test_a_loss_is_told_until_it_is_claimed_again_and_remembered_until_a_release"),
     Mutant("operations/edits.py", "            _give_back(tx, call, taken)\n", "",
            "tests/doors/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
@@ -379,7 +380,7 @@ MUTANTS = (
            f"{SPEECH}::test_a_file_of_ones_own_subagent_is_not_granted_in_the_shell"),
     Mutant("operations/speech.py", ' and not found[key].get("program")', "",
            f"{SPEECH}::test_what_a_program_starts_is_no_agents_shell"),
-    Mutant("operations/agents.py", ' or resources.all_covered(loss["resources"], held):', ":",
+    Mutant("operations/beliefs.py", " or resources.all_covered([resource], held):", ":",
            "tests/doors/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
     # Names
     Mutant("operations/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
@@ -388,7 +389,7 @@ MUTANTS = (
            f"{NAMES}::test_a_name_is_never_somebody_elses_id"),
     Mutant("operations/names.py", "and field not in THEIRS", "",
            f"{NAMES}::test_values_that_somebody_wrote_are_left_as_they_are"),
-    Mutant("operations/call.py", "is None and _goes_by_name(tx, call):", "is None and False:",
+    Mutant("operations/call.py", "if (record is None or", "if (False or",
            f"{NAMES}::test_who_calls_under_a_name_is_the_agent_that_has_it"),
     Mutant("operations/strategies.py", 'return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))',
            "return list(candidates)", "tests/operations/test_strategies.py"),
@@ -427,8 +428,7 @@ MUTANTS = (
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
-    *(Mutant(*row) for row in LEDGER),
-    *(Mutant(*row) for row in ENGINES),
+    *(Mutant(*row) for row in (*LEDGER, *BOOT, *ENGINES)),
 )  # fmt: skip
 
 

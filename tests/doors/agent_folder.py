@@ -11,6 +11,7 @@ from tests.doors.conftest import Shell
 
 TOOLS = ("claim_task.sh", "release_task.sh", "check_stale.sh", "boot.sh")
 OWN = "#!/bin/bash\n# somebody's own\nexit 3\n"
+OWN_BOOT = "#!/bin/bash\n# somebody's own\n"  # its steps still run
 
 
 class Agents:
@@ -23,7 +24,7 @@ class Agents:
             (self.folder / "registry" / state).mkdir(parents=True)
         (self.folder / "tools").mkdir()
         for name in TOOLS:
-            (self.folder / "tools" / name).write_text(OWN + f"# {name}\n")
+            (self.folder / "tools" / name).write_text((OWN_BOOT if name == "boot.sh" else OWN) + f"# {name}\n")
 
     def scoped(self, task: str, text: str = "") -> Path:
         path = self.folder / "registry" / "scoped" / task

@@ -88,8 +88,7 @@ def test_boot_exits_1_when_something_believed_held_is_lost(shell: Shell) -> None
     shell.json("claim", "task:TASK-103", "--as", "two", exit=0)
     done = shell.run("boot", "--task", "TASK-103", "--as", "one")
     assert done.returncode == 1
-    assert "You LOST task:TASK-103" in done.stdout
-    assert "two holds it now" in done.stdout
+    assert done.stdout.startswith("You LOST TASK-103 under a minute ago (its time was over). TASK-103 is two's since ")
     assert shell.run("boot", "--task", "TASK-103", "--as", "two").returncode == 0
 
 
@@ -336,6 +335,14 @@ def test_the_rules_are_shown_and_acknowledged_and_old_ones_are_visible(shell: Sh
     (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
     assert (check["ok"], check["severity"], "ann" in check["message"]) == (False, "warning", True)
     assert "on old rules until their next boot or prompt: ann" in shell.run("status").stdout
+    shell.json("claim", "x.py", "--as", "bob", exit=0)
+    (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
+    assert (
+        "1 act on old rules until their next boot or message: ann; 1 hold something and were never told"
+        in (check["message"])
+    )
+    assert check["message"].endswith(": bob")
+    shell.run("boot", "--as", "bob")
     assert shell.json("rules", "--ack", "--as", "ann", exit=0)["current"] is True
     assert "on old rules" not in shell.run("status").stdout
     assert "Another one." in shell.run("rules", "--as", "ann").stdout

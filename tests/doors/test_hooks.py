@@ -165,14 +165,6 @@ def test_new_rules_reach_an_agent_at_its_next_prompt_and_once(repo: Repository) 
     assert ada.hook("UserPromptSubmit", prompt="go").silent
 
 
-def test_the_state_file_of_the_config_is_pointed_out_at_boot(repo: Repository) -> None:
-    repo.config('[files]\nstate = "docs/STATE.md"\n')
-    ada = repo.agent("ada")
-    assert "docs/STATE.md" not in ada.boot(), "it is not there yet"
-    repo.write("docs/STATE.md", "so far so good\n")
-    assert "Read before you act: state: docs/STATE.md." in ada.boot("compact")
-
-
 def test_a_message_reaches_the_model_as_information_of_its_sender_and_once(repo: Repository) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")
     ada.boot()

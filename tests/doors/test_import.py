@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.agent_folder import OWN, TOOLS, Agents, ago, seconds_left
+from tests.doors.agent_folder import OWN, OWN_BOOT, TOOLS, Agents, ago, seconds_left
 from tests.doors.conftest import DIBS, Shell
 
 
@@ -55,7 +55,7 @@ def test_claims_are_taken_over_with_the_life_that_is_left_to_them(agents: Agents
     assert 500 < left[1] <= 600
     assert 1690 < left[2] <= 1790
     assert agents.holders() == {"task:TASK-1": "ann", "task:TASK-2": "bob", "task:TASK-3": "team:eve"}
-    refused = agents.shell.json("claim", "task:TASK-1", "--as", "eve", exit=1)
+    refused = agents.shell.json("task", "claim", "TASK-1", "--as", "eve", exit=1)
     assert refused["error"]["blockers"][0]["agent"] == "ann"
     agents.shell.json("verify", exit=0)
 
@@ -133,16 +133,6 @@ def test_what_was_released_since_is_not_taken_up_again_by_a_second_import(agents
     assert not agents.claimed("TASK-1").exists()
 
 
-def test_other_states_are_counted_and_left_alone(agents: Agents) -> None:
-    for state, count in (("planned", 2), ("complete", 3)):
-        (agents.folder / "registry" / state).mkdir()
-        for number in range(count):
-            (agents.folder / "registry" / state / f"TASK-{number}").write_text("x")
-    before = {name: content for name, content in agents.files().items() if name.startswith("registry")}
-    assert agents.shell.json("import", exit=0)["states"] == {"complete": 3, "planned": 2}
-    assert {name: content for name, content in agents.files().items() if name.startswith("registry")} == before
-
-
 # --- the scripts in their place
 
 
@@ -165,7 +155,7 @@ def test_each_script_of_old_is_kept_beside_and_uninstall_puts_all_back(agents: A
 def test_a_script_that_came_back_by_other_means_is_replaced_again_if_it_is_the_one_that_is_kept(
     scripts: Agents,
 ) -> None:
-    (scripts.folder / "tools" / "boot.sh").write_text(OWN + "# boot.sh\n")
+    (scripts.folder / "tools" / "boot.sh").write_text(OWN_BOOT + "# boot.sh\n")
     assert scripts.shell.json("import", exit=0)["scripts"] == [".agent/tools/boot.sh"]
     (scripts.folder / "tools" / "boot.sh").write_text("#!/bin/sh\n# a third one\n")
     before = scripts.files()
@@ -187,7 +177,7 @@ def test_they_work_from_any_folder_and_by_any_way_of_writing_their_path(scripts:
     deep.mkdir(parents=True)
     for number, cwd in enumerate((deep, scripts.folder / "tools", tmp_path)):
         scripts.scoped(f"T{number}")
-        assert scripts.run("claim_task.sh", f"T{number}", "ann", cwd=cwd)[0] == 0
+        assert scripts.run("claim_task.sh", f"T{number}", f"ann-{number}", cwd=cwd)[0] == 0
         assert scripts.claimed(f"T{number}").exists()
 
 

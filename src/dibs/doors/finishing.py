@@ -23,6 +23,10 @@ def finish(session: Session, name: str, result: dict[str, Any]) -> dict[str, Any
         text = rules.text(session.place)
         if name == "rules":
             return {**result, "text": text}
+        if "files" in result:
+            from dibs.doors import memories
+
+            result = {**result, "files": memories.told(memories.load(session), result["files"])}
         return {**result, "rules": {**result["rules"], "text": text}} if result["rules"] else result
     if name == "status":
         found = warnings(session)

@@ -8,6 +8,7 @@ and these files follow it, for people's eyes and other tools.
 from __future__ import annotations
 
 import os
+import zlib
 
 from dibs import jsontext
 from dibs.errors import Invalid
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 SCOPED, CLAIMED, COMPLETE = "scoped", "claimed", "complete"
 SCRIPTS = ("claim_task", "release_task", "check_stale", "boot")
 KEPT = ".before-dibs"  # behind the name of a script that was replaced
+TEXT_MAX = 32 * 1024  # bytes of a task's file that go into its payload
+JSON_MAX = 60 * 1024  # letters of these as JSON, where other alphabets take six for each; a payload has 64 KB
 MARK_MAX = 4096  # bytes: a claimed file holds one line
+TITLE_MAX = 200  # letters
+PLAIN = "._-:@#="  # signs that an id of a task may have
 STAMP_DIGITS = 9  # a number of fewer digits behind the last colon is part of the agent's id, not a time since 2001
 
 MADE_BY = "# Made by `dibs import`"
@@ -73,6 +78,8 @@ class Registry:
         self.tools = os.path.join(agent, "tools")
         self._marks = os.path.join(memory, "marks")  # the last that dibs wrote or took over, by task
         self._texts = os.path.join(memory, "texts")  # what a task's file said before it was claimed
+        # Where its file was when it last agreed with the record; each working tree has a registry of its own.
+        self._last = os.path.join(memory, f"places-{zlib.crc32(self.folder.encode(errors='surrogateescape')):08x}")
 
     def path(self, state: str, task: str) -> str:
         """Where a task's file lies in a state."""
@@ -86,20 +93,68 @@ class Registry:
             return []
         return [name for name in names if not name.startswith(".") and os.path.isfile(self.path(state, name))]
 
+    def states(self) -> list[str]:
+        """The folders of states that there are."""
+        try:
+            return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_dir() and entry.name[0] != ".")
+        except OSError:
+            return []
+
     def counts(self) -> dict[str, int]:
         """How many tasks are in each of the other states."""
-        states = sorted(entry.name for entry in os.scandir(self.folder) if entry.is_dir())
-        return {state: len(self.tasks(state)) for state in states if state not in {SCOPED, CLAIMED}}
+        return {state: len(self.tasks(state)) for state in self.states() if state not in {SCOPED, CLAIMED}}
+
+    def places(self) -> dict[str, list[str]]:
+        """Every task of the registry, and the states in which a file of it lies."""
+        found: dict[str, list[str]] = {}
+        for state in self.states():
+            for task in self.tasks(state):
+                found.setdefault(task, []).append(state)
+        return found
 
     def state(self, task: str) -> str:
-        """Is it scoped or claimed, by its file? "" for neither, and for a name that is no file's."""
+        """The state by its file, claimed before all others; "" where there is none, or the name is no file's."""
         if not is_task(task):
             return ""
-        return next((state for state in (CLAIMED, SCOPED) if os.path.isfile(self.path(state, task))), "")
+        states = [CLAIMED, *[state for state in self.states() if state != CLAIMED]]
+        return next((state for state in states if os.path.isfile(self.path(state, task))), "")
+
+    def text(self, task: str, state: str) -> str:
+        """What a task's file says is to be done; of a claimed one, what it said before."""
+        path = os.path.join(self._texts, task) if state == CLAIMED else self.path(state, task)
+        try:
+            with open(path, "rb") as file:
+                text = file.read(TEXT_MAX).decode(errors="replace")
+        except OSError:
+            return ""
+        while len(jsontext.encode(text)) > JSON_MAX:
+            text = text[: len(text) * 3 // 4]
+        return text
+
+    def last(self) -> dict[str, str]:
+        """Where each task's file was when it last agreed with the record."""
+        try:
+            with open(self._last, encoding="utf-8") as file:
+                found = jsontext.decode(file.read())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def agree(self, places: dict[str, str]) -> None:
+        """These files agree with the record now."""
+        before = self.last()
+        if {**before, **places} != before:
+            _write(self._last, jsontext.encode({**before, **places}).encode())
 
     def mark(self, task: str) -> Mark | None:
         """What the claimed file says; None if there is none."""
         return _read_mark(self.path(CLAIMED, task))
+
+    def mark_at_work(self, task: str) -> Mark | None:
+        """What a file in `executing` says, if that is an agent and a time; None for any other text."""
+        found = _read_mark(self.path("executing", task))
+        fine = found is not None and is_stamp(found.text.rpartition(":")[2]) and len(found.text.split()) == 1
+        return found if fine else None
 
     def known(self, task: str, mark: Mark) -> bool:
         """Is this what dibs wrote or took over itself, or older? Then the live record alone says whether it holds."""
@@ -114,39 +169,50 @@ class Registry:
         """From now on this mark is known."""
         _write(os.path.join(self._marks, task), jsontext.encode([mark.text, mark.at]).encode())
 
-    def mirror(self, task: str, agent: str, now: int) -> bool:
-        """Show the task as claimed by this agent. False if somebody's own `mv` took the file away from scoped."""
+    def mirror(self, task: str, agent: str, now: int, *, make: bool = False) -> bool:
+        """Show the task as claimed by this agent. False if its file is nowhere: somebody's own `mv` took it away.
+
+        `make`: there never was one; then it is made.
+        """
         mark = Mark(f"{agent}:{now // 1000}", now)
         self.remember(task, mark)
-        scoped, claimed = self.path(SCOPED, task), self.path(CLAIMED, task)
-        there = os.path.isfile(claimed)
-        if os.path.isfile(scoped):
-            self._keep_text(task, scoped)
+        claimed, state = self.path(CLAIMED, task), self.state(task)
+        if state not in {"", CLAIMED}:
+            before = self.path(state, task)
+            self._keep_text(task, before)
             os.makedirs(os.path.dirname(claimed), exist_ok=True)
             try:
-                os.rename(scoped, claimed)
+                os.rename(before, claimed)
             except FileNotFoundError:
                 return False
-        elif not there:
+        elif not state and not make:
             return False
         _write(claimed, f"{mark.text}\n".encode())
         return True
 
-    def back(self, task: str, state: str = SCOPED) -> None:
-        """Move a claimed task on to another state, with the text that it had before."""
-        claimed, target, text = self.path(CLAIMED, task), self.path(state, task), os.path.join(self._texts, task)
-        if not os.path.isfile(claimed):
+    def back(self, task: str, state: str = SCOPED, text: str = "") -> None:
+        """Move a task's file to another state, with what it said before it was claimed; `text` if nobody knows that."""
+        now, target, kept = self.state(task), self.path(state, task), os.path.join(self._texts, task)
+        if now == state:
             return
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        if os.path.isfile(text):
-            with open(text, "rb") as file:
+        source = self.path(now, task)
+        if now not in {"", CLAIMED}:
+            os.rename(source, target)
+        elif os.path.isfile(kept):
+            with open(kept, "rb") as file:
                 _write(target, file.read())
-            os.unlink(text)
-            os.unlink(claimed)
+            os.unlink(kept)
+            if now:
+                os.unlink(source)
         elif os.path.isfile(target):  # a move that a crash left half done
-            os.unlink(claimed)
+            os.unlink(source)
+        elif not now or text:
+            _write(target, text.encode())
+            if now:
+                os.unlink(source)
         else:
-            os.rename(claimed, target)
+            os.rename(source, target)
 
     def _keep_text(self, task: str, path: str) -> None:
         with open(path, "rb") as file:
@@ -213,6 +279,20 @@ def is_ours(path: str) -> bool:
 
 
 # --- small things
+
+
+def task_id(name: str) -> str:
+    """A file's name as the id of a task: signs that an id cannot have are spelt with a + and their number."""
+    return "".join([letter if letter.isalnum() or letter in PLAIN else f"+{ord(letter):x}." for letter in name])
+
+
+def title_of(name: str, text: str) -> str:
+    """What a task is called: the first line of its file that says something, else the file's name."""
+    for line in [*text.splitlines(), name]:
+        said = "".join([letter if letter.isprintable() else " " for letter in line]).strip("#*-= \t")
+        if said:
+            return said[:TITLE_MAX]
+    return task_id(name)
 
 
 def is_task(name: str) -> bool:

@@ -80,7 +80,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Register, check what you hold against the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], lost[], task, messages[], rules.
+        Answers: agent, incarnation, held[], lost[], task, messages[], files[], rules.
         """
         answer: dict[str, Any] = self._call(
             "boot",

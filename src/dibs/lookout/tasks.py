@@ -89,6 +89,9 @@ class Tasks:
         new = self._added.add(said.subject)
         if said.subject in self._open or (not new and not self._purged):
             self._report.add(said.seq, "task", f"task {say(said.subject)} was added before")
+        if state == "complete" and said.data.get("imported") is True:  # finished elsewhere, before it came here
+            self._complete.add(said.subject)
+            return
         if state not in BEGINS:
             self._report.add(said.seq, "task_state", f"task {say(said.subject)} began as {say(state)}")
         self._open[said.subject] = Task(state, run)

@@ -42,8 +42,12 @@ def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, A
     return {"task": lifecycle.shown(tx, task), "existing": existing}
 
 
-def create(tx: Transaction, call: Call, given: dict[str, Any], place: int = 0) -> tuple[Record, bool]:
+def create(
+    tx: Transaction, call: Call, given: dict[str, Any], place: int = 0, *, complete: bool = False
+) -> tuple[Record, bool]:
     """Make one task from its fields; `place` keeps the order of those made in one transaction.
+
+    `complete`: it was finished elsewhere, before it came here.
 
     Gives the task, and whether it was there already.
     """
@@ -58,6 +62,8 @@ def create(tx: Transaction, call: Call, given: dict[str, Any], place: int = 0) -
     parent = _adopt(tx, call, task)
     if parent and after:
         _refuse_circle(tx, task, after)
+    if complete:
+        task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.WHOLE)
     _check_pools(tx, task)
     payload = given.get("payload")
     if payload is not None:
@@ -80,6 +86,8 @@ def create(tx: Transaction, call: Call, given: dict[str, Any], place: int = 0) -
         "parent": parent, "run": task["run"], "key": key,
     }  # fmt: skip
     event = {name: value for name, value in event.items() if value}
+    if complete:
+        event["imported"] = True
     if call.request:
         event["request"] = [call.operation, f"{call.request}#{place}"]
     tx.append("task.added", call.agent, identifier, event)

@@ -8,12 +8,11 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import ending, holds, messages, names, releases, resources, roles
+from dibs.operations import aliases, beliefs, ending, holds, messages, names, releases, resources, roles
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
     check_text,
-    due,
     iso,
     name_caller,
     process_name,
@@ -21,7 +20,6 @@ from dibs.operations.call import (
     register,
     related,
     set_process,
-    within,
 )
 from dibs.operations.declare import Field, Operation
 from dibs.stores.seam import prefix_range
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Process, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LOSSES = 200  # losses told in one briefing
 SHOWN = 1_000  # agents listed
 OTHERS, FILES = 6, 4  # agents at work that a briefing names, and what each of them holds
 LATELY = 120_000  # ms: twice as long as may pass before an act is written down
@@ -52,10 +49,14 @@ def _boot(
     can: Sequence[str] = (),
     pid: Process | None = None,
     client_type: str = "",
+    believed: Sequence[str] = (),
+    also: str = "",
+    files: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Register, compare what the agent believed with the live record, and say what is true now."""
     process = pid if pid is not None else call.client
     agent = got.values[f"a\t{call.agent}"]
+    before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
     if agent is None:
         agent = register(
             tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process)
@@ -76,9 +77,13 @@ def _boot(
     if call.rules and known != call.rules:  # telling them is the acknowledgement; it is not asked of the model
         agent["rules"] = call.rules
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    told = agent.get("files", {})
+    if files:
+        agent["files"] = {**told, **files}
+    call.tied = process is not None and agent["process"] == process
+    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
     put_agent(tx, agent)
     call.name = agent["name"]
-    call.tied = process is not None and agent["process"] == process
     releases.renew_active(tx, call)
     claims = _live(tx, call)
     if moved:
@@ -86,13 +91,13 @@ def _boot(
             move(tx, claim, call.agent, "boot", tied=True)
         ending.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
-    lost = _losses(tx, call, claims)
+    lost = beliefs.losses(tx, call, claims)
     held = [holds.held(tx, claim) for claim in claims]
-    current = _task(tx, call, task, claims, lost)
+    current = beliefs.tasks(tx, call, [task, *believed], claims, lost)
     unread, more = messages.unread(tx, call.agent)
     for key, message in unread:
         messages.mark_shown(tx, key, message)
-    return {
+    answer = {
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "held": held,
@@ -103,6 +108,17 @@ def _boot(
         "more_messages": more,
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }
+    if files:
+        answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
+    rival = next((one for one in rivals if one is not None), None)
+    if rival is not None:
+        answer["rival"] = rival
+    return answer
+
+
+def _change(before: str | None, now: str) -> str:
+    """What is to be said of a file that the agent is told: is it new to it, or not as it was told last?"""
+    return "new" if before is None else "same" if before == now else "changed"
 
 
 def _live(tx: Transaction, call: Call) -> list[Record]:
@@ -131,24 +147,6 @@ def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> No
         outcomes.follow(tx, claim)
 
 
-def _losses(tx: Transaction, call: Call, claims: list[Record]) -> list[dict[str, Any]]:
-    """What was taken from this agent; never taken up again, even if it is free.
-
-    Told at every boot until it is settled: claimed again, released, committed, or acknowledged by its claim's id. A
-    model whose context was compacted does not remember the first time.
-    """
-    held = [resource for claim in claims for resource in claim["resources"]]
-    told = []
-    for key, loss in tx.fetch((), [prefix_range(f"l\t{call.agent}\t")], LOSSES).rows:
-        if loss.get("settled") or resources.all_covered(loss["resources"], held):
-            continue
-        if not loss.get("told"):
-            loss["told"] = True
-            tx.put(key, loss, i2=due(loss["until"]))
-        told.append(_loss(tx, loss, _holder_of(tx, call, loss["resources"])))
-    return told
-
-
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
     """Who else is at work, on what, and for how much longer; a few of them, and how many more there are."""
     found: dict[str, list[Record]] = {}
@@ -165,64 +163,6 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
             shown.append({"agent": agent, "resources": texts[:FILES], "more": max(0, len(texts) - FILES),
                           "left": holds.left(tx, latest)})  # fmt: skip
     return {"agents": shown, "more": max(0, len(found) - len(chosen))}
-
-
-def _holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Record | None:
-    """Who else holds any of it now; not one whose process is dead."""
-    for record in holds.meeting(tx, wanted, ""):
-        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
-            if ending.gone(tx, call, [record]):
-                continue
-            return record
-    return None
-
-
-def _loss(tx: Transaction, loss: Record, now_held: Record | None) -> dict[str, Any]:
-    shown = {
-        "claim": loss.get("claim", ""),
-        "resources": resources.shown(loss["resources"]),
-        "ago": holds.in_words(tx.now - loss["at"]),
-        "mode": loss["mode"],
-        "token": loss["token"],
-        "why": loss["why"],
-        "at": iso(tx, loss["at"]),
-        "task": loss["task"],
-        "holder": None,
-        "since": None,
-    }
-    if now_held is not None:
-        shown["holder"], shown["since"] = now_held["agent"], iso(tx, now_held["since"])
-    return shown
-
-
-def _task(
-    tx: Transaction, call: Call, task: str, claims: list[Record], lost: list[dict[str, Any]]
-) -> dict[str, Any] | None:
-    """The task the agent believes to work on: its own, or lost, but never guessed."""
-    check_text(task, "task")
-    for claim in claims:
-        for resource in claim["resources"]:
-            if resource[0] == "name" and resource[1].startswith("task:") and task in {"", resource[1][5:]}:
-                held = {"id": resource[1][5:], "token": claim["token"], "expires_at": iso(tx, claim["until"])}
-                return _with_note(tx, held)
-    if not task:
-        return None
-    name = ["name", f"task:{task}"]
-    if not any(f"task:{task}" in loss["resources"] for loss in lost):
-        holder = _holder_of(tx, call, [name])
-        loss = {"resources": [name], "mode": "write", "token": None, "why": "not held", "at": tx.now, "task": task}
-        lost.append(_loss(tx, loss, holder))
-    return None
-
-
-def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
-    """What is to be done, and where it stood when somebody last said so."""
-    key = f"t\t{held['id']}"
-    task = tx.fetch([key]).values[key]
-    if task is not None:
-        held["title"] = task["title"]
-        held.update({name: task[name] for name in ("note", "note_by", "run", "progress") if task.get(name)})
-    return held
 
 
 # --- leave
@@ -319,7 +259,11 @@ def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
     found = tx.fetch((), [prefix_range("a\t")], SHOWN)
     call.know([agent["process"] for _, agent in found.rows])
     at_work = _at_work(tx)
-    listed = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for _, agent in found.rows]
+    listed = [
+        {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])}
+        for _, agent in found.rows
+        if "same" not in agent  # another id of one that is listed
+    ]
     return {"agents": listed, "more": found.truncated}
 
 
@@ -382,6 +326,8 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     }
     if agent["killed"]:
         shown["killed"] = agent["killed"]["why"]
+    if agent.get("also"):
+        shown["also"] = agent["also"]
     if call.rules:
         shown["rules"] = "current" if agent.get("rules") == call.rules else "old" if agent.get("rules") else "not told"
     return shown
@@ -427,8 +373,11 @@ OPERATIONS = (
             Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
             Field("pid", "process", "the process of your client", metavar="N"),
             Field("client_type", "text", "the type that the client's hook tells", default="", hidden=True),
+            Field("believed", "words", "tasks that its environment names", default=(), hidden=True),
+            Field("also", "text", "another id that its environment gives it", default="", hidden=True),
+            Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
         ),
-        json="agent, incarnation, held[], lost[], task, messages[], rules",
+        json="agent, incarnation, held[], lost[], task, messages[], files[], rules",
     ),
     Operation(
         "leave",

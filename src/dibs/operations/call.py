@@ -188,7 +188,8 @@ def _way_in(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if call.request:
         check_request_id(call.request)
     got = _first_trip(tx, call, operation, ranges)
-    if got.values[f"a\t{call.agent}"] is None and _goes_by_name(tx, call):
+    record = got.values[f"a\t{call.agent}"]
+    if (record is None or "same" in record) and _goes_by_name(tx, call):
         ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
         return _first_trip(tx, call, operation, ranges)
     return got
@@ -218,7 +219,7 @@ def _request_key(call: Call, operation: Operation) -> str:
 
 
 def _goes_by_name(tx: Transaction, call: Call) -> bool:
-    """Is nobody known by this id, but somebody by this name? Then that one is meant."""
+    """Is nobody known by this id, but somebody by this name, or is it another's other id? Then that one is meant."""
     from dibs.operations import names
 
     found = names.found(tx, call.agent)

@@ -92,7 +92,7 @@ DEFAULTS: dict[str, Any] = {
     "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
     "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False,
     "named": False, "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "note_by": "",
-    "progress": 0, "result": False,
+    "progress": 0, "result": False, "origin": "",
 }  # fmt: skip
 
 

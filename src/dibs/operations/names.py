@@ -57,7 +57,7 @@ UUID = [8, 4, 4, 4, 12]  # the lengths of its runs
 # Which field of an answer names an agent, and where its name stands beside it.
 BESIDE = {
     "agent": "name", "holder": "holder_name", "from": "from_name", "to": "to_name", "changed_by": "changed_by_name",
-    "note_by": "note_by_name",
+    "note_by": "note_by_name", "finished_by": "finished_by_name",
 }  # fmt: skip
 THEIRS = frozenset({"payload", "value", "result", "data", "spec"})  # somebody's own values: left alone
 
@@ -184,7 +184,9 @@ def _told(agent: str, record: Record | None) -> str:
 def found(tx: Transaction, word: str) -> str:
     """The id of the agent that this word means: an id, or a name. A word that means nobody is given back."""
     got = tx.fetch([f"a\t{word}", f"nm\t{word}"]).values
-    if got[f"a\t{word}"] is None and got[f"nm\t{word}"] is not None:
+    if got[f"a\t{word}"] is not None:
+        return str(got[f"a\t{word}"].get("same", word))  # another id of one agent, see aliases.py
+    if got[f"nm\t{word}"] is not None:
         identifier: str = got[f"nm\t{word}"]["agent"]
         return identifier
     return word

@@ -228,9 +228,14 @@ def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int, not
     task, claim = found
     if note:
         tasks.keep_note(tx, call, task, note)
+    return {"task": lifecycle.shown(tx, returned(tx, got, task, claim))}
+
+
+def returned(tx: Transaction, got: Fetched, task: Record, claim: Record) -> Record:
+    """The task is planned again, and its claim is over."""
     give_back(tx, claim["agent"], task, "released")
     _let_go(tx, claim, "returned", got)
-    return {"task": lifecycle.shown(tx, task)}
+    return task
 
 
 def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:

@@ -144,22 +144,28 @@ def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
         ending.clear(tx, over, dead)
 
 
-def grant(tx: Transaction, call: Call, task: Record) -> dict[str, Any]:
-    """The task is the caller's: a claim on its name, and the state that says so."""
+def grant(
+    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, origin: str = ""
+) -> dict[str, Any]:
+    """The task is the caller's, or `agent`'s: a claim on its name, and the state that says so.
+
+    `left`: it had the task before by other means, and so much of its time is left. `origin`: see registries.py.
+    """
+    holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
     ttl, life = call.policy.lifetime(wanted, None)
     wish = {
-        "agent": call.agent, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
+        "agent": holder, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
         "task": task["task"], "expect": task["expect"], "ttl": ttl, "life": life, "fixed": False, "by": "task",
-        "tied": call.tied,
+        "tied": call.tied and not agent,
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
-    claim = holds.new_claim(tx, wish, until=tx.now + ttl, pending=False, alert_at=alert_at)
+    claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
     ending.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
-    lifecycle.move(tx, call.agent, task, EXECUTING, claim=claim["claim"], token=TOKEN)
+    lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
     task.update(
-        agent=call.agent, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
-        progress=0,
+        agent=holder, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
+        progress=0, origin=origin,
     )  # fmt: skip
     lifecycle.put(tx, task)
     return taken(tx, task, claim)
@@ -353,7 +359,12 @@ def wake(tx: Transaction, ready: Sequence[Record]) -> None:
 def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
     """Take a certain task."""
     promote(tx, call)
-    task = lifecycle.load(tx, id)
+    return take(tx, call, got, lifecycle.load(tx, id))
+
+
+def take(tx: Transaction, call: Call, got: Fetched, task: Record, origin: str = "") -> Any:
+    """Take this one, refresh it if it is the caller's, or say who has it. From `origin` it is planned on the way."""
+    name = task["task"]
     if task["state"] == EXECUTING:
         claim = tasks.live_claim(tx, task)
         mine = claim is not None and claim["agent"] == call.agent
@@ -364,11 +375,18 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
         if claim is not None and not ending.gone(tx, call, [claim]):
             return _held_by(tx, call, task, claim)
         _gather_orphans(tx, call)
-        task = lifecycle.load(tx, id)
-    if task["state"] != PLANNED:
-        raise Conflict(f"task {id} is {task['state']}; only a planned one can be taken.", task=id, state=task["state"])
+        task = lifecycle.load(tx, name)
+    if task["state"] not in {PLANNED, origin}:
+        raise Conflict(
+            f"task {name} is {task['state']}; only a planned one can be taken.", task=name, state=task["state"]
+        )
     refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task)
-    return grant(tx, call, task) if refusal is None else refusal
+    if refusal is not None:
+        return refusal
+    if task["state"] != PLANNED:
+        lifecycle.move(tx, call.agent, task, PLANNED)
+        return grant(tx, call, task, origin=origin)
+    return grant(tx, call, task, origin=task["origin"] if origin else "")
 
 
 def _held_by(tx: Transaction, call: Call, task: Record, claim: Record) -> Held:

@@ -84,12 +84,23 @@ def _rules(session: Session, _: Any) -> Found:
 
 
 def _old_rules(session: Session, call: Any) -> Found:
-    """Agents at work that were told another version of the rules."""
+    """Agents at work that were told another version of the rules, or none. One that holds something is at work."""
+    status = session.run(session.operation("status"), call, {})
+    holders = {claim["agent"] for claim in status["claims"]}
     agents = session.run(session.operation("agents"), call, {})["agents"]
-    old = [a["agent"] for a in agents if a.get("rules") == "old" and a["state"] in show.AT_WORK]
-    if not old:
-        return True, "every agent at work was told these rules"
-    return False, f"{len(old)} act on old rules until their next boot or message: {', '.join(old[:SHOWN])}"
+    there = [a for a in agents if a["state"] in show.AT_WORK]
+    old = [a["name"] for a in there if a.get("rules") == "old"]
+    never = [
+        a["name"] for a in there if a.get("rules") == "not told" and a["agent"] in holders and "@" not in a["agent"]
+    ]
+    said = []
+    if old:
+        said.append(f"{len(old)} act on old rules until their next boot or message: {', '.join(old[:SHOWN])}")
+    if never:
+        said.append(
+            f"{len(never)} hold something and were never told the rules (`dibs boot` does): {', '.join(never[:SHOWN])}"
+        )
+    return not said, "; ".join(said) or "every agent at work was told these rules"
 
 
 def _holders(session: Session, call: Any) -> Found:

@@ -1,4 +1,4 @@
-"""`dibs import DIR`: takes over a home-made `.agent` folder: its claims, and its four scripts. See docs/IMPORT.md.
+"""`dibs import DIR`: takes over a home-made `.agent` folder: its tasks, claims and four scripts. See docs/IMPORT.md.
 
 The scripts come back here, as `dibs import --script NAME …`, which is for them alone.
 """
@@ -9,7 +9,7 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import durations, legacy, legacy_files
+from dibs.doors import durations, legacy, legacy_files, legacy_import
 from dibs.doors.cli import parse
 from dibs.errors import NO, YES, Invalid, Unavailable
 from dibs.operations.declare import Field
@@ -24,7 +24,7 @@ FIELDS = (
     Field("dry_run", "flag", "only say what would be done", default=False),
     Field("uninstall", "flag", "put the scripts back that were there before; claims stay", default=False),
 )  # fmt: skip
-HELP = "Take over the claims and scripts of a home-made .agent folder."
+HELP = "Take over the tasks, claims and scripts of a home-made .agent folder."
 FIRST = 3  # words of the hidden form: the script's name, how it was called, its .agent folder
 
 
@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> int:
     """Take over what is there; exit 1 when something could not be."""
     if arguments[:1] == ["--script"]:
         name, called, agent = [*arguments[1:], "", "", ""][:FIRST]
-        if name not in legacy.SCRIPTS:
+        if name not in legacy.NAMES:
             raise Invalid(f"there is no script {name!r} of dibs's", command="import")
         return legacy.script(name, called, agent, arguments[1 + FIRST :])
     words = parse.parse("import", FIELDS, arguments)
@@ -62,17 +62,17 @@ def run(arguments: list[str]) -> int:
 def _import(desk: legacy.Desk, *, dry: bool) -> dict[str, Any]:
     """Claims, scripts, and claims again: a script of old may have been at work until it was replaced."""
     todo = legacy_files.plan(desk.registry)
-    report: dict[str, Any] = legacy.take_over(desk, dry=dry)
+    report: dict[str, Any] = legacy_import.take_over(desk, dry=dry)
     if todo and not dry:
         legacy_files.install(desk.registry, todo)
-        again = legacy.take_over(desk, dry=False)
-        for name in ("claims", "stale", "repaired"):
+        again = legacy_import.take_over(desk, dry=False)
+        for name in ("claims", "tasks", "stale", "repaired"):
             report[name] += again[name]
         report["conflicts"] = again["conflicts"]
     report["scripts"] = [_relative(desk, os.path.join(desk.registry.tools, f"{name}.sh")) for name in todo]
     report["states"] = desk.registry.counts()
     report["changes"] = [
-        *[f"task:{claim['task']}" for claim in report["claims"]],
+        *[f"task:{entry['task']}" for entry in [*report["claims"], *report["tasks"]]],
         *[
             _relative(desk, desk.registry.path(legacy_files.CLAIMED, moved["task"]))
             for moved in [*report["stale"], *report["repaired"]]
@@ -122,17 +122,16 @@ def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
         f"{would}put right: {r['task']} is {r['holder']}'s by the live record, not {r['agent']}'s"
         for r in report.get("repaired", ())
     ]
+    by_state: dict[str, int] = {}
+    for entry in report.get("tasks", ()):
+        by_state[entry["state"]] = by_state.get(entry["state"], 0) + 1
+    lines += [f"{would}added to the queue: {count} {state}" for state, count in by_state.items()]
     lines += [f"CONFLICT: {c['task']} of {c['agent']}: {c['message']}" for c in report["conflicts"]]
     lines += [f"{would}installed {path}" for path in report.get("scripts", ())]
-    if ".agent/tools/boot.sh" in report.get("scripts", ()):
-        lines.append("note: steps of your own in the old boot.sh are not run; they are in boot.sh.before-dibs")
     lines += [f"{would}put back {path}" for path in report.get("restored", ())]
     lines += [f"{would}removed {path}" for path in report.get("removed", ())]
     if not report["changes"] and not report["conflicts"]:
         lines.append("nothing to do")
-    states = ", ".join(f"{count} {state}" for state, count in report.get("states", {}).items() if count)
-    if states:
-        lines.append(f"left alone: {states}")
     return lines
 
 

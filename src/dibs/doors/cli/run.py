@@ -104,7 +104,14 @@ def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, 
         if field.name in words.fields
     }
     fields.add_run(operation, values)
-    return session, session.identify(words.common.get("as"), request=words.common.get("request-id", "")), values
+    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
+    if operation.name == "boot":
+        from dibs.doors import believing, memories
+
+        files = memories.digests(memories.load(session))
+        values.update(believing.fields(own=not words.common.get("as")), files=files)
+        believing.name(call)
+    return session, call, values
 
 
 def _operation(operation: Operation, arguments: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from dibs.doors import durations, quoting
+from dibs.doors import durations, losses, quoting
 from dibs.errors import named
 
 TYPE_CHECKING = False
@@ -78,25 +78,20 @@ def _ask(result: dict[str, Any]) -> list[str]:
 
 
 def _boot(result: dict[str, Any]) -> list[str]:
-    lines = [f"You are {named(result)} (incarnation {result['incarnation']})."]
+    lines = [*losses.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
     for claim in result["held"]:
         names = ", ".join(claim["resources"])
         lines.append(f"You hold {names} ({claim['mode']}), token {claim['token']}, for {left(claim['expires_at'])}.")
     if not result["held"]:
         lines.append("You hold nothing.")
-    for loss in result["lost"]:
-        names = ", ".join(loss["resources"])
-        if loss["holder"]:
-            where = f"{named(loss, 'holder')} holds it now. Stop working on it."
-        else:
-            where = "Nobody holds it now. Claim it again before you go on."
-        why = {"expired": "its time was over", "gone": "your process was gone", "killed": "you were killed",
-               "unclaimed": "it was handed to you and not picked up", "not held": "you do not hold it",
-               "cancelled": "it was called off", "preempted": "more urgent work came"}  # fmt: skip
-        lines.append(f"You LOST {names} {ago(loss['at'])} ago: {why.get(loss['why'], loss['why'])}. {where}")
+    lines += losses.rest(result)
     if result["task"]:
         lines += quoting.task(result["task"])
     lines += _messages(result["messages"])
+    if result.get("files"):
+        from dibs.doors import memories
+
+        lines += memories.lines(result["files"])
     if result["rules"]:
         changed = result["rules"]["changed"] and not result["rules"]["first"]
         lines += ["", f"The rules{' CHANGED; these hold now' if changed else ''} (.dibs/rules.md):"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.errors import named, spelled
 from dibs.facts import contents, ledgers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.doors.session import Session
@@ -16,26 +15,24 @@ if TYPE_CHECKING:
 
 SHOWN = 12  # of each kind; a briefing is read only if it is short
 CHANGED = 200  # files that the agent knows which are looked at
-WHY = {
-    "expired": "its time was over", "gone": "its process was gone", "killed": "the agent was stopped",
-    "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
-    "cancelled": "it was called off", "preempted": "more urgent work came",
-}  # fmt: skip
 
 
-def text(session: Session, result: dict[str, Any], source: str = "") -> str:
-    """The briefing at boot."""
+def text(session: Session, result: dict[str, Any], source: str = "", files: Sequence[dict[str, Any]] = ()) -> str:
+    """The briefing at boot. What is not the agent's comes first: a model that reads on starts to work."""
+    from dibs.doors import losses, memories
+
     agent, name = result["agent"], named(result)
     if "/" in agent:
         return "\n".join(_for_subagent(result, name))
-    lines = [f"dibs coordinates the agents in this repository. You are {name}."]
+    lines = losses.first(result)
+    lines.append(f"dibs coordinates the agents in this repository. You are {name}.")
     if source in {"compact", "resume", "fork", "clear"}:
         lines.append(
             "This was checked against the live record just now; it counts, not what you remember or a summary says."
         )
     if source == "fork" and not result["held"]:
         lines.append("You are a fork of another agent: what that one holds is not yours.")
-    lines += _held(result) + _lost(result)
+    lines += _held(result) + losses.rest(result)
     if result["task"]:
         lines += _task(result["task"])
     lines += _changed(session, agent)
@@ -43,7 +40,7 @@ def text(session: Session, result: dict[str, Any], source: str = "") -> str:
     lines += _messages(result["messages"])
     if result.get("more_messages"):
         lines.append("There are more messages: `dibs inbox`.")
-    lines += _files(session)
+    lines += memories.lines(memories.told(list(files), result.get("files")))
     lines += _rules(session, result["rules"])
     lines.append(
         "A file is claimed for you when you edit it, and free with your commit of it. If another agent holds it: pick "
@@ -54,10 +51,13 @@ def text(session: Session, result: dict[str, Any], source: str = "") -> str:
 
 def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
     """A subagent works for its parent, which was told the rest: a few lines will do."""
+    from dibs.doors import losses
+
     lines = [
-        f"dibs coordinates the agents in this repository. You are {name}, a subagent of {name.rpartition('/')[0]}."
+        *losses.first(result),
+        f"dibs coordinates the agents in this repository. You are {name}, a subagent of {name.rpartition('/')[0]}.",
     ]
-    lines += (_held(result) if result["held"] else []) + _lost(result)
+    lines += (_held(result) if result["held"] else []) + losses.rest(result)
     if result["task"]:
         lines += _task(result["task"])
     lines += _messages(result["messages"])
@@ -112,18 +112,6 @@ def _held(result: dict[str, Any]) -> list[str]:
     return lines + _more(result["held"], "claims: `dibs status`")
 
 
-def _lost(result: dict[str, Any]) -> list[str]:
-    lines = []
-    for loss in result["lost"][:SHOWN]:
-        holder = f"{named(loss, 'holder')} holds it now" if loss["holder"] else "nobody holds it now"
-        settle = f" (`dibs ack {loss['claim']}` when you know)" if loss.get("claim") else ""
-        lines.append(
-            f"You LOST {', '.join(loss['resources'][:5])} {loss['ago']} ago ({WHY.get(loss['why'], loss['why'])}); "
-            f"{holder}. Stop working on it{settle}."
-        )
-    return lines + _more(result["lost"], "losses")
-
-
 def _more(found: list[Any], what: str) -> list[str]:
     return [f"And {len(found) - SHOWN} more {what}."] if len(found) > SHOWN else []
 
@@ -168,12 +156,6 @@ def _writer(head: Head | None, agent: str, now: str) -> str:
         return ""
     who = head.change.actor
     return f" (by {who})" if who != agent and head.change.grade in {"sure", "likely"} else ""
-
-
-def _files(session: Session) -> list[str]:
-    named = session.config.policy.guards["files"]
-    there = [f"{name}: {path}" for name, path in named.items() if os.path.exists(f"{session.place.top}/{path}")]
-    return [f"Read before you act: {', '.join(there)}."] if there else []
 
 
 def _rules(session: Session, rules: dict[str, Any] | None) -> list[str]:

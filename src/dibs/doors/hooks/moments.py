@@ -14,6 +14,8 @@ from dibs.facts import contents, ledgers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.doors.hooks.trees import Tree
     from dibs.doors.session import Session
     from dibs.facts.workspace import Place
@@ -142,6 +144,7 @@ def _tops(place: Place, paths: list[str]) -> list[str]:
 
 def boot(event: clients.Event, place: Place) -> str:
     """The agent begins, or begins again: register it and tell it what is true."""
+    from dibs.doors import believing, memories
     from dibs.doors.hooks import auditing, briefing, tidying, trees
 
     tree = trees.of(place)
@@ -157,13 +160,17 @@ def boot(event: clients.Event, place: Place) -> str:
     ledgers.cut_seen(place.private, event.agent)
     session = open_session(place)
     call = identify(session, event)
-    result = session.run(session.operation("boot"), call, {"client_type": event.type or event.client})
+    fields: dict[str, Any] = {"client_type": event.type or event.client}
+    files = [] if event.subagent else memories.load(session)  # a subagent works for its parent, which was told
+    if not event.subagent:
+        fields.update(believing.fields(), files=memories.digests(files))
+    result = session.run(session.operation("boot"), call, fields)
     auditing.tell(session, call, [tree])
     ledgers.heard(place.local, call.agent)
     from dibs.doors.hooks import leftovers
 
     left = leftovers.told(session, call, tree)
-    return "\n".join([briefing.text(session, result, source=event.source), *left])
+    return "\n".join([briefing.text(session, result, event.source, files), *left])
 
 
 def prompt(event: clients.Event, place: Place) -> str:
