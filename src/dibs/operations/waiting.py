@@ -47,7 +47,8 @@ def queue(
         mine = holds.of_agent(tx, holds.WAITER, wish["agent"], limit=WAITS_PER_AGENT)
         if len([waiter for waiter in mine if waiter["until"] > tx.now]) >= WAITS_PER_AGENT:
             return Quota(what="waits at a time for one agent", limit=WAITS_PER_AGENT)
-        waiter = {**wish, "waiter": wish["place"] or f"w{tx.id()}", "ticket": COMMIT, "since": tx.now}
+        first = wish["place"] and not waiter_id  # a place that lapsed and is taken again has an id of its own
+        waiter = {**wish, "waiter": wish["place"] if first else f"w{tx.id()}", "ticket": COMMIT, "since": tx.now}
         expected = max([record["expect"] or call.policy.expected for record in in_the_way])
         waiter["alert_at"] = tx.now + 2 * expected
         waiter["expected"] = expected
@@ -94,7 +95,7 @@ def _leave(tx: Transaction, call: Call, got: Fetched, place: str) -> dict[str, A
     """Give up the place in the queue of an interrupted call, and the claim that it was granted and never told of."""
     freed: list[Any] = []
     for waiter in holds.of_agent(tx, holds.WAITER, call.agent):
-        if waiter["waiter"] == place:
+        if waiter.get("place") == place:
             ending.drop_waiter(tx, waiter, "gave_up")
             freed += waiter["resources"]
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
