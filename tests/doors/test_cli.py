@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import subprocess
 import time
@@ -77,7 +78,10 @@ def test_every_command_of_a_session_gives_its_keys(shell: Shell) -> None:
     assert shell.json("doctor", exit=0)["failed"] == []
     shell.json("sweep", "--as", "ann", exit=0)
     shell.json("seal", "--as", "ann", exit=0)
-    shell.json("prune", "--keep", "0s", "--as", "ann", exit=0)
+    assert shell.json("prune", "--keep", "1s", "--as", "ann", exit=64)["error"]["field"] == "keep"
+    config = shell.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text() + '\n[log]\nkeep = "0.001s"\n')
+    shell.json("prune", "--keep", "0.001s", "--as", "ann", exit=0)
     shell.json("verify", exit=0)
     shell.json("leave", "--as", "ann", exit=0)
 
@@ -149,10 +153,12 @@ def test_outside_a_workspace_it_says_how_to_make_one(tmp_path: Path) -> None:
     assert not (tmp_path / ".dibs").exists()
 
 
-def test_without_a_name_and_a_terminal_nobody_takes_claims(shell: Shell) -> None:
-    refused = shell.json("claim", "x", exit=64)
-    assert refused["error"]["code"] == "invalid"
-    assert "--as" in refused["error"]["message"]
+def test_without_a_name_the_caller_is_the_operating_systems_user(shell: Shell) -> None:
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert shell.json("claim", "w", exit=0, USER="somebody-else")["agent"] == user
+    assert shell.json("whoami", exit=0)["agent"] == user
+    shell.json("task", "add", "T", "--id", "T", exit=0)
+    assert shell.json("task", "next", exit=0)["task"]["agent"] == user
     assert shell.json("claim", "x", exit=0, DIBS_AGENT="env")["agent"] == "env"
     assert shell.json("claim", "y", exit=0, CLAUDE_CODE_SESSION_ID="s-1")["agent"] == "s-1"
     assert shell.json("claim", "z", "--as", "said", exit=0, DIBS_AGENT="env")["agent"] == "said"

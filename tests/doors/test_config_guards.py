@@ -59,7 +59,10 @@ def test_every_example_in_the_template_is_a_setting_that_works(tmp_path: Path) -
     assert guards["roles"] == {
         "default": "worker",
         "assign": [["lead", "orchestrator"]],
-        "named": {"worker": {"write": ["reports/"], "commit": False, "deploy": False}},
+        "named": {
+            "worker": {"write": ["reports/"], "tools": ["WebFetch"], "commit": False, "deploy": False},
+            "reviewer": {"may": "worker"},
+        },
     }
     assert set(guards["files"]) == set(config_guards.FILES)
     assert guards["deploy"]["commands"] == {"wrangler deploy": "prod"}
@@ -182,7 +185,10 @@ BAD = [
     ("[roles.assign]\nlead = 1", "[roles.assign] has lines such as"),
     ("[roles.assign]\nlead = 'chief'", "there is no [roles.chief]"),
     ("[roles]\nworker = 'x'", "[roles.worker] is a table"),
-    ("[roles.worker]\nwrites = ['x']", "[roles.worker] has no setting 'writes'; it has write, tools, commit, deploy"),
+    (
+        "[roles.worker]\nwrites = ['x']",
+        "[roles.worker] has no setting 'writes'; it has may, write, tools, commit, deploy",
+    ),
     ("[roles.worker]\nwrite = 'x'", "roles.worker.write is a list of texts"),
     ("[roles.worker]\ntools = [1]", "roles.worker.tools is a list of texts"),
     ("[roles.worker]\ncommit = 'no'", "roles.worker.commit is true or false"),

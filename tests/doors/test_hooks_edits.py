@@ -212,6 +212,26 @@ def test_dibs_own_record_is_nobodys_to_write(repo: Repository) -> None:
     assert "dibs' own record" in other.may_edit(str(repo.local / "dibs.db")).refusal
 
 
+def test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does(repo: Repository) -> None:
+    repo.config(
+        '[roles]\ndefault = "scout"\n[roles.assign]\n"lead" = "agent"\n'
+        '[roles.scout]\ntools = ["Read", "Bash", "WebFetch", "mcp__github__*"]\n'
+    )
+    ada, lead = repo.agent("ada"), repo.agent("lead")
+    path = str(repo.folder / "a.py")
+    for tool, given in (
+        ("Read", {"file_path": path}), ("Bash", {"command": "ls"}), ("WebFetch", {"url": "https://example.org"}),
+        ("mcp__github__merge", {"number": 1}),
+    ):  # fmt: skip
+        assert f"the role scout may not use {tool}" in ada.may(tool, **given).refusal
+        assert lead.may(tool, **given).allowed
+    assert ada.may("WebSearch", query="x").allowed
+    assert ada.may_edit("a.py").allowed
+    refused = repo.events("command.refused")
+    assert [event["subject"] for event in refused] == ["Read", "Bash", "WebFetch", "mcp__github__merge"]
+    assert refused[0]["data"] == {"code": "forbidden", "role": "scout"}
+
+
 def test_a_folder_that_holds_dibs_own_record_is_nobodys_to_delete(repo: Repository) -> None:
     repo.config("[guards]\nstrict = []\n")
     ada = repo.agent("ada")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dibs.doors.reports import gather, make, markdown, page, timeline, words
 from dibs.doors.reports.story import Story
-from dibs.operations.policy import WORK
+from dibs.operations.policy import WORK, Policy
 from tests.operations.fleet import Fleet
 
 FACTS = {"store": "", "log": "", "report": "", "archive": "", "results": ""}
@@ -231,7 +231,8 @@ def test_a_pruned_log_is_said_and_the_records_stand_in(fleet: Fleet) -> None:
     spend(fleet, "w", "a", 500)
     fleet.call("x", "seal")
     fleet.now += 1
-    fleet.call("x", "prune", keep=0)
+    fleet.policy = Policy(work={**fleet.policy.work, "log": {"keep": 1}})
+    fleet.call("x", "prune", keep=1)
     found = report(fleet)
     assert bars(found, "w") == [("a", "complete")]
     assert "was pruned" in found["notes"][0]

@@ -135,3 +135,19 @@ def test_without_git_the_contents_lie_in_the_local_folder(tmp_path: Path) -> Non
     assert (shell.folder / ".dibs" / "local" / "objects").is_dir()
     shell.json("restore", "a.py", "--as", "ann", exit=0)
     assert accident.path.read_bytes() == b"ann's\x00 work\r\n"
+
+
+def test_what_a_holder_had_in_its_file_is_kept_when_its_claim_is_taken_away(shell: Shell) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=shell.folder, check=True)
+    (shell.folder / "a.py").write_text("ann's half\n")
+    (shell.folder / "b.py").write_text("clean\n")
+    subprocess.run(["git", "add", "b.py"], cwd=shell.folder, check=True)
+    shell.json("claim", "a.py", "b.py", "--as", "ann", exit=0)
+    assert shell.json("release", "a.py", "--force", exit=64)["error"]["field"] == "why"
+    answer = shell.json("release", "a.py", "--force", "--why", "urgent", exit=0)
+    assert [one["path"] for one in answer["kept"]] == ["a.py"]
+    assert "urgent" in shell.run("inbox", "--as", "ann").stdout
+    (shell.folder / "a.py").write_text("somebody else's\n")
+    assert "took it away from ann" in shell.run("restore", "--list").stdout
+    shell.json("restore", "a.py", "--as", "ann", exit=0)
+    assert (shell.folder / "a.py").read_text() == "ann's half\n"

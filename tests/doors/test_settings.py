@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -167,3 +168,14 @@ def test_permissions_of_another_shape_and_leave_that_somebody_gave_themselves_st
     own = '{"permissions": {"allow": ["Bash(dibs:*)"]}}'
     assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == list(permissions.CLAUDE)
     assert settings.cleaned(own, "x") == own, "where we never were, it is not ours"
+
+
+def test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role() -> None:
+    plain = settings.wanted("claude")["PreToolUse"]["matcher"]
+    assert settings.wanted("claude", ["Read", "Bash", "mcp__x__*"])["PreToolUse"]["matcher"] == plain
+    wider = settings.wanted("claude", ["WebFetch", "Web*", "a.b"])["PreToolUse"]["matcher"]
+    for tool in ("Edit", "Read", "mcp__a", "WebFetch", "WebSearch", "a.b"):
+        assert re.search(wider, tool), tool
+    for tool in ("Grep", "aXb", "MyWebFetch"):
+        assert not re.search(wider, tool), tool
+    assert settings.wanted("claude")["PreToolUse"]["matcher"] == plain

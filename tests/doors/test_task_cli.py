@@ -89,7 +89,7 @@ def test_nothing_ready_is_a_no_with_a_reason(shell: Shell) -> None:
         (["task", "move", "nothing", "scoped"], "not_found", 1),
         (["task", "done", "there", "--token", "7"], "fenced", 1),
         (["task", "done", "nothing", "--token", "7"], "not_found", 1),
-        (["task", "done", "there"], "invalid", 64),
+        (["task", "done", "there"], "fenced", 1),  # without a token: one's own, and there is none
         (["task", "fail", "there", "--token", "7", "--class", "sad", "--why", "x"], "invalid", 64),
         (["task", "show", "nothing"], "not_found", 1),
         (["task", "cancel", "nothing"], "not_found", 1),
@@ -246,3 +246,36 @@ def test_a_worker_that_takes_the_next_with_its_finish_needs_one_commit_a_task(sh
             task = ws.task_done(task["task"]["id"], token=task["token"], next=True)["next"]
         assert seen == ["n0", "n1", "n2"]
         assert ws.store.head().commit == before + 3
+
+
+def test_a_task_that_somebody_has_is_waited_for_and_finished_without_naming_the_token(shell: Shell) -> None:
+    shell.json("task", "add", "T", "--id", "T", exit=0)
+    shell.json("task", "claim", "T", "--as", "ann", exit=0)
+    waiting = subprocess.Popen(
+        [DIBS, "task", "claim", "T", "--wait", "30s", "--as", "bob", "--json"], cwd=shell.folder, stdout=subprocess.PIPE
+    )
+    try:
+        while not any(one["agent"] == "bob" for one in shell.json("agents", exit=0)["agents"]):
+            assert waiting.poll() is None
+        shell.json("task", "release", "T", "--as", "ann", exit=0)
+        assert waiting.wait(30) == 0
+    finally:
+        waiting.kill()
+        waiting.communicate()
+    assert shell.json("task", "done", "T", "--as", "ann", exit=1)["error"]["code"] == "fenced"
+    assert shell.json("task", "done", "T", "--as", "bob", exit=0)["task"]["state"] == "complete"
+
+
+def test_a_worker_cannot_do_what_is_an_orchestrators_and_is_told_who_can(shell: Shell) -> None:
+    config = shell.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text() + '\n[roles]\ndefault = "worker"\n[roles.assign]\n"lead" = "orchestrator"\n')
+    shell.json("boot", "--as", "lead", exit=0)
+    shell.json("task", "add", "T", "--id", "T", "--as", "lead", exit=0)
+    for words in (["kill", "lead", "--why", "w"], ["task", "cancel", "T"], ["prune"], ["claim", "deploy:prod"]):
+        refused = shell.json(*words, "--as", "w1", exit=1)["error"]
+        assert refused["code"] == "forbidden"
+        assert "a person at a terminal" in refused["message"]
+    assert shell.json("task", "cancel", "T", exit=0)["task"]["state"] == "cancelled", "a person may"
+    assert [event["data"]["code"] for event in shell.json("log", "--kind", "call.refused", exit=0)["events"]] == [
+        "forbidden"
+    ] * 4

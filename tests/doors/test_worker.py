@@ -262,7 +262,7 @@ def test_a_signal_ends_the_command_and_gives_the_task_back(place: Place, number:
     task = place.task("one")
     assert (task["state"], task["attempt"]) == ("planned", 1)
     assert "stopped" in task["note"]
-    (agent,) = [one for one in place.json("agents")["agents"] if one["agent"].startswith("worker-")]
+    (agent,) = [one for one in place.json("agents", "--all")["agents"] if one["agent"].startswith("worker-")]
     assert agent["state"] == "left"
     place.clean()
 

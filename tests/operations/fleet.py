@@ -9,6 +9,7 @@ from dibs.doors import catalogue
 from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
 from dibs.operations.audits import AUDIT
+from dibs.operations.backlog import GO_ON
 from dibs.operations.call import Call, Need, perform, process_name
 from dibs.operations.edits import EDIT, OLDER
 from dibs.operations.ledger import SURE
@@ -81,6 +82,7 @@ class Fleet:
         self.policy = Policy(**policy)
         self.dead: set[str] = set()
         self.needs = 0
+        self.carries_on = True  # as a door does; without, whoever called died after the first transaction
         self.rules = ""  # digest of the workspace's rules, as a door would bring it
 
     def process(self, pid: int) -> list[Any]:
@@ -111,6 +113,8 @@ class Fleet:
         while True:
             try:
                 answer = verb(lambda tx: perform(tx, call, operation, fields))
+                if isinstance(answer, dict) and "again" in answer:
+                    continue
                 break
             except Need as need:
                 self.needs += 1
@@ -118,6 +122,11 @@ class Fleet:
                     call.facts[name] = name not in self.dead
         if isinstance(answer, DibsError):
             raise answer
+        if self.carries_on and isinstance(answer, dict):
+            for job in answer.pop("jobs", ()):
+                while (step := self.internal(agent, GO_ON, process=process, job=job))["more"]:
+                    pass
+                answer.update(step["answer"])
         return answer
 
     def claim(self, agent: str, /, *names: str, **fields: Any) -> Any:

@@ -12,6 +12,7 @@ from dibs.operations.call import Call
 from dibs.operations.policy import MINUTE
 from tests.operations.fleet import Fleet
 from tests.operations.giving import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work
+from tests.operations.test_speech import Terminal
 
 # --- assign
 
@@ -79,6 +80,36 @@ def test_the_caller_is_not_chosen_but_may_name_itself(fleet: Fleet) -> None:
     add(fleet, "t")
     assert assign(fleet, "t") is None
     assert assign(fleet, "t", to="boss") == "boss"
+
+
+def test_nobody_is_given_work_who_did_not_say_that_it_works(fleet: Fleet) -> None:
+    add(fleet, "t", strategy="round_robin")
+    fleet.claim("onlooker", "x.py")
+    fleet.call("script", "sweep")
+    terminal = Terminal(fleet, 70)
+    terminal.type("boot")
+    terminal.type("sweep")
+    assert assign(fleet, "t") is None
+    for name in ("onlooker", "me@here"):
+        with pytest.raises(Forbidden, match="did not say that it works"):
+            assign(fleet, "t", to=name)
+
+
+@pytest.mark.parametrize("how", ["boot", "task next", "task claim", "task turn", "run join", "task bid"])
+def test_whoever_asks_boots_bids_or_joins_says_so(fleet: Fleet, how: str) -> None:
+    add(fleet, "t")
+    add(fleet, "first", priority=9, strategy="auction" if how == "task bid" else "priority")
+    fleet.call("boss", "run start", name="r")
+    fields: dict[str, dict[str, Any]] = {"task claim": {"id": "first"}, "task bid": {"id": "first", "amount": 1}}
+    given = fields.get(how, {})
+    if how == "task bid":
+        fleet.call("boss", "task assign", id="first")
+    answer = fleet.call("a", how, **given)
+    taken = [answer, *answer.get("tasks", [])]
+    token = next((one["token"] for one in taken if "token" in one), 0)
+    if token:
+        fleet.call("a", "task done", id="first", token=token)
+    assert assign(fleet, "t", strategy="load_balanced") == "a"
 
 
 @pytest.mark.parametrize("end", ["left", "killed", "parent killed", "dead", "silent", "failing"])

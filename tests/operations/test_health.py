@@ -15,7 +15,7 @@ HOUR = 60 * MINUTE
 
 def agent(fleet: Fleet, name: str) -> dict[str, Any]:
     """One agent as `dibs agents` shows it."""
-    found = {one["agent"]: one for one in fleet.call("viewer", "agents")["agents"]}
+    found = {one["agent"]: one for one in fleet.call("viewer", "agents", all=True)["agents"]}
     shown: dict[str, Any] = found[name]
     return shown
 

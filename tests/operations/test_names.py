@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.errors import Fenced, Held, NotFound
+from dibs.errors import Fenced, Held, Invalid, NotFound
 from dibs.operations import names
 from dibs.operations.call import put_agent
 from tests.operations.fleet import Fleet
+from tests.operations.test_speech import Terminal
 
 SESSION = "d775fd74-bb09-45c2-8395-dc2308a6ed45"
 OTHER = "895f6e8c-57a4-47e9-8064-e40b8b35865b"
@@ -172,3 +173,48 @@ def test_a_refusal_has_no_time_of_a_clock_in_its_text_and_says_what_ends_the_cla
         "ann holds src/api.py (30 min left; ends with its commit). Wait: `dibs claim src/api.py --wait 60s`; or pick "
         "other work, or `dibs ask src/api.py TEXT`."
     )
+
+
+# --- slips of the keyboard
+
+
+@pytest.mark.parametrize("word", ["alcie", "alic", "alicee", "Alice", "alixe", "lalice"])
+def test_a_word_that_is_one_letter_off_is_a_slip(fleet: Fleet, word: str) -> None:
+    fleet.claim("alice", "x.py")
+    assert fleet.store.look(lambda tx: names.slip(tx, word)) == "alice"
+
+
+@pytest.mark.parametrize(
+    ("known", "word"),
+    [("worker1", "worker2"), ("agent-a", "agent-b"), ("ann", "anne"), ("alice", "bob"), ("team-a-1", "team-b-1"),
+     ("alice", "alice"), ("worker", "worker1"), ("alicia", "alex")],
+)  # fmt: skip
+def test_names_of_a_series_and_other_words_are_none(fleet: Fleet, known: str, word: str) -> None:
+    fleet.claim(known, "x.py")
+    assert fleet.store.look(lambda tx: names.slip(tx, word)) == ""
+
+
+def test_a_new_agent_that_is_named_almost_like_a_known_one_is_questioned_until_it_boots(fleet: Fleet) -> None:
+    fleet.claim("alice", "x.py")
+    terminal = Terminal(fleet, 70)
+    with pytest.raises(Invalid, match="did you mean alice") as refused:
+        terminal.type("claim", agent="alcie", resources=["y.py"])
+    assert refused.value.near == "alice"
+    assert fleet.record("a\talcie") is None
+    terminal.type("claim", agent="bob", resources=["z.py"])
+    terminal.type("boot", agent="alcie")
+    terminal.type("claim", agent="alcie", resources=["y.py"])
+
+
+def test_one_that_nobody_knows_is_answered_with_the_one_that_may_be_meant(fleet: Fleet) -> None:
+    fleet.call("alice", "boot")
+    fleet.call("boss", "task add", title="T", id="T")
+    fleet.claim("boss", "x.py")
+    for name, fields in (
+        ("send", {"to": "alcie", "text": "hi"}), ("kill", {"agent": "alcie", "why": "w"}),
+        ("release", {"resources": ["x.py"], "to": "alcie"}), ("task assign", {"id": "T", "to": "alcie"}),
+    ):  # fmt: skip
+        with pytest.raises(NotFound, match="did you mean alice"):
+            fleet.call("boss", name, **fields)
+    with pytest.raises(NotFound, match="`dibs agents` lists them"):
+        fleet.call("boss", "send", to="zzz", text="hi")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dibs.errors import Invalid, NotFound
 from dibs.operations.policy import DAY, WORK
 from tests.operations.fleet import Fleet
 
@@ -74,6 +75,23 @@ def test_a_seal_made_by_hand_counts_and_pruning_by_hand_is_not_repeated() -> Non
     fleet.now += 2 * DAY
     fleet.call("v", "prune", keep=2 * DAY)
     assert "pruned" not in sweep(fleet)
+    fleet.clean()
+
+
+@pytest.mark.parametrize(("config", "kept"), [(0, 30 * DAY), (2 * DAY, 2 * DAY)])
+def test_what_is_younger_than_the_retention_stays_whoever_asks(config: int, kept: int) -> None:
+    fleet = keeping(config)
+    fleet.claim("a", "x.py")
+    fleet.call("v", "seal")
+    fleet.now += kept - 1
+    for keep in (0, 1_000, kept - 1):
+        with pytest.raises(Invalid, match="of the log are kept"):
+            fleet.call("v", "prune", keep=keep)
+    with pytest.raises(NotFound):
+        fleet.call("v", "prune")
+    assert fleet.events()[0]["seq"] == 1
+    fleet.now += 1
+    assert fleet.call("v", "prune")["through"] > 0
     fleet.clean()
 
 

@@ -88,8 +88,10 @@ def test_one_forbidden_file_among_several_claims_none_of_them() -> None:
 
 
 def test_a_role_forbids_also_what_is_free_and_what_the_agent_holds() -> None:
-    fleet = fleet_of("worker")
-    fleet.claim("a", "src/")
+    fleet = fleet_of("worker", {"b": "agent"})
+    fleet.claim("b", "src/")  # a worker cannot claim what it may not write; it can be given it
+    fleet.call("a", "boot")
+    fleet.release("b", "src/", to="a")
     assert not may_write(fleet, "a", "src/x.py")
     with pytest.raises(Forbidden):
         fleet.edit("a", "src/x.py")

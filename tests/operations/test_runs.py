@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Quota
-from dibs.operations import gates, runends, runs
+from dibs.operations import backlog, gates, runends, runs
 from dibs.operations.policy import DAY, MINUTE, WORK
 from dibs.operations.runends import ARCHIVED
 from dibs.operations.runs import USAGE
@@ -585,8 +585,9 @@ def test_a_run_is_purged_at_once_when_asked(fleet: Fleet) -> None:
 
 
 def test_what_a_purge_leaves_goes_with_the_sweeps(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runends, "MANY", 1)
     ended(fleet)
+    monkeypatch.setattr(backlog, "STEP", 2)
+    fleet.carries_on = False
     assert fleet.call("boss", "run purge", run="r1")["more"] is True
     while fleet.call("x", "sweep")["more"]:
         pass

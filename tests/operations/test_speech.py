@@ -8,10 +8,11 @@ import pytest
 
 from dibs.doors import catalogue
 from dibs.errors import DibsError, Forbidden, Held
+from dibs.operations.authority import MAY
 from dibs.operations.call import Call, Need, perform, process_name
 from dibs.operations.commits import COMMITTED
 from dibs.operations.policy import Policy
-from dibs.operations.speech import MAY, refusal_to_speak
+from dibs.operations.speech import refusal_to_speak
 from tests.operations.fleet import TREE, Fleet, guards, resource
 
 MINUTE = 60_000
@@ -99,7 +100,8 @@ def test_an_orchestrator_may_by_the_config(fleet: Fleet) -> None:
     roles = {"default": "", "assign": [("a", "orchestrator")], "named": {}}
     lead = Terminal(fleet, 7, policy=Policy(guards=guards(roles=roles)))
     assert lead.type("kill", target="b", why="slow")["voided"] == ["x.py"]
-    assert lead.type("may", act="store move") == {}
+    with pytest.raises(Forbidden, match="a person at a terminal"):  # the store is configuration
+        lead.type("may", act="store move")
 
 
 def test_what_is_no_operation_asks_first(shell: Terminal) -> None:

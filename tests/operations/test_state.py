@@ -394,7 +394,7 @@ def test_a_list_comes_in_pages_without_what_was_deleted(fleet: Fleet) -> None:
     everything = fleet.call("v", "state list")["documents"]
     assert [document["key"] for document in everything] == ["other", *found, "stocks"]
     assert everything[0].keys() == {"key", "version", "by", "at"}
-    assert fleet.call("v", "state list", prefix="a", after="stocks") == {"documents": [], "more": False}
+    assert fleet.call("v", "state list", prefix="a", after="stocks") == {"documents": [], "more": False, "cursor": None}
     for limit in (0, 1_001):
         with pytest.raises(Invalid):
             fleet.call("v", "state list", limit=limit)

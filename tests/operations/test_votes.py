@@ -148,7 +148,7 @@ def test_who_is_not_in_the_electorate_may_not_vote_not_even_a_relative(fleet: Fl
 
 def test_a_killed_elector_does_not_vote(fleet: Fleet) -> None:
     vote = ask(fleet, "a", "b")
-    fleet.call("a", "inbox")
+    fleet.call("a", "boot")
     fleet.call("boss", "kill", agent="a", why="test")
     with pytest.raises(Killed):
         cast(fleet, "a", vote, "yes")

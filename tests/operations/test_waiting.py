@@ -9,7 +9,7 @@ import pytest
 
 from dibs.errors import Deadlock, Held, Quota
 from dibs.operations import sweeps
-from dibs.operations.policy import YOUNG
+from dibs.operations.policy import WORK, YOUNG
 from dibs.operations.waiting import LEAVE_QUEUE, LOOK_OFTEN
 from tests.operations.fleet import Fleet
 
@@ -438,18 +438,21 @@ def test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits(fleet
     fleet.clean()
 
 
-def test_sealing_and_pruning_keep_the_record_clean(fleet: Fleet) -> None:
+def test_sealing_and_pruning_keep_the_record_clean() -> None:
+    fleet = Fleet(work={**WORK, "log": {"keep": 1000}})
     fleet.claim("a", "x.py", "src/**/y.py")
     fleet.claim("b", "z.py", ttl=1000)
     fleet.now += 1000
     fleet.call("v", "seal")
     fleet.release("a", "x.py")
     fleet.clean()
-    through = fleet.call("v", "prune", keep=0)["through"]
+    fleet.now += 1000
+    through = fleet.call("v", "prune")["through"]
     assert fleet.events()[0]["seq"] == through + 1
     fleet.claim("c", "x.py", "z.py")
     with pytest.raises(Held):
         fleet.claim("c", "src/y.py")
+    fleet.clean()
 
 
 def test_a_place_that_lapsed_is_taken_again_under_another_id_and_left_by_the_callers_own(fleet: Fleet) -> None:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "config.toml"
-VERSION = 3  # of the kept form; another one is read anew
+VERSION = 5  # of the kept form; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
-KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "runs", "log")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs", "log")
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -52,15 +52,19 @@ id = "{id}"            # names this workspace on a shared store
 # strict = ["deploy/"]           # an explicit claim first; beside this config, the rules, the clients' settings and
 #                                # migrations, which are strict anyway (`"!**/migrations/**"` takes one of them out)
 
-# Roles. A worker writes only to its scratch folder (`dibs scratch`); an orchestrator integrates, commits, deploys.
+# Roles: viewer, worker, agent, orchestrator, and your own. A viewer only reads; a worker writes only to its scratch
+# folder (`dibs scratch`); an orchestrator integrates, commits, deploys, and may act on others' tasks and claims.
 # [roles]
-# default = "worker"             # whoever is not named below
+# default = "worker"             # every agent that is not named below; a person at a terminal has no default role
 # [roles.assign]                 # an agent's id (with one *), "type:T", "client:C" or "subagents"; the first wins
 # "lead" = "orchestrator"
 # [roles.worker]
 # write = ["reports/"]           # beside the scratch folder
+# tools = ["WebFetch"]           # tools that are refused before they run, whatever they do
 # commit = false
 # deploy = false
+# [roles.reviewer]               # a role of your own
+# may = "worker"                 # counts as: viewer, worker, agent (default) or orchestrator
 
 # Pointed out to every agent at boot, and strict.
 # [files]
@@ -84,6 +88,9 @@ id = "{id}"            # names this workspace on a shared store
 # life = "7d"
 # inbox = 1000                   # messages kept for one recipient,
 # from_one = 250                 # of these from one sender
+
+# [agents]
+# keep = "7d"                    # `dibs sweep` forgets an agent that is gone and was not seen for this long
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this

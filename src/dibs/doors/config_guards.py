@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 DOUBTS = ("deny", "allow")
 ACROSS = ("warn", "block", "ignore")
 FILES = ("state", "decisions", "lessons")
+ROLES = ("viewer", "worker", "agent", "orchestrator")  # those that need no table of their own
 
 # Commands that ship something wherever they are typed; the value is the target whose claim they need.
 COMMANDS = {
@@ -90,7 +91,7 @@ def _roles(text: dict[str, Any], path: str) -> dict[str, Any]:
             raise Invalid(f"{path}: [roles.assign] {pattern!r}: an agent's id with at most one `*`", path=path)
     named = {name: _role(role, name, path) for name, role in table.items() if name not in {"default", "assign"}}
     for role in [default, *assign.values()]:
-        if role and role not in named and role not in {"worker", "orchestrator"}:
+        if role and role not in named and role not in ROLES:
             raise Invalid(f"{path}: there is no [roles.{role}]", path=path)
     return {"default": default, "assign": [[pattern, role] for pattern, role in assign.items()], "named": named}
 
@@ -98,8 +99,15 @@ def _roles(text: dict[str, Any], path: str) -> dict[str, Any]:
 def _role(role: Any, name: str, path: str) -> dict[str, Any]:
     if not isinstance(role, dict):
         raise Invalid(f"{path}: [roles.{name}] is a table", path=path)
-    _known(role, ("write", "tools", "commit", "deploy"), f"roles.{name}", path)
+    if name == "person":
+        raise Invalid(f"{path}: a person is known by the operating system's user, not by a role", path=path)
+    _known(role, ("may", "write", "tools", "commit", "deploy"), f"roles.{name}", path)
     kept: dict[str, Any] = {}
+    if "may" in role:
+        if role["may"] not in ROLES or name in ROLES:
+            message = f"{path}: roles.{name}.may is one of {', '.join(ROLES)}, for a role with a name of its own"
+            raise Invalid(message, path=path)
+        kept["may"] = role["may"]
     if "write" in role:
         kept["write"] = _paths(role["write"], f"roles.{name}.write", path)
     if "tools" in role:
@@ -175,3 +183,15 @@ def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Invalid(f"{path}: [{name}] is a table", path=path)
     return found
+
+
+def banned_tools(path: str) -> list[str]:
+    """The tools that a config keeps from any role; none where the config cannot be read, which is said elsewhere."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            named = _roles(tomllib.load(file), path)["named"]
+    except (OSError, ValueError, Invalid):
+        return []
+    return [tool for role in named.values() for tool in role.get("tools", ())]

@@ -63,7 +63,6 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
     stores.write_pin(local, pin)
     session.close()
     call = session.identify(agent)
-    call.terminal = True
     moving.run_pinned(session, FALLEN_BACK, call, {"left": hidden(url)})
     return {"store": "sqlite:", "fallback": True, "instead": hidden(url), "commit": start, "started": False}
 
@@ -71,7 +70,6 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
 def come_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
     """The server answers again: carry over what happened meanwhile."""
     call = session.identify(agent)
-    call.terminal = True
     result = moving.move(session, url, call, replaces=True)
     untell(session)
     return {"store": hidden(url), "came_back": True, **result}

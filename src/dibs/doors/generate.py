@@ -1,7 +1,8 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
-Three files: `operations/index.py` (which file declares which operation, so that a command loads only that one),
-`doors/methods.py` (the typed methods of the Python API) and `docs/CLI.md`. A test fails when they are out of date.
+Four files: `operations/index.py` (which file declares which operation, so that a command loads only that one),
+`doors/methods.py` (the typed methods of the Python API), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test fails
+when they are out of date.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import sys
 from keyword import iskeyword
 
 from dibs.doors import catalogue
+from dibs.operations import index as index_
+from dibs.operations.authority import ACTS
+from dibs.operations.declare import RANKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +43,48 @@ class Methods:
     def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         raise NotImplementedError
 '''
+
+
+ROLES = """# Who may do what
+
+Every operation declares who may call it; `operations/authority.py` decides. Each rank may also do what the ranks to its
+left may.
+
+| rank | who has it |
+| --- | --- |
+| viewer, worker, agent, orchestrator | agents with such a role in `.dibs/config.toml` ([GUARDS.md](GUARDS.md#roles)) |
+| agent | agents with a role of your own, unless its `may` says otherwise |
+| agent | every agent that has no role: its calls come from a client's hooks or shell |
+| person | a caller without a role and with no client above its process: a person at a terminal, a script, CI |
+
+The config alone gives roles; no caller can take one. `[roles] default` is for agents: a person has a role only if
+`[roles.assign]` names that person. An agent's shell, and whatever it starts, never counts as a person.
+
+A refusal is `forbidden`. It names the rank that is needed, the agents and persons known to have it, and the owner of
+the thing; the log has it as `call.refused`.
+
+"in part": see the note below the table.
+
+"""
+
+
+def roles() -> str:
+    """The text of docs/ROLES.md."""
+    ranks = list(RANKS)
+    lines = [f"| operation | {' | '.join(ranks)} |\n", f"| --- |{' --- |' * len(ranks)}\n"]
+    notes = []
+    for operation in catalogue.every():
+        cells = []
+        for rank in ranks:
+            whole = RANKS[rank] >= RANKS[operation.others or operation.may]
+            cells.append("yes" if whole else "in part" if RANKS[rank] >= RANKS[operation.may] else "")
+        lines.append(f"| `{operation.name}` | {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |"))
+        if operation.asks is not None:
+            said = " ".join((operation.asks.__doc__ or "").split())
+            notes.append(f"- `{operation.name}`: {said[:1].lower()}{said[1:]}\n")
+    others = [(act, RANKS[least]) for act, least in sorted(ACTS.items()) if act not in index_.FILES]
+    acts = [f"| `{act}` |{' |' * least}{' yes |' * (len(ranks) - least)}\n" for act, least in others]
+    return f"{ROLES}{''.join([*lines, *acts])}\n{''.join(notes)}"
 
 
 def index() -> str:
@@ -149,6 +195,7 @@ def files() -> dict[str, str]:
         "src/dibs/operations/index.py": index(),
         "src/dibs/doors/methods.py": methods(),
         "docs/CLI.md": page(),
+        "docs/ROLES.md": roles(),
     }
 
 

@@ -17,7 +17,7 @@ WHY = {
     "expired": "its time was over", "gone": "its process was gone", "killed": "the agent was stopped",
     "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
     "cancelled": "it was called off", "preempted": "more urgent work came",
-    "epoch": "the server was restarted and may have lost what it had granted",
+    "forced": "it was taken away", "epoch": "the server was restarted and may have lost what it had granted",
 }  # fmt: skip
 OPEN = ("discovery", "scoped")  # states that come before one in which a task can be taken
 OVER = ("complete", "failed", "cancelled", "quarantined")
@@ -26,7 +26,7 @@ OVER = ("complete", "failed", "cancelled", "quarantined")
 def first(result: dict[str, Any]) -> list[str]:
     """What has to be read before anything else: the tasks that are not the agent's, and an id that is another's."""
     found = [loss for loss in result["lost"] if _task_of(loss)]
-    lines = [_about_task(loss) for loss in found[:SHOWN]] + _more(found)
+    lines = [_about_task(loss) for loss in found[:SHOWN]] + _more(len(found))
     rival = result.get("rival")
     if rival:
         lines.append(
@@ -45,7 +45,7 @@ def rest(result: dict[str, Any]) -> list[str]:
         todo = "Stop working on it" if loss["holder"] else "Claim it again before you go on"
         names = ", ".join(loss["resources"][:RESOURCES])
         lines.append(f"You LOST {names} {_when(loss)}; {holder}. {todo}{_settle(loss)}.")
-    return lines + _more(found)
+    return lines + _more(result["lost_count"] - len(result["lost"]) + len(found))
 
 
 def _task_of(loss: dict[str, Any]) -> str:
@@ -81,5 +81,5 @@ def _settle(loss: dict[str, Any]) -> str:
     return f" (`dibs ack {loss['claim']}` when you know)" if loss.get("claim") else ""
 
 
-def _more(found: list[Any]) -> list[str]:
-    return [f"And {len(found) - SHOWN} more losses."] if len(found) > SHOWN else []
+def _more(count: int) -> list[str]:
+    return [f"And {count - SHOWN} more losses: `dibs log --kind claim.ended`."] if count > SHOWN else []

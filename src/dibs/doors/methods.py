@@ -37,15 +37,21 @@ class Methods:
     def agents(
         self,
         *,
+        all: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """List the agents.
+        """List the agents and persons, those that are there first.
 
-        Answers: agents[].
+        Answers: agents[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "agents",
             request_id,
+            all=all,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -80,7 +86,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Register, check what you hold against the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], lost[], task, messages[], files[], rules.
+        Answers: agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules.
         """
         answer: dict[str, Any] = self._call(
             "boot",
@@ -169,11 +175,13 @@ class Methods:
         wait: float | str | None = None,
         new: bool | None = None,
         thread: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Show the messages you have not acknowledged.
 
-        Answers: messages[], more.
+        Answers: messages[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "inbox",
@@ -181,6 +189,8 @@ class Methods:
             wait=wait,
             new=new,
             thread=thread,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -193,7 +203,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Stop an agent: void its claims and refuse all it does.
 
-        Answers: agents[], voided[].
+        Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -211,7 +221,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Say that you are done: what you hold is released, a subagent's passes to its parent.
 
-        Answers: released[], passed[], to.
+        Answers: released[], passed[], count, to.
         """
         answer: dict[str, Any] = self._call(
             "leave",
@@ -228,7 +238,7 @@ class Methods:
         """Drop the events before the newest seal older than --keep.
 
         Answers: through.
-        Raises: NotFound.
+        Raises: NotFound, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "prune",
@@ -244,12 +254,14 @@ class Methods:
         commit: str | None = None,
         to: str | None = None,
         token: int | None = None,
+        force: bool | None = None,
+        why: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Give claims back, or hand them over to another agent.
 
-        Answers: released[].
-        Raises: Fenced, NotFound, Held, Deadlock, Killed, Invalid.
+        Answers: released[], count.
+        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "release",
@@ -259,6 +271,8 @@ class Methods:
             commit=commit,
             to=to,
             token=token,
+            force=force,
+            why=why,
         )
         return answer
 
@@ -326,7 +340,7 @@ class Methods:
     ) -> dict[str, Any]:
         """End a run.
 
-        Answers: run, existing, cancelled[], released[], gates[], failed, archive.
+        Answers: run, existing, cancelled[], count, released[], gates[], failed, archive.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
         answer: dict[str, Any] = self._call(
@@ -429,15 +443,19 @@ class Methods:
     def run_list(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List the runs.
 
-        Answers: runs[], more.
+        Answers: runs[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "run list",
             request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -671,7 +689,7 @@ class Methods:
     ) -> dict[str, Any]:
         """List the documents, without their values.
 
-        Answers: documents[], more.
+        Answers: documents[], more, cursor.
         Raises: Invalid.
         """
         answer: dict[str, Any] = self._call(
@@ -710,16 +728,20 @@ class Methods:
     def status(
         self,
         *resources: str,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Show who holds what, who waits, and which agents are there.
 
-        Answers: claims[], waiting[], agents[], tasks[], warnings[] if the store should be seen to.
+        Answers: claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to.
         """
         answer: dict[str, Any] = self._call(
             "status",
             request_id,
             resources=resources or None,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -746,15 +768,19 @@ class Methods:
     def subscriptions(
         self,
         *,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List what you subscribe to.
 
-        Answers: subscriptions[], cursor.
+        Answers: subscriptions[], through, more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "subscriptions",
             request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -876,7 +902,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Call a task off, with its children.
 
-        Answers: task, cancelled[].
+        Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
         """
         answer: dict[str, Any] = self._call(
@@ -891,17 +917,19 @@ class Methods:
         self,
         id: str,
         *,
+        wait: float | str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Take a certain task.
+        """Take a specific task.
 
         Answers: task, token, claim, expires_at.
-        Raises: NotFound, Held, Conflict, Forbidden, Quota, Fenced, Killed.
+        Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid.
         """
         answer: dict[str, Any] = self._call(
             "task claim",
             request_id,
             id=id,
+            wait=wait,
         )
         return answer
 
@@ -909,7 +937,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         result: Any | None = None,
         next: bool | None = None,
         run: str | None = None,
@@ -935,7 +963,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         class_: str,
         why: str,
         request_id: str | None = None,
@@ -980,11 +1008,13 @@ class Methods:
         run: str | None = None,
         parent: str | None = None,
         agent: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List tasks.
 
-        Answers: tasks[], more.
+        Answers: tasks[], more, cursor.
         Raises: Invalid, NotFound.
         """
         answer: dict[str, Any] = self._call(
@@ -994,6 +1024,8 @@ class Methods:
             run=run,
             parent=parent,
             agent=agent,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -1062,7 +1094,7 @@ class Methods:
         id: str,
         percent: int,
         *,
-        token: int,
+        token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
@@ -1085,7 +1117,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
@@ -1125,7 +1157,7 @@ class Methods:
         self,
         id: str,
         *,
-        token: int,
+        token: int | None = None,
         children: Any,
         request_id: str | None = None,
     ) -> dict[str, Any]:
@@ -1189,16 +1221,20 @@ class Methods:
         self,
         *,
         open: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """List the votes: the open ones, then the others.
 
-        Answers: votes[], more.
+        Answers: votes[], more, cursor.
         """
         answer: dict[str, Any] = self._call(
             "vote list",
             request_id,
             open=open,
+            limit=limit,
+            after=after,
         )
         return answer
 

@@ -12,7 +12,7 @@ from dibs.doors import config
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
-from dibs.operations.call import Call, Need, perform, process_name
+from dibs.operations.call import OWN, Call, Need, perform, process_name
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -71,6 +71,7 @@ class Session:
         self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
         self._lobby: Lobby | None = None  # where other processes of this machine are waited for, once there are any
+        self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
@@ -105,6 +106,12 @@ class Session:
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
+        if operation.name == "release" and fields.get("force") and "saved" not in fields:
+            from dibs.doors import saving
+
+            answer = self.run(operation, call, saving.save(self, call, fields))
+            saving.pin(self, answer)
+            return answer
         try:
             return self._run(operation, call, fields)
         finally:
@@ -117,7 +124,9 @@ class Session:
 
             call.rules = rules.digest(self.place)
         hears = operation.name in HEARS
-        for _ in range(FACT_ROUNDS):
+        rounds = 0
+        while rounds < FACT_ROUNDS:
+            rounds += 1
             try:
                 if hears:
                     self._deliver(call)
@@ -137,6 +146,14 @@ class Session:
                 continue
             if isinstance(result, DibsError):
                 raise result
+            if type(result) is dict:
+                if "again" in result:  # part of it is done, in a transaction of its own
+                    rounds = 0
+                    continue
+                if "jobs" in result:
+                    from dibs.doors import carrying
+
+                    carrying.carry_on(self, call, result)
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
 
@@ -301,8 +318,7 @@ class Session:
         return Call(
             self.config.policy,
             agent=named,
-            fallback="" if named else f"{_user()}@{os.uname().nodename}",  # asked for only where nobody is named
-            terminal=not named and os.isatty(0) and os.isatty(2),
+            fallback="" if named else user_name(),  # asked for only where nobody is named
             client=client,
             ancestors=[process for process, _ in chain],
             request=request,
@@ -319,8 +335,15 @@ class Session:
         return catalogue.operation(name)
 
 
-def _user() -> str:
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+def user_name() -> str:
+    """The operating system's user; the environment is asked only where the system does not know its name."""
+    try:
+        import pwd
+
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        name = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+    return f"{name}@{os.uname().nodename}" if name.casefold() == OWN else name  # dibs itself goes by that name
 
 
 def _make_local(local: str) -> bool:

@@ -17,7 +17,9 @@ PYTHONS = ("python", "pypy")
 RUNNERS = frozenset({"uv", "uvx", "pipx", "poetry", "pdm", "hatch", "rye"})  # `run dibs …`, `run -- dibs …`
 VALUED = frozenset({"--as", "--workspace", "--request-id", "--timeout"})  # common options that take a value
 TWO = frozenset({"store", "task", "run", "state", "vote"})  # commands of two words
-RESERVED = frozenset({"kill", "revive", "init --uninstall", "store move"})  # the same as in operations/speech.py
+RESERVED = frozenset(  # the same as in operations/authority.py
+    {"kill", "revive", "seal", "prune", "init --uninstall", "store move"}
+)
 UNKNOWN = "?"  # as somebody whom the words do not tell
 
 

@@ -11,11 +11,12 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations import lifecycle, payloads, tasks
+from dibs.operations import backlog, lifecycle, payloads, tasks
 from dibs.operations.call import check_text
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, PLANNED
 from dibs.operations.policy import STRATEGIES, check_duration
+from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
     if task["parent"] == task["task"]:
         raise Invalid("a task cannot be its own parent", field="parent")
     parent = lifecycle.load(tx, task["parent"])
+    parent["state"] = backlog.called_off(tx, parent, backlog.going(tx))["state"]
     if parent["state"] in lifecycle.OVER:
         text = f"task {parent['task']} is {parent['state']}; it gets no more children"
         raise Conflict(text, task=parent["task"], state=parent["state"])
@@ -250,18 +252,15 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
 
 def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None:
     """A parent waits for its children: a child waits neither for it nor for anything that waits for it."""
-    waiting: dict[str, None] = {}
-    name = task["parent"]
-    while name and name not in waiting:
-        waiting[name] = None
-        name = lifecycle.load(tx, name)["parent"]
-    found = list(waiting)
-    for name in found:  # grows while it is walked: those that come after it, and the parents of these
-        for user in lifecycle.members(tx, f"td\t{name}\t"):
-            for one in (user["task"], user["parent"]):
-                if one and one not in waiting:
-                    waiting[one] = None
-                    found.append(one)
+    waiting = {task["parent"]: None}
+    found = [task["parent"]]
+    for name in found:  # grows while it is walked: its parent waits for it, and so do those that come after it
+        above = lifecycle.load_all(tx, [name])[name]
+        users = [key.rpartition("\t")[2] for key, _ in walk(tx, f"td\t{name}\t")]
+        for one in (above["parent"] if above is not None else "", *users):
+            if one and one not in waiting:
+                waiting[one] = None
+                found.append(one)
         if len(found) > AFTER:
             raise Quota(what="tasks that wait for a task that gets a child", limit=AFTER)
     circle = [name for name in after if name in waiting]
@@ -311,6 +310,7 @@ OPERATIONS = (
         "Add a task.",
         fields=ADD_FIELDS,
         errors=(Invalid, NotFound, Conflict, Quota),
+        may="agent",
         json="task, existing",
     ),
 )

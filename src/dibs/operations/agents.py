@@ -8,7 +8,19 @@ process still does with the old ones is refused.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import aliases, beliefs, ending, holds, messages, names, releases, resources, roles
+from dibs.operations import (
+    aliases,
+    backlog,
+    beliefs,
+    departing,
+    ending,
+    holds,
+    messages,
+    names,
+    releases,
+    resources,
+    roles,
+)
 from dibs.operations.call import (
     TOKEN,
     check_agent_id,
@@ -21,18 +33,19 @@ from dibs.operations.call import (
     related,
     set_process,
 )
-from dibs.operations.declare import Field, Operation
-from dibs.stores.seam import prefix_range
+from dibs.operations.declare import PAGED, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations import paging
     from dibs.operations.call import Call, Process, Record
     from dibs.stores.seam import Fetched, Transaction
 
-SHOWN = 1_000  # agents listed
+HELD = 200  # claims listed in one briefing; it has the number of all
+SHOWN = 1_000  # claims that are looked at for who else is at work
 OTHERS, FILES = 6, 4  # agents at work that a briefing names, and what each of them holds
 LATELY = 120_000  # ms: twice as long as may pass before an act is written down
 
@@ -59,8 +72,9 @@ def _boot(
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
     if agent is None:
         agent = register(
-            tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process)
-        )
+            tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process),
+            person=call.is_person,
+        )  # fmt: skip
         moved = False
     else:
         moved = process is not None and agent["process"] is not None and agent["process"] != process
@@ -77,6 +91,8 @@ def _boot(
     if call.rules and known != call.rules:  # telling them is the acknowledgement; it is not asked of the model
         agent["rules"] = call.rules
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    if not call.is_person:
+        agent["works"] = True
     told = agent.get("files", {})
     if files:
         agent["files"] = {**told, **files}
@@ -85,14 +101,14 @@ def _boot(
     put_agent(tx, agent)
     call.name = agent["name"]
     releases.renew_active(tx, call)
-    claims = _live(tx, call)
+    claims, unended = _live(tx, call)
     if moved:
         for claim in claims:
             move(tx, claim, call.agent, "boot", tied=True)
         ending.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
-    lost = beliefs.losses(tx, call, claims)
-    held = [holds.held(tx, claim) for claim in claims]
+    lost, more_lost = beliefs.losses(tx, call, claims)
+    held = [holds.held(tx, claim) for claim in claims[:HELD]]
     current = beliefs.tasks(tx, call, [task, *believed], claims, lost)
     unread, more = messages.unread(tx, call.agent)
     for key, message in unread:
@@ -101,7 +117,9 @@ def _boot(
         "agent": call.agent,
         "incarnation": agent["incarnation"],
         "held": held,
+        "held_count": len(claims),
         "lost": lost,
+        "lost_count": len(lost) + more_lost + unended,
         "others": _others(tx, call),
         "task": current,
         "messages": [messages.shown(tx, message) for _, message in unread],
@@ -121,17 +139,20 @@ def _change(before: str | None, now: str) -> str:
     return "new" if before is None else "same" if before == now else "changed"
 
 
-def _live(tx: Transaction, call: Call) -> list[Record]:
-    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost."""
-    live, freed = [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] > tx.now:
-            live.append(claim)
-        else:
-            ending.expire(tx, claim)
-            freed += claim["resources"]
+def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
+    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost.
+
+    Of very many, the sweeps end the rest; says how many these are.
+    """
+    found = holds.of_agent(tx, holds.CLAIM, call.agent)
+    live = [claim for claim in found if claim["until"] > tx.now]
+    over = [claim for claim in found if claim["until"] <= tx.now]
+    freed: list[Any] = []
+    for claim in over[: backlog.STEP]:
+        ending.expire(tx, claim)
+        freed += claim["resources"]
     ending.serve(tx, freed)
-    return live
+    return live, max(0, len(over) - backlog.STEP)
 
 
 def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
@@ -171,20 +192,9 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
 def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """The agent ends. What a subagent holds passes to its parent; what others hold is released."""
     parent = call.agent.rpartition("/")[0]
-    released, passed, freed = [], [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim["until"] <= tx.now:
-            ending.end(tx, claim, "expired")
-            freed += claim["resources"]
-        elif parent:
-            heir = got.values[f"a\t{parent}"]
-            move(tx, claim, parent, "left", tied=heir is not None and heir["process"] is not None)
-            passed += resources.shown(claim["resources"])
-        else:
-            released += resources.shown(claim["resources"])
-            freed += claim["resources"]
-            ending.give_back(tx, claim, claim["resources"], "left")
-    freed += _drop_waits(tx, call.agent, "left")
+    heir = got.values[f"a\t{parent}"] if parent else None
+    tied = heir is not None and heir["process"] is not None
+    given = departing.begin(tx, call.agent, call.agent, departing.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations import subscriptions
 
@@ -193,17 +203,16 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     agent["left"], agent["seen"] = True, tx.now
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
-    ending.serve(tx, freed)
-    return {"released": released, "passed": passed, "to": parent or None}
+    return {**given, "to": parent or None}
 
 
-def _drop_waits(tx: Transaction, agent: str, why: str, *, family: bool = False) -> list[Any]:
+def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
     """Take an agent out of every queue; returns where others may move up."""
     freed: list[Any] = []
-    for waiter in holds.of_agent(tx, holds.WAITER, agent, family=family):
+    for waiter in holds.of_agent(tx, holds.WAITER, agent):
         ending.drop_waiter(tx, waiter, why)
         freed += waiter["resources"]
-    for interest in holds.of_agent(tx, holds.INTEREST, agent, family=family):
+    for interest in holds.of_agent(tx, holds.INTEREST, agent):
         holds.remove(tx, interest)
         tx.append("interest.ended", interest["agent"], interest["interest"], {"why": why})
     return freed
@@ -221,17 +230,16 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
-    voided, freed = [], []
-    for claim in holds.of_agent(tx, holds.CLAIM, agent, family=True):
-        ending.end(tx, claim, "killed")
-        voided += resources.shown(claim["resources"])
-        freed += claim["resources"]
-    freed += _drop_waits(tx, agent, "killed", family=True)
     target["killed"] = {"by": call.agent, "why": reason, "at": tx.now}
     put_agent(tx, target)
     tx.append("agent.killed", call.agent, agent, {"why": reason})
-    ending.serve(tx, freed)
-    return {"agents": [shown(tx, call, target)], "voided": voided}
+    voided = departing.begin(tx, call.agent, agent, departing.KILLED, family=True)
+    return {"agents": [shown(tx, call, target)], **voided}
+
+
+def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
+    """To stop others is for an orchestrator; an agent's own subagents are its business."""
+    return "orchestrator", [agent] if agent != call.agent else []
 
 
 def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, Any]:
@@ -248,29 +256,55 @@ def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, 
 def _known(tx: Transaction, agent: str) -> Record:
     record: Record | None = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
     if record is None:
-        raise NotFound(f"no agent {agent} is known here; `dibs agents` lists them", agent=agent)
+        raise names.unknown(tx, agent)
     return record
 
 
 # --- who is there
 
 
-def _agents(tx: Transaction, call: Call) -> dict[str, Any]:
-    found = tx.fetch((), [prefix_range("a\t")], SHOWN)
-    call.know([agent["process"] for _, agent in found.rows])
-    at_work = _at_work(tx)
-    listed = [
-        {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])}
-        for _, agent in found.rows
-        if "same" not in agent  # another id of one that is listed
-    ]
-    return {"agents": listed, "more": found.truncated}
+def _agents(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+    from dibs.operations import paging
+
+    page = listed(tx, call, paging.check_limit(limit), after, all=all)
+    at_work = _at_work(tx, page.records)
+    found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
+    return {"agents": found, **page.answer()}
+
+
+def listed(tx: Transaction, call: Call, limit: int, after: str, *, all: bool = False) -> paging.Page:
+    """The agents that are there, then those that were killed or whose process is gone, with `all` also who left."""
+    from dibs.operations import paging
+
+    def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        call.know([agent["process"] for _, agent in rows])
+        return [row for row in rows if _there(call, row[1])]
+
+    def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        call.know([agent["process"] for _, agent in rows])
+        return [
+            row
+            for row in rows
+            if not _there(call, row[1]) and "same" not in row[1] and (all or is_listed(row[1]))  # not one's other ids
+        ]
+
+    return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
+
+
+def _there(call: Call, agent: Record) -> bool:
+    """Is this agent there, as far as can be known?"""
+    return not agent["left"] and not agent["killed"] and call.alive(agent["process"]) is not False
+
+
+def is_listed(agent: Record) -> bool:
+    """Is it among those whom listings show without being asked for all? Not one that left; one that was killed is."""
+    return not agent["left"] or bool(agent["killed"])
 
 
 def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     """Whom dibs takes the caller for, and by what. Reading only: nobody becomes known by asking."""
     if not call.agent:
-        name_caller(tx, call, _WHOAMI)
+        name_caller(tx, call)
     check_agent_id(call.agent)
     identifier = names.found(tx, call.agent)
     call.agent = identifier
@@ -288,14 +322,13 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     }
 
 
-def _at_work(tx: Transaction) -> dict[str, list[str]]:
-    """The live tasks of each agent."""
-    from dibs.operations import lifecycle, tasks
-
+def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
+    """The live tasks of each of these agents, by what they hold."""
     found: dict[str, list[str]] = {}
-    for task in lifecycle.of_state(tx, lifecycle.EXECUTING, SHOWN)[0]:
-        if tasks.live_claim(tx, task) is not None:
-            found.setdefault(task["agent"], []).append(task["task"])
+    for agent in agents:
+        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"], limit=holds.ALL):
+            if claim["by"] == ending.TASK and claim["until"] > tx.now:
+                found.setdefault(agent["agent"], []).append(claim["task"])
     return found
 
 
@@ -313,6 +346,7 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     shown = {
         "agent": agent["agent"],
         "name": names.name_of(tx, agent["agent"], agent),
+        "kind": agent.get("kind", "agent"),
         "type": agent["type"],
         "can": agent["can"],
         "state": state,
@@ -377,13 +411,15 @@ OPERATIONS = (
             Field("also", "text", "another id that its environment gives it", default="", hidden=True),
             Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
         ),
-        json="agent, incarnation, held[], lost[], task, messages[], files[], rules",
+        may="viewer",
+        json="agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules",
     ),
     Operation(
         "leave",
         _leave,
         "Say that you are done: what you hold is released, a subagent's passes to its parent.",
-        json="released[], passed[], to",
+        may="viewer",
+        json="released[], passed[], count, to",
     ),
     Operation(
         "kill",
@@ -391,11 +427,29 @@ OPERATIONS = (
         "Stop an agent: void its claims and refuse all it does.",
         fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
-        json="agents[], voided[]",
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
+        json="agents[], voided[], count",
     ),
     Operation(
-        "revive", _revive, "Let a killed agent act again.", fields=(_AGENT,), errors=(NotFound,), json="agents[]"
+        "revive",
+        _revive,
+        "Let a killed agent act again.",
+        fields=(_AGENT,),
+        errors=(NotFound,),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
+        json="agents[]",
     ),
     _WHOAMI,
-    Operation("agents", _agents, "List the agents.", json="agents[]", writes=False),
+    Operation(
+        "agents",
+        _agents,
+        "List the agents and persons, those that are there first.",
+        fields=(Field("all", "flag", "also those that left", default=False), *PAGED),
+        json="agents[], more, cursor",
+        writes=False,
+    ),
 )

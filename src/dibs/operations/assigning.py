@@ -16,7 +16,7 @@ What happens, in short (strategies.py says who is first):
 from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import ending, lifecycle, messages, strategies, taking, tasks
+from dibs.operations import ending, lifecycle, messages, names, strategies, taking, tasks
 from dibs.operations.call import TOKEN, check_agent_id, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
@@ -73,6 +73,12 @@ def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = 
     return _answer(tx, task, chosen)
 
 
+def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """Who added a task may give it to somebody, and whom it waits for may pass it on; else it is an orchestrator's."""
+    task = tasks.known(tx, id)
+    return ("", []) if task is None else ("orchestrator", [task["by"], *tasks.having(task)])
+
+
 def _open(tx: Transaction, identifier: str) -> Record:
     """A task that could be given to somebody now."""
     task = lifecycle.load(tx, identifier)
@@ -80,8 +86,8 @@ def _open(tx: Transaction, identifier: str) -> Record:
         text = f"task {identifier} is {task['state']}; only a planned one can be given to somebody."
         raise Conflict(text, task=identifier, state=task["state"])
     if task["open"] or task["kids"]:
-        names = "its children" if task["kids"] else "the tasks that it comes after"
-        text = f"task {identifier} waits for {names}; `dibs task show {identifier}` lists them."
+        which = "its children" if task["kids"] else "the tasks that it comes after"
+        text = f"task {identifier} waits for {which}; `dibs task show {identifier}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     return task
 
@@ -95,8 +101,11 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
     check_agent_id(to)
     record: Record | None = tx.fetch([f"a\t{to}"]).values[f"a\t{to}"]
     if record is None:
-        raise NotFound(f"no agent {to} is known here; `dibs agents` lists them", agent=to)
+        raise names.unknown(tx, to)
     identifier = task["task"]
+    if not record.get("works") and to != call.agent:  # naming itself is saying so
+        text = f"{to} did not say that it works: it must ask (`dibs task next`), `dibs boot` as an agent or join a run."
+        return Forbidden(text, task=identifier, agent=to)
     if not lifecycle.fits(record, task["needs"], task["for"]):
         asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
         text = f"task {identifier} asks for {asks}, and {to} is not that; `dibs agents` shows who is."
@@ -241,6 +250,7 @@ def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any
     """Offer to do a task; the highest offer gets it."""
     if not 0 <= amount <= HIGHEST:
         raise Invalid(f"amount: from 0 to {HIGHEST}", field="amount")
+    taking.says_it_works(tx, got.values[f"a\t{call.agent}"])
     taking.promote(tx, call)
     task = _open(tx, id)
     if not task["window"]:
@@ -377,7 +387,7 @@ OPERATIONS = (
             Field("to", "agent", "the agent to give it to", default="", metavar="AGENT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Invalid, Killed),
-        json="task, agent, queued",
+        may="worker", others="orchestrator", asks=_asks, json="task, agent, queued",
     ),
     Operation(
         "task bid",
@@ -388,7 +398,7 @@ OPERATIONS = (
             Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Quota, Invalid, Killed),
-        json="task, amount, bids, bids_until",
+        may="worker", json="task, amount, bids, bids_until",
         takes=True,
     ),
 )  # fmt: skip

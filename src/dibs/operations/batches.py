@@ -164,6 +164,7 @@ ADD = Operation(
         Field("missing", "flag", "only those whose id no task has yet", default=False),
     ),
     errors=(Invalid, NotFound, Conflict, Quota),
+    may="agent",
     json="tasks[]",
 )
 OUTLOOK = Operation(

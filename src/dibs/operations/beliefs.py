@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dibs.operations import ending, holds, lifecycle, resources
 from dibs.operations.call import check_text, due, iso, related, within
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,16 +26,21 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Transaction
 
-LOSSES = 200  # losses told in one briefing
+LOSSES = 100  # losses listed in one briefing; it has the number of all
 BELIEVED = 8  # tasks that an agent may have in mind; it works on one
 NEVER = "not held"  # why a task in mind is not the agent's, where no claim of it ended
 
 
-def losses(tx: Transaction, call: Call, claims: list[Record]) -> list[dict[str, Any]]:
-    """What was taken from this agent and is not settled, by who holds it now."""
+def losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict[str, Any]], int]:
+    """What was taken from this agent and is not settled, by who holds it now: the first of it, and how many more."""
     held = [resource for claim in claims for resource in claim["resources"]]
+    same = {(resource[0], resource[1]) for resource in held}
     told: list[dict[str, Any]] = []
-    for key, loss in tx.fetch((), [prefix_range(f"l\t{call.agent}\t")], LOSSES).rows:
+    more = 0
+    for key, loss in walk(tx, f"l\t{call.agent}\t"):
+        if len(told) >= LOSSES:  # only counted: to look for what covers each would take long
+            more += not loss.get("settled") and any((one[0], one[1]) not in same for one in loss["resources"])
+            continue
         found = [] if loss.get("settled") else _by_holder(tx, call, loss, held)
         if not found:  # acknowledged, or all of it is held again
             continue
@@ -43,7 +48,7 @@ def losses(tx: Transaction, call: Call, claims: list[Record]) -> list[dict[str, 
             loss["told"] = True
             tx.put(key, loss, i2=due(loss["until"]))
         told += found
-    return told
+    return told, more
 
 
 def _by_holder(tx: Transaction, call: Call, loss: Record, held: Sequence[Sequence[str]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
+from dibs.operations.declare import AGENT, RANKS
 from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
-HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "place"})  # differs from look to look of one request
+HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "place", "saved"})  # differs from look to look of one request
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT, MAX_PLACE = 200, 2_000, 40
@@ -54,6 +55,7 @@ class Call:
         "fallback",
         "how",
         "inside",
+        "jobs",
         "kind",
         "name",
         "operation",
@@ -61,7 +63,6 @@ class Call:
         "request",
         "rules",
         "session",
-        "terminal",
         "tied",
         "typed",
     )
@@ -72,7 +73,6 @@ class Call:
         *,
         agent: str = "",
         fallback: str = "",
-        terminal: bool = False,
         client: Process | None = None,
         ancestors: Iterable[Process] = (),
         request: str = "",
@@ -84,7 +84,6 @@ class Call:
         self.policy = policy
         self.agent = agent  # empty: whoever is registered for one of the ancestors, else the fallback
         self.fallback = fallback
-        self.terminal = terminal
         self.client = client
         self.ancestors = list(ancestors)
         self.request = request
@@ -97,6 +96,7 @@ class Call:
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
+        self.jobs: list[Record] = []  # set on the way: the jobs that are going, where tasks are looked for (backlog.py)
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
     def know(self, processes: Iterable[Process | None]) -> None:
@@ -108,6 +108,11 @@ class Call:
     def is_program(self, process: Process | None) -> bool:
         """Does this process call for itself? A client stands above the hooks and shells that it starts."""
         return not self.typed and process not in self.ancestors
+
+    @property
+    def is_person(self) -> bool:
+        """Is this the operating system's user, with no client above? Known once the caller is named."""
+        return self.how == "user" and (self.client is None or self.is_program(self.client))
 
     def alive(self, process: Process | None) -> bool | None:
         """Is that process alive? None where it cannot be seen from here. Raises Need where nobody has looked yet."""
@@ -125,10 +130,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     for name in operation.required:
         if name not in fields:
             raise Invalid(f"{operation.name} needs `{name}`", field=name)
-    check_plain([call.agent, call.session], "as")
-    for field in operation.fields:
-        if not field.hidden and field.name in fields:
-            check_plain(fields[field.name], field.name)
+    _check_words(call, operation, fields)
     call.operation = operation.name
     if operation.agents:
         fields = _by_id(tx, operation, fields)
@@ -138,7 +140,11 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     own, request_key = f"a\t{call.agent}", _request_key(call, operation)
     agent = got.values[own]
     call.tied = _comes_from(call, agent)
-    refusal = _out_of_place(tx, call, operation, fields) or _turned_away(call, operation, got)
+    refusal = (
+        _out_of_place(tx, call)
+        or _turned_away(call, operation, got)
+        or _not_allowed(tx, call, operation, agent, fields)
+    )
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
     if call.request:
@@ -148,7 +154,11 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
     active = False  # a boot sees to it itself, before it tells what is held
-    if operation.name != "boot":
+    if agent is None and not operation.registers:
+        call.name = _name_of(tx, call.agent, None)
+    elif operation.name != "boot":
+        if agent is None and call.how == "--as" and call.typed:
+            _question(tx, call)
         got.values[own], active = _seen(tx, call, agent)
         call.name = got.values[own].get("name") or _name_of(tx, call.agent, got.values[own])
     result = _done(tx, call, operation.body, fields, got)
@@ -158,12 +168,32 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         releases.renew_active(tx, call)
     if operation.json or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
         _named(tx, call, result)
-    if call.request and not (isinstance(result, dict) and "waiting" in result):
+    if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
         _keep_answer(tx, request_key, digest, result)
     return result
 
 
-def _name_of(tx: Transaction, agent: str, record: Record) -> str:
+def _question(tx: Transaction, call: Call) -> None:
+    """Is the name of a new agent only a slip of the keyboard? Then it would act for nobody; a boot says it is meant."""
+    from dibs.operations import names
+
+    near = names.slip(tx, call.agent)
+    if near:
+        text = (
+            f"no agent {call.agent} is known here; did you mean {near}? To add it, `dibs boot --as {call.agent}` first."
+        )
+        raise Invalid(text, field="as", near=near)
+
+
+def _check_words(call: Call, operation: Operation, fields: dict[str, Any]) -> None:
+    """Refuse what cannot be stored in whatever people and agents may write."""
+    check_plain([call.agent, call.session], "as")
+    for field in operation.fields:
+        if not field.hidden and field.name in fields:
+            check_plain(fields[field.name], field.name)
+
+
+def _name_of(tx: Transaction, agent: str, record: Record | None) -> str:
     """The name of an agent whose record has none yet."""
     from dibs.operations import names
 
@@ -183,7 +213,7 @@ def _way_in(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     """Name the caller, and make the first trip: who it is, those above it, and what the operation wants to see."""
     ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
     if not call.agent:
-        name_caller(tx, call, operation)
+        name_caller(tx, call)
     check_agent_id(call.agent)
     if call.request:
         check_request_id(call.request)
@@ -235,14 +265,28 @@ def _by_id(tx: Transaction, operation: Operation, fields: dict[str, Any]) -> dic
     return {**fields, **{field: names.found(tx, word) for field, word in given.items()}}
 
 
-def _out_of_place(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
-    """Why an agent's shell may not say this: as somebody else, or what is not an agent's to say."""
+def _out_of_place(tx: Transaction, call: Call) -> DibsError | None:
+    """Why an agent's shell may not say this: it speaks as somebody else."""
     if not call.typed:
         return None
     from dibs.operations import speech
 
-    reserved = operation.name if operation.name in speech.RESERVED else ""
-    return speech.refusal(tx, call, reserved, str(fields.get("agent", "")))
+    return speech.refusal(tx, call)
+
+
+def _not_allowed(
+    tx: Transaction, call: Call, operation: Operation, agent: Record | None, fields: dict[str, Any]
+) -> DibsError | None:
+    """Why this caller may not do this, if so (authority.py)."""
+    if not operation.may:
+        return None
+    asked, owners = operation.asks(tx, call, **fields) if operation.asks is not None else ("", ())
+    needed, given = asked or operation.may, call.policy.guards["roles"]
+    if RANKS[needed] <= RANKS[AGENT] and not given["default"] and not given["assign"]:
+        return None  # without roles everybody is an agent at least
+    from dibs.operations import authority
+
+    return authority.refusal(tx, call, operation, agent, needed, owners)
 
 
 def _named(tx: Transaction, call: Call, result: Any) -> Any:
@@ -258,7 +302,7 @@ def _named(tx: Transaction, call: Call, result: Any) -> Any:
     return result
 
 
-def name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
+def name_caller(tx: Transaction, call: Call) -> None:
     """The registered agent whose process is among the caller's ancestors, else the person at the terminal."""
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
     found = tx.fetch(keys).values
@@ -266,8 +310,6 @@ def name_caller(tx: Transaction, call: Call, operation: Operation) -> None:
         if found[key] is not None:
             call.agent, call.how = found[key]["agent"], "process"
             return
-    if operation.takes and not call.terminal:
-        raise Invalid("who is calling? Name the agent with `--as AGENT` or DIBS_AGENT.", field="as")
     call.agent, call.how = call.fallback, "user"
 
 
@@ -288,7 +330,8 @@ def _is_fenced(call: Call, agent: Record) -> bool:
 
 
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
-    tx.append("call.refused", call.agent, operation.name, {"code": error.code})
+    data = {"code": error.code, **({"needs": error.fields["needs"]} if "needs" in error.fields else {})}
+    tx.append("call.refused", call.agent, operation.name, data)
     _named(tx, call, error)
     return error
 
@@ -297,7 +340,8 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
     """The caller's record, made at its first call and touched now and then; and whether it was touched."""
     if agent is None:
         program = call.is_program(call.client)
-        return register(tx, call.agent, process=call.client, kind=call.kind, program=program), False
+        person = call.is_person
+        return register(tx, call.agent, process=call.client, kind=call.kind, program=program, person=person), False
     every = min(SEEN_EVERY, call.policy.shortest // 4)  # often enough to renew a claim before its second half is over
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
@@ -309,8 +353,9 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
 
 
 def register(
-    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False
-) -> Record:
+    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False,
+    person: bool = False,
+) -> Record:  # fmt: skip
     """Make an agent known, and give it a name. Its parent is in its id."""
     from dibs.operations import names
 
@@ -318,6 +363,8 @@ def register(
         "agent": identifier, "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
         "killed": None, "since": tx.now, "seen": tx.now, "left": False,
     }  # fmt: skip
+    if person:
+        agent["kind"] = "person"
     if process is not None:
         set_process(tx, agent, process, program=program)
     names.give(tx, agent, kind)

@@ -32,6 +32,7 @@ ENOUGH = 16  # waiters that a patient caller needs to meet to know that it will 
 ONE_IN = 16  # so many claims sweep a little on their way; the others save themselves the look
 SWEPT = 32  # due records that such a claim looks at: two for each claim, as many as it brings
 COMMIT_ENDS = "commit"  # what a claim says in `ends` that is over with the commit of its file
+LEADING = ("deploy:", "role:")  # names by which deploys and leaders are told apart
 ROUNDS = 8  # times a claim looks again after it ended something in its way; each round ends all that it saw
 
 
@@ -155,6 +156,26 @@ def _ends(call: Call, wish: Record) -> str:
     return COMMIT_ENDS if by_hand and plain and not wish["task"] else ""
 
 
+def _asks(
+    tx: Transaction, call: Call, resources: Sequence[Sequence[str]], mode: str = "write", **_: Any
+) -> tuple[str, list[str]]:
+    """A worker holds only what it may write: else it would block those who integrate. Watching blocks nobody.
+
+    Where somebody orchestrates, the names of roles and of deploys are for that one.
+    """
+    given = call.policy.guards["roles"]
+    if not given["default"] and not given["assign"]:
+        return "", []
+    from dibs.operations import authority, roles
+
+    if any(one[0] == "name" and one[1].startswith(LEADING) for one in resources) and authority.has_orchestrator(call):
+        return "orchestrator", []
+    key = f"a\t{call.agent}"
+    allowed = roles.of(call, tx.fetch([key]).values[key])[1]
+    fine = mode == "watch" or allowed is None or all(roles.may_hold(allowed, one) for one in resources)
+    return ("" if fine else "agent"), []
+
+
 def _refuse_tasks(tx: Transaction, wish: Record) -> None:
     """A task is taken by `task claim`, which looks at more than who holds its name."""
     for kind, text in wish["resources"]:
@@ -183,7 +204,7 @@ def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str
 
 def _handed_over(tx: Transaction, wish: Record) -> Record | None:
     """What a waiter was granted while it slept. Found by its agent, without a look at everybody else who waits."""
-    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.PAGE):
+    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.ALL):
         if claim["pending"] and claim["until"] > tx.now and claim["resources"] == wish["resources"]:
             return claim if claim["mode"] == wish["mode"] and claim["tree"] == wish["tree"] else None
     return None
@@ -457,6 +478,9 @@ OPERATIONS = (
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
+        may="worker",
+        others="orchestrator",
+        asks=_asks,
         json="claim, token, resources[], mode, expires_at; refused: error.blockers[]",
         takes=True,
         ahead=_claim_ahead,

@@ -68,7 +68,7 @@ def refuse(tx: Transaction, wish: Record, cycle: Steps) -> Deadlock:
 
 def holds_any(tx: Transaction, agent: str) -> bool:
     """Can anybody wait for what this agent holds? One that holds nothing is in no cycle."""
-    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=holds.PAGE)
+    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
     return any(claim["until"] > tx.now and claim["mode"] != resources.WATCH for claim in claims)
 
 

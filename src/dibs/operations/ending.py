@@ -23,10 +23,10 @@ TASK = "task"  # what made a claim that stands behind a task, whose end is the t
 LOST_LIFE = 7 * 86_400_000  # an agent that was not told within a week will not ask any more
 
 
-def end(tx: Transaction, claim: Record, why: str) -> None:
+def end(tx: Transaction, claim: Record, why: str, **data: Any) -> None:
     """Take a claim from its holder, who is told at its next boot."""
     holds.remove(tx, claim)
-    tx.append("claim.ended", claim["agent"], claim["claim"], {"why": why, "until": claim["until"]})
+    tx.append("claim.ended", claim["agent"], claim["claim"], {"why": why, "until": claim["until"], **data})
     lost = {
         "claim": claim["claim"], "agent": claim["agent"], "resources": claim["resources"], "mode": claim["mode"],
         "token": claim["token"], "tree": claim["tree"], "task": claim["task"], "why": why, "at": tx.now,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Range, Transaction
 
 PAGE = 512  # rows in one trip
+ALL = 1_000_000  # of one agent: more than anybody holds
 
 CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"
 # What a claim takes over from the wish, or from the waiter, that it comes of.
@@ -117,7 +118,7 @@ def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None) -
         got = None
 
 
-def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, limit: int = 10_000) -> list[Record]:
+def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, limit: int = ALL) -> list[Record]:
     """The records of one kind that belong to an agent, and with `family` to its descendants."""
     found: list[Record] = []
     prefixes = [f"{_INDEX[kind]}\t{agent}\t"]

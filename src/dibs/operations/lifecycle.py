@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.operations.call import iso
-from dibs.stores.seam import KEYS_AT_ONCE, values_of, walk
+from dibs.stores.seam import KEYS_AT_ONCE, prefix_range, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,14 +157,19 @@ def put(tx: Transaction, task: Record) -> None:
     tx.put(key_of(task["task"]), kept, entry, when)
 
 
-def drop(tx: Transaction, task: Record) -> None:
-    """Take a task away with all that belongs to it."""
+def drop(tx: Transaction, task: Record, room: int) -> int:
+    """Take a task away with all that belongs to it, up to `room` rows; says how many, and fewer means all of it."""
     identifier = task["task"]
+    used = 0
+    for family in ("tn", "td", "tc", "tb"):
+        rows = tx.fetch((), [prefix_range(f"{family}\t{identifier}\t")], room - used)
+        for key, _ in rows.rows:
+            tx.delete(key)
+        used += len(rows.rows)
+        if used >= room:
+            return used
     for letter in ("t", "tp", "tr", "ta"):
         tx.delete(f"{letter}\t{identifier}")
-    for family in ("tn", "td", "tc", "tb"):
-        for key, _ in walk(tx, f"{family}\t{identifier}\t"):
-            tx.delete(key)
     if task["key"]:
         tx.delete(f"tk\t{task['key']}")
     if task["parent"]:
@@ -173,6 +178,7 @@ def drop(tx: Transaction, task: Record) -> None:
         tx.delete(f"tg\t{task['race']}\t{identifier}")
     if task["run"]:
         tx.delete(f"ut\t{task['run']}\t{identifier}")
+    return used
 
 
 def _places(task: Record, now: int) -> tuple[str, str | None]:

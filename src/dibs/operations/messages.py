@@ -15,10 +15,10 @@ A message does nothing by itself. Doors show it as the words of its sender.
 
 from __future__ import annotations
 
-from dibs.errors import NotFound
+from dibs.errors import Invalid, NotFound
 from dibs.operations import names
 from dibs.operations.call import check_text, due, iso
-from dibs.operations.declare import Field, Operation
+from dibs.operations.declare import PAGED, Field, Operation
 from dibs.operations.policy import MAX_WAIT, WORK, check_duration
 from dibs.operations.roles import mark_of
 from dibs.stores.seam import walk
@@ -27,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations import paging
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
@@ -228,24 +229,49 @@ def _inbox(
     wait: int | None = None,
     new: bool = False,
     thread: str = "",
+    limit: int = 0,
+    after: str = "",
     waiter: str = "",
     wake: str = "",
 ) -> dict[str, Any]:
     """All that is not acknowledged; with `new` or `wait`, what is to be told now."""
+    from dibs.operations import paging
+
     check_text(thread, "thread")
+    count = paging.check_limit(limit, UNREAD)
+    cursor: str | None = None
     if wait is None and not new:
-        found, more = unread(tx, call.agent, thread=thread)
+        page = _page(tx, call.agent, thread, count, after)
+        found, more, cursor = page.records, page.more, page.cursor
     else:
+        if after:
+            raise Invalid("after: --new and --wait begin where you were told last", field="after")
         if wait:
             check_duration(wait, "wait", most=MAX_WAIT)
-        found, more = deliverable(tx, call.agent, thread=thread)
+        found, more = deliverable(tx, call.agent, count, thread=thread)
     if not found and wait:
         return _await(tx, call.agent, wait, wake)
     if wake:
         _listen(tx, call.agent, wake, 0)
     for key, message in found:
         mark_shown(tx, key, message)
-    return {"messages": [shown(tx, message) for _, message in found], "more": more}
+    return {"messages": [shown(tx, message) for _, message in found], "more": more, "cursor": cursor}
+
+
+def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> paging.Page:
+    """A page of an agent's messages, the oldest first, with their keys."""
+    from dibs.operations import paging
+
+    def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Any]]:
+        found = []
+        for key, message in rows:
+            if _over(tx, message):
+                expire(tx, key, message)
+            elif _fits(message, thread):
+                found.append((key, (key, message)))
+        return found
+
+    return paging.read(tx, [(paging.KEYS, f"m\t{agent}\t", fitting)], limit, after)
 
 
 def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, Any]:
@@ -331,10 +357,13 @@ OPERATIONS = (
             Field("wait", "duration", "only what is to be told now; wait that long if there is nothing", metavar="D"),
             Field("new", "flag", "only what is to be told now: never shown, or due to be shown again", default=False),
             Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),
+            *PAGED,
             Field("waiter", "text", "whether this is a further look", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
-        json="messages[], more",
+        registers=False,
+        may="viewer",
+        json="messages[], more, cursor",
     ),
     Operation(
         "ack",
@@ -351,6 +380,7 @@ OPERATIONS = (
             ),
         ),
         errors=(NotFound,),
+        may="viewer",
         json="message",
     ),
 )

@@ -35,6 +35,6 @@ def _fallen_back(tx: Transaction, call: Call, got: Fetched, left: str) -> dict[s
     return {"agent": call.agent}
 
 
-MOVING = Operation("store move", _moving, "Say that the workspace is about to be moved.")
+MOVING = Operation("store move", _moving, "Say that the workspace is about to be moved.", may="person")
 MOVED = Operation("store moved", _moved, "Say that the workspace was moved here.")
 FALLEN_BACK = Operation("store fallback", _fallen_back, "Say that this store stands in for another.")

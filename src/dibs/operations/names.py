@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from itertools import count, pairwise
 
-from dibs.stores.seam import digest_of, values_of
+from dibs.errors import NotFound
+from dibs.stores.seam import digest_of, prefix_range, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,6 +191,52 @@ def found(tx: Transaction, word: str) -> str:
         identifier: str = got[f"nm\t{word}"]["agent"]
         return identifier
     return word
+
+
+LOOKED_AT = 1_000  # agents that a word is compared with
+SHORTEST = 4  # letters of a name in which one that is off may be a slip; `ann` and `anne` are two
+
+
+def unknown(tx: Transaction, word: str) -> NotFound:
+    """The refusal where an agent is spoken of that nobody knows, with the one that may be meant."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, _words(tx), 1, 0.7)
+    hint = f"did you mean {close[0]}?" if close else "`dibs agents` lists them."
+    return NotFound(f"no agent {word} is known here; {hint}", agent=word, **({"near": close[0]} if close else {}))
+
+
+def slip(tx: Transaction, word: str) -> str:
+    """A known agent of which this word is most likely a misspelling; "" if there is none."""
+    return next((known for known in _words(tx) if _is_slip(word, known)), "")
+
+
+def _words(tx: Transaction) -> list[str]:
+    """The ids and names of agents."""
+    found = [record for _, record in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows if not record["left"]]
+    return list(dict.fromkeys(word for record in found for word in (_told(record["agent"], record), record["agent"])))
+
+
+def _is_slip(word: str, known: str) -> bool:
+    """One letter too many, too few, wrong or exchanged with the next; or another case.
+
+    Not a digit, and not a letter that stands alone or ends the name: `w1` and `w2`, `agent-a` and `agent-b` are two.
+    """
+    if word == known or min(len(word), len(known)) < SHORTEST:
+        return False
+    one, other = word.casefold(), known.casefold()
+    if one == other:
+        return True
+    start = next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    if len(one) != len(other):
+        longer, shorter = sorted((one, other), key=len, reverse=True)
+        return longer[start].isalpha() and longer[start + 1 :] == shorter[start:]
+    if one[start:][:2] == other[start:][:2][::-1] and one[start + 2 :] == other[start + 2 :]:
+        return one[start:][:2].isalpha()
+    inside = 0 < start < len(one) - 1 and one[start - 1 : start + 2].isalpha() and other[start].isalpha()
+    return inside and one[start + 1 :] == other[start + 1 :]
 
 
 # --- answers

@@ -13,11 +13,11 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
-from dibs.operations import adding, ending, holds, lifecycle, payloads, tasks
-from dibs.operations.call import check_text, iso, related
+from dibs.operations import adding, backlog, cancelling, ending, holds, lifecycle, payloads, tasks
+from dibs.operations.call import check_text, iso, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED, WHOLE
-from dibs.stores.seam import AFTER_KEY, walk
+from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,22 +36,35 @@ LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that cou
 def ahead(call: Call, id: str, **_: Any) -> list[Range]:
     """All that finishing a task looks at, in one trip: who holds its name, itself, those that wait for it."""
     key = lifecycle.key_of(lifecycle.check_id(id))
-    return [(f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n")]
+    return [
+        backlog.GOING, (f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n"),
+    ]  # fmt: skip
 
 
-def mine(tx: Transaction, call: Call, got: Fetched, identifier: str, token: int) -> tuple[Record, Record] | Fenced:
-    """The task and the live claim that this token stands for; or the refusal for whoever comes late."""
+def mine(
+    tx: Transaction, call: Call, got: Fetched, identifier: str, token: int | None
+) -> tuple[Record, Record] | Fenced:
+    """The task and the live claim that this token stands for, else the caller's own; or the refusal for who is late."""
     name, key = lifecycle.resource_of(identifier), lifecycle.key_of(identifier)
-    kept = next((value for place, value in got.rows if place == key), None)
+    rows = got.rows
+    kept = next((value for place, value in rows if place == key), None)
+    if kept is None and got.truncated:  # so many wait for its name
+        rows = tx.fetch((), ahead(call, identifier)).rows
+        kept = next((value for place, value in rows if place == key), None)
     if kept is None:
         raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
     task = lifecycle.full(kept)
+    jobs = [value for place, value in rows if place.startswith("j\t")]
+    if jobs and backlog.covering(tx, task, jobs) is not None:
+        tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
+        return _late(tx, backlog.called_off(tx, task, jobs), None, token)
     live: Record | None = None
-    for _, record in [row for row in got.rows if row[0].startswith("n")]:
+    for _, record in [row for row in rows if row[0].startswith("n")]:
         behind = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
-            if behind and record["token"] == token and related(record["agent"], call.agent):
+            own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
+            if behind and own and token in {None, record["token"]}:
                 return task, record
         elif behind:  # its time was over before anybody looked
             ending.expire(tx, record)
@@ -61,7 +74,7 @@ def mine(tx: Transaction, call: Call, got: Fetched, identifier: str, token: int)
     return _late(tx, task, live, token)
 
 
-def _late(tx: Transaction, task: Record, live: Record | None, token: int) -> Fenced:
+def _late(tx: Transaction, task: Record, live: Record | None, token: int | None) -> Fenced:
     """What became of the task meanwhile."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
@@ -73,7 +86,12 @@ def _late(tx: Transaction, task: Record, live: Record | None, token: int) -> Fen
     if task["state"] in lifecycle.OVER:
         who = f" by {task['agent']}" if task["agent"] and task["state"] == COMPLETE else ""
         became = f"it is {task['state']}{who} since {iso(tx, task['finished'])}"
-    text = f"token {token} for task {task['task']} is no longer live: {became}. Nothing was taken; stop working on it."
+    what = (
+        f"token {token} for task {task['task']} is no longer live"
+        if token is not None
+        else f"you do not have task {task['task']}"
+    )
+    text = f"{what}: {became}. Nothing was taken; stop working on it."
     return Fenced(text, **facts)
 
 
@@ -82,16 +100,17 @@ def _done(
     call: Call,
     got: Fetched,
     id: str,
-    token: int,
+    token: int | None = None,
     result: Any = None,
     next: bool = False,
     run: str = "",
 ) -> Any:
     """Finish a task with its result."""
-    task = finish(tx, call, got, id, token, result)
+    jobs: list[str] = []
+    task = finish(tx, call, got, id, token, result, jobs)
     if isinstance(task, Fenced):
         return task
-    answer: dict[str, Any] = {"task": lifecycle.shown(tx, task)}
+    answer = backlog.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
     if next:
         from dibs.operations import taking
 
@@ -99,8 +118,20 @@ def _done(
     return answer
 
 
-def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any) -> Record | Fenced:
-    """Finish one task, with all that follows. What is raised here is raised before anything was written."""
+def finish(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    id: str,
+    token: int | None,
+    result: Any,
+    jobs: list[str],
+    room: int = 0,
+) -> Record | Fenced:
+    """Finish one task, with all that follows. What is raised here is raised before anything was written.
+
+    What follows for more than `room` others is left to jobs, which are added to `jobs`.
+    """
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
@@ -117,16 +148,16 @@ def finish(tx: Transaction, call: Call, got: Fetched, id: str, token: int, resul
         payloads.check(result, "result")
         tx.put(f"tr\t{id}", result)
         task["result"] = True
-    lifecycle.move(tx, call.agent, task, COMPLETE, token=token, request=_request(call, "task done"))
+    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"))
     task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
     lifecycle.put(tx, task)
     _let_go(tx, claim, "done", got)
     _strike(tx, claim["agent"], got, failed=False)
     if got.truncated or got.rows[-1][0].startswith("td\t"):
-        _unblock(tx, task)
+        jobs += unblock(tx, task, room)
     tasks.child_over(tx, task)
     if task["race"]:
-        _call_off_the_rest(tx, task)
+        jobs += cancelling.race_won(tx, task, room)
     return task
 
 
@@ -141,32 +172,33 @@ def _let_go(tx: Transaction, claim: Record, why: str, got: Fetched) -> None:
         ending.serve(tx, claim["resources"])
 
 
-def _unblock(tx: Transaction, task: Record) -> None:
-    """Those that waited for this task wait for one less; the last one makes them ready."""
-    prefix = f"td\t{task['task']}\t"
+def unblock(tx: Transaction, task: Record, room: int = 0) -> list[str]:
+    """Those that waited for this task wait for one less; the last one makes them ready. The job, if they are many."""
+    return backlog.begin(tx, backlog.new(tx, "unblock", task["agent"], task=task["task"]), room)
+
+
+def unblock_step(tx: Transaction, job: Record, room: int) -> int:
+    """Up to `room` tasks wait for one less."""
+    prefix = f"td\t{job['task']}\t"
+    rows = tx.fetch((), [prefix_range(prefix)], room).rows
     ready = []
-    for record in lifecycle.members(tx, prefix):
-        record["open"] -= 1
-        assert record["open"] >= 0, record["task"]
-        lifecycle.put(tx, record)
-        ready.append(record)
-    for key, _ in walk(tx, prefix):
+    for record in lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values():
+        if record is not None:
+            record["open"] -= 1
+            assert record["open"] >= 0, record["task"]
+            lifecycle.put(tx, record)
+            ready.append(record)
+    for key, _ in rows:
         tx.delete(key)
     if ready:
         from dibs.operations import taking
 
         taking.wake(tx, ready)
+    backlog.count(job, *[record["task"] for record in ready])
+    return len(rows)
 
 
-def _call_off_the_rest(tx: Transaction, winner: Record) -> None:
-    """The first valid result wins: the other tasks of its race are called off, and late results refused."""
-    for found in list(lifecycle.members(tx, f"tg\t{winner['race']}\t")):
-        other = lifecycle.load(tx, found["task"])  # it may be the child of one that was called off before it
-        if other["state"] not in lifecycle.OVER:
-            tasks.call_off(tx, winner["agent"], other, f"{winner['task']} was first")
-
-
-def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: str, **given: Any) -> Any:
+def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: int | None = None, **given: Any) -> Any:
     """Say that it did not work; what follows depends on the class."""
     kind = given["class"]
     if kind not in CLASSES:
@@ -182,13 +214,13 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, token: int, why: s
     _strike(tx, claim["agent"], got, failed=True)
     request = _request(call, "task fail")
     if kind == "permanent":
-        lifecycle.move(tx, call.agent, task, FAILED, token=token, why=reason, request=request)
+        lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
         task.update(finished=tx.now, failures=task["failures"] + 1)
         _tell_owner(tx, task, "failed for good, and what comes after it stays blocked")
     else:
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
-        _again(tx, call.agent, task, pause=pause, token=token, why=reason, request=request)
+        _again(tx, call.agent, task, pause=pause, token=claim["token"], why=reason, request=request)
     lifecycle.put(tx, task)
     _let_go(tx, claim, "failed", got)
     return {"task": lifecycle.shown(tx, task)}
@@ -220,7 +252,7 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
     messages.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 
-def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int, note: str = "") -> Any:
+def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, note: str = "") -> Any:
     """Give a task back to the queue, unfinished and nobody's fault."""
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
@@ -248,7 +280,7 @@ def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
     taking.wake(tx, [task])
 
 
-def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, children: Any) -> Any:
+def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, children: Any = None) -> Any:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
     parts = adding.checked(children, "children")
     found = mine(tx, call, got, id, token)
@@ -265,7 +297,9 @@ def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int, child
     return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in made]}
 
 
-def _progress(tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int, note: str = "") -> Any:
+def _progress(
+    tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int | None = None, note: str = ""
+) -> Any:
     """Say how far it is, and keep the task: its claim gets a new deadline."""
     from dibs.operations import releases
 
@@ -349,7 +383,7 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
     put_agent(tx, record)
 
 
-_TOKEN = Field("token", "integer", "the token under which you took it", required=True, metavar="N")
+_TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")
 _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
 
 OPERATIONS = (
@@ -366,6 +400,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task, next",
     ),
     Operation(
@@ -380,6 +415,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task",
     ),
     Operation(
@@ -389,6 +425,7 @@ OPERATIONS = (
         fields=(tasks.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task",
     ),
     Operation(
@@ -408,6 +445,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task, tasks[]",
     ),
     Operation(
@@ -422,6 +460,7 @@ OPERATIONS = (
         ),
         errors=_ERRORS,
         ahead=ahead,
+        may="worker",
         json="task, expires_at",
     ),
 )

@@ -72,6 +72,7 @@ WORK: dict[str, dict[str, Any]] = {
         "inbox": 1_000,  # messages kept for one recipient
         "from_one": 250,  # of these from one sender, so that nobody fills another's inbox alone
     },
+    "agents": {"keep": 7 * DAY},  # how long one that is gone stays known before a sweep forgets it
     "runs": {"keep": 7 * DAY},  # how long an ended run and its tasks stay before a sweep drops them
     "log": {"keep": 0},  # events older than this are dropped by a sweep; 0: none ever is
 }

@@ -15,7 +15,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations import adding, ending, holds, lifecycle, outcomes, resources, taking, tasks
+from dibs.operations import adding, backlog, ending, holds, lifecycle, outcomes, resources, taking, tasks
 from dibs.operations.call import iso, related
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
@@ -95,8 +95,9 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> A
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
     if task["state"] == EXECUTING:
         return taking.take(tx, call, got, task)
-    if task["state"] not in BY_HAND:
-        raise Conflict(f"task {spec['id']} is {task['state']}", task=spec["id"], state=task["state"])
+    state = backlog.called_off(tx, task, backlog.going(tx))["state"]
+    if state not in BY_HAND or state != task["state"]:
+        raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
     blocker = taking.in_the_way(tx, call, task)
     if blocker is not None:
         return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
@@ -112,8 +113,9 @@ def _give_back(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "fenced" if claim else "not_found"})
         return {"done": False, "holder": claim["agent"] if claim is not None else ""}
     if state == COMPLETE:
-        finished = outcomes.finish(tx, call, got, id, claim["token"], None)
-        return finished if isinstance(finished, Fenced) else {"done": True, "holder": ""}
+        jobs: list[str] = []
+        finished = outcomes.finish(tx, call, got, id, claim["token"], None, jobs)
+        return finished if isinstance(finished, Fenced) else backlog.with_jobs({"done": True, "holder": ""}, jobs)
     task = outcomes.returned(tx, got, task, claim)
     _again_scoped(tx, call, task)
     return {"done": True, "holder": ""}
@@ -187,8 +189,8 @@ def _known_as(tx: Transaction, agent: str) -> str:
 
 _ERRORS = (Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota)
 _ID = Field("id", "text", "the task's id", required=True)
-IMPORT = Operation("registry import", _import, "Add the tasks of a registry.", errors=_ERRORS)
-TAKE = Operation("registry take", _take, "Claim a task for a script.", errors=_ERRORS, takes=True)
+IMPORT = Operation("registry import", _import, "Add the tasks of a registry.", errors=_ERRORS, may="agent")
+TAKE = Operation("registry take", _take, "Claim a task for a script.", errors=_ERRORS, takes=True, may="worker")
 ADOPT = Operation("registry adopt", _adopt, "Take note of a claim made with files.", errors=_ERRORS, takes=True)
 GIVE_BACK = Operation(
     "registry release", _give_back, "Give a task back, or finish it.", fields=(_ID,), errors=_ERRORS,

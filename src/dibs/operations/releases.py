@@ -6,12 +6,12 @@ that is no longer live, are refused with who holds it now, and then nothing is d
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, NotFound
+from dibs.errors import Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
 from dibs.operations import ending, holds, resources
 from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.resources import ranges_for
-from dibs.stores.seam import Fetched, prefix_range
+from dibs.stores.seam import Fetched, prefix_range, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def renew_active(tx: Transaction, call: Call) -> None:
 
     Not those of a process that this call was not seen to come from: it may be dead.
     """
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.PAGE):
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.ALL):
         past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
         if past_half and not claim["fixed"] and not claim["pending"] and (call.tied or not claim["tied"]):
             renew_one(tx, claim)
@@ -151,13 +151,26 @@ def _release(
     commit: str = "",
     to: str = "",
     token: int = 0,
+    force: bool = False,
+    why: str = "",
+    saved: Sequence[Sequence[str]] = (),
 ) -> Any:
     """Give claims back, or hand them over; whoever waits gets them in the same transaction."""
+    if force:
+        return _force(tx, call, resources, why, saved, other=bool(all or commit or to or token))
+    if why:
+        raise Invalid("--why goes with --force", field="why")
     if not resources and not all:
         raise Invalid("name what to release, or say --all", field="resources")
     if resources and all:
         raise Invalid("either name what to release, or say --all", field="all")
     check_text(commit, "commit")
+    if all and not to:
+        from dibs.operations import departing
+
+        request = ["release", call.request] if call.request else None
+        how = {"commit": commit, "request": request, "token": token}
+        return departing.begin(tx, call.agent, call.agent, departing.RELEASED, family=True, **how)
     chosen = _held_by(tx, call, resources, got, token)
     if not isinstance(chosen, list):
         return chosen
@@ -172,6 +185,28 @@ def _release(
         forget_losses(tx, call.agent, freed)
         ending.serve(tx, freed)
     return {"released": _shown(freed)}
+
+
+def _force(
+    tx: Transaction,
+    call: Call,
+    named: Sequence[Sequence[str]],
+    why: str,
+    saved: Sequence[Sequence[str]],
+    *,
+    other: bool,
+) -> Any:
+    """Take claims away from others."""
+    if not named or other:
+        raise Invalid("--force goes with the names of what to release and --why alone", field="force")
+    from dibs.operations import forcing
+
+    return forcing.force(tx, call, named, why, saved)
+
+
+def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:
+    """To take a claim away from others is for an orchestrator."""
+    return ("orchestrator" if force else ""), []
 
 
 def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
@@ -195,7 +230,7 @@ def _losses(agent: str) -> list[Range]:
 
 def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
     """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
-    for key, loss in tx.fetch((), _losses(agent), holds.PAGE).rows:
+    for key, loss in [row for prefix in (f"l\t{agent}\t", f"l\t{agent}/") for row in walk(tx, prefix)]:
         if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
             tx.delete(key)
 
@@ -212,7 +247,9 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
     known = tx.fetch(keys).values
     if known[keys[-1]] is None:
-        raise NotFound(f"no agent {to} is known here; it must have called once", agent=to)
+        from dibs.operations import names as known_names
+
+        raise known_names.unknown(tx, to)
     for record in known.values():
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])
@@ -276,6 +313,7 @@ OPERATIONS = (
             ),
         ),
         errors=(Fenced, NotFound, Killed),
+        may="worker",
         json="renewed[]",
     ),
     Operation(
@@ -288,9 +326,15 @@ OPERATIONS = (
             Field("commit", "text", "the commit that the work led to", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
+            Field("force", "flag", "take it away from its holder: for persons and orchestrators", default=False),
+            Field("why", "text", "with --force: the reason, which the holder is told", default="", metavar="T"),
+            Field("saved", "json", "what was saved of the holder's files", default=(), hidden=True),
         ),
-        errors=(Fenced, NotFound, Held, Deadlock, Killed, Invalid),
-        json="released[]",
+        errors=(Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid),
+        may="worker",
+        others="orchestrator",
+        asks=_asks,
+        json="released[], count",
         ahead=_ahead,
     ),
 )

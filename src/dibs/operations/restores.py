@@ -48,6 +48,7 @@ def _shown(tx: Transaction, record: Record) -> dict[str, Any]:
         "by": record["by"] or None,
         "at": iso(tx, record["at"]),
         "blob": record["blob"],
+        "how": record.get("how", ""),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations import roles
-from dibs.operations.call import put_agent
+from dibs.operations.call import put_agent, register
 from dibs.operations.declare import Field, Operation
 
 TYPE_CHECKING = False
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def _rules(tx: Transaction, call: Call, got: Fetched, ack: bool = False) -> dict[str, Any]:
     """Which version holds, and which one the caller was told; with `ack`, that it knows them now."""
     agent = got.values[f"a\t{call.agent}"]
+    if agent is None:  # who only asks is not registered by it
+        agent = register(tx, call.agent, process=call.client, person=call.is_person) if ack else {}
     known = agent.get("rules", "")
     if ack and call.rules and known != call.rules:
         agent["rules"] = known = call.rules
@@ -36,12 +38,15 @@ OPERATIONS = (
         _rules,
         "Show the rules of the workspace, and whether you were told this version.",
         fields=(Field("ack", "flag", "record that you know them", default=False),),
+        registers=False,
+        may="viewer",
         json="digest, acknowledged, current, text",
     ),
     Operation(
         "scratch",
         _scratch,
         "Show your own scratch folder, making it if needed.",
+        may="worker",
         json="agent, scratch",
     ),
 )

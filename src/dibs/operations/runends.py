@@ -5,6 +5,10 @@ What happens, in short:
 - refusal: `conflict` while tasks are open, unless forced (then they are called off and whoever works on one is told),
   and, where it is asked for (`--strict`), while a gate of gates.py fails. The log has the refusal.
 - again: ending a run that has ended changes nothing, so an end whose archive failed can be repeated.
+- many tasks: a run of more than STEP of them is ended by a job (backlog.py). Forced, the run has ended with the first
+  commit and its open tasks count as cancelled from then on; the steps call them off, the last one logs the end. Not
+  forced, the steps look for an open task first: until the last of them the run takes nothing new, and then it has
+  ended, or it is as it was and the end is refused.
 - after `runs.keep` a sweep drops the run and its tasks, some at a time; a task that somebody planned again meanwhile
   stays, without a run. The archive is a file and stays too.
 - crash: the end, the note of the archive and each part of a purge are one transaction each.
@@ -13,11 +17,11 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, Killed, NotFound
-from dibs.operations import lifecycle, runs, runviews
-from dibs.operations.call import check_text, within
+from dibs.operations import backlog, lifecycle, runs, runviews
+from dibs.operations.call import check_text
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import check_duration
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +30,7 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-A_FEW = 16  # tasks that one look of a sweep drops: other agents' claims do a little sweeping on their way
-MANY = 10_000  # tasks that `run purge` drops in its own transaction; the rest goes with the sweeps
+A_FEW = 16  # rows that one look of a sweep drops: other agents' claims do a little sweeping on their way
 ROLE = "role:"  # names of claims that are not for one run
 
 
@@ -48,14 +51,19 @@ def _end(
     record = runs.load(tx, run) if run else runs.chosen(tx, run)
     if keep is not None:
         check_duration(keep, "keep", least=0)
-    if record["state"] == runs.ENDED:
+    if record["state"] == runs.ENDED and not record.get("ending"):
         if keep is not None:
             record["until"] = tx.now + keep
             runs.put(tx, record)
-        return {"run": runs.shown(tx, record), "existing": True, "cancelled": [], "released": []}
-    still = [task for task in runviews.tasks(tx, record["run"]) if task["state"] not in lifecycle.OVER]
+        return {"run": runs.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
+    if record.get("ending"):
+        return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
+    many = tx.fetch((), [prefix_range(f"ut\t{record['run']}\t")], backlog.STEP).truncated
+    still: list[Record] = []
+    if not many:
+        still = [task for task in runviews.tasks(tx, record["run"]) if task["state"] not in lifecycle.OVER]
     if still and not force:
-        return _refuse(tx, call, record, _open(record, still))
+        return _refuse(tx, call.agent, record, _open(record, still))
     if strict:
         from dibs.operations.gates import before_the_end
 
@@ -64,55 +72,102 @@ def _end(
             text = (
                 f"run {record['run']}: {failed[0]['name']}: {failed[0]['why']}. Without --strict it ends all the same."
             )
-            return _refuse(tx, call, record, Conflict(text, run=record["run"], gates=failed))
-    cancelled = _call_off(tx, call, record, still)
-    released = _release(tx, record)
-    record.update(state=runs.ENDED, ended=tx.now, ended_by=call.agent, last_seq=tx.tail().seq)
-    record["until"] = tx.now + (call.policy.work["runs"]["keep"] if keep is None else keep)
+            return _refuse(tx, call.agent, record, Conflict(text, run=record["run"], gates=failed))
+    kept = call.policy.work["runs"]["keep"] if keep is None else keep
+    job = backlog.new(
+        tx, "run end", call.agent, run=record["run"], force=force, keep=kept, after="",
+        why=f"run {record['run']} was ended",
+    )  # fmt: skip
+    record["ending"] = job["job"]
+    if force:
+        record.update(state=runs.ENDED, ended=tx.now, ended_by=call.agent)
     runs.put(tx, record)
-    event = {"cancelled": len(cancelled), "released": released[:100]}
-    tx.append("run.ended", call.agent, record["run"], {name: value for name, value in event.items() if value})
-    return {"run": runs.shown(tx, record), "existing": False, "cancelled": cancelled, "released": released}
+    jobs = backlog.begin(tx, job)
+    if not jobs:
+        answer: dict[str, Any] = job["answer"]
+        return answer
+    return {**_ended(tx, record, job["names"], []), "jobs": jobs}
 
 
-def _refuse(tx: Transaction, call: Call, run: Record, error: Conflict) -> Conflict:
-    tx.append("run.refused", call.agent, run["run"], {"code": error.code})
+def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
+    """A run is ended and dropped by the agent that coordinates it; by others only if they orchestrate."""
+    if run:
+        key = runs.key_of(runs.check_id(run))
+        record = tx.fetch([key]).values[key]
+    else:
+        record = runs.chosen(tx, run)
+    return ("", []) if record is None else ("orchestrator", [record["coordinator"]])
+
+
+def _ended(tx: Transaction, run: Record, cancelled: list[str], released: list[str]) -> dict[str, Any]:
+    return {"run": runs.shown(tx, run), "existing": False, "cancelled": cancelled, "released": released}
+
+
+def step(tx: Transaction, job: Record, room: int) -> int:
+    """One step of the end of a run: look at, or call off, up to `room` of its tasks; the last one ends it."""
+    from dibs.operations import cancelling
+
+    record = runs.load(tx, job["run"])
+    prefix = f"ut\t{job['run']}\t"
+    if job["force"]:
+        used = cancelling.members_step(tx, job, prefix, room)
+        used += cancelling.below(tx, job, room - used)
+    else:
+        low, high = prefix_range(prefix)
+        rows = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room).rows
+        used = len(rows)
+        found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values()
+        still = [task for task in found if task is not None and task["state"] not in lifecycle.OVER]
+        if still:
+            del record["ending"]
+            runs.put(tx, record)
+            backlog.refuse(job, _refuse(tx, job["by"], record, _open(record, still, some=True)))
+            return 0
+        job["after"] = rows[-1][0] if rows else job["after"]
+    if used < room:
+        _end_now(tx, job, record)
+    return used
+
+
+def _end_now(tx: Transaction, job: Record, record: Record) -> None:
+    """Nothing of the run is open any more."""
+    released = _release(tx, record)
+    del record["ending"]
+    record.update(state=runs.ENDED, ended=tx.now, ended_by=job["by"], last_seq=tx.tail().seq)
+    record["until"] = tx.now + job["keep"]
+    runs.put(tx, record)
+    event = {"cancelled": job["done"], "released": released[:100]}
+    tx.append("run.ended", job["by"], record["run"], {name: value for name, value in event.items() if value})
+    job["answer"] = {**_ended(tx, record, job["names"], released), "count": job["done"]}
+
+
+def _refuse(tx: Transaction, by: str, run: Record, error: Conflict) -> Conflict:
+    tx.append("run.refused", by, run["run"], {"code": error.code})
     return error
 
 
-def _open(run: Record, still: list[Record]) -> Conflict:
-    """Why a run with open tasks does not end."""
+def _open(run: Record, still: list[Record], *, some: bool = False) -> Conflict:
+    """Why a run with open tasks does not end; `some`: there may be more of them."""
     counted: dict[str, int] = {}
     for task in still:
         counted[task["state"]] = counted.get(task["state"], 0) + 1
     said = ", ".join(f"{number} {state}" for state, number in sorted(counted.items()))
+    least = "at least " if some else ""
     text = (
-        f"run {run['run']} has open tasks ({said}). Wait for them, cancel them, or end it with --force, which calls "
-        "them off."
+        f"run {run['run']} has open tasks ({least}{said}). Wait for them, cancel them, or end it with --force, which "
+        "calls them off."
     )
     return Conflict(text, run=run["run"], tasks=[task["task"] for task in still[:100]], states=counted)
 
 
-def _call_off(tx: Transaction, call: Call, run: Record, still: list[Record]) -> list[str]:
-    """Cancel what is open; a child may have gone with its parent already."""
-    from dibs.operations import tasks
-
-    done: list[str] = []
-    for task in still:
-        now = lifecycle.load(tx, task["task"])
-        if now["state"] not in lifecycle.OVER:
-            done += tasks.call_off(tx, call.agent, now, f"run {run['run']} was ended")
-    return done
-
-
 def _release(tx: Transaction, run: Record) -> list[str]:
     """Give back what the coordinator and its subagents hold for this run."""
-    from dibs.operations import ending, resources
+    from dibs.operations import ending, holds, resources
 
     freed: list[Any] = []
     names: list[str] = []
-    for claim in on_behalf(tx, run):
-        if within(claim["agent"], run["coordinator"]):
+    for claim in holds.of_agent(tx, holds.CLAIM, run["coordinator"], family=True):
+        if _is_for(tx, run, claim):
             ending.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
             names += resources.shown(claim["resources"])
@@ -127,17 +182,16 @@ def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]
     """
     from dibs.operations import holds
 
-    found = []
-    for record in holds.every(tx, kind, 100_000)[0]:
-        if record["until"] <= tx.now or any(one[1].startswith(ROLE) for one in record["resources"]):
-            continue
-        name = f"run:{run['run']}"
-        meant = any(
-            one[0] == "name" and (one[1] == name or one[1].startswith(f"{name}/")) for one in record["resources"]
-        )
-        if meant or (record["task"] and _of_run(tx, run["run"], record["task"])):
-            found.append(record)
-    return found
+    return [record for record in holds.every(tx, kind, 100_000)[0] if _is_for(tx, run, record)]
+
+
+def _is_for(tx: Transaction, run: Record, record: Record) -> bool:
+    """Is this live claim, or waiter, for that run?"""
+    if record["until"] <= tx.now or any(one[1].startswith(ROLE) for one in record["resources"]):
+        return False
+    name = f"run:{run['run']}"
+    meant = any(one[0] == "name" and (one[1] == name or one[1].startswith(f"{name}/")) for one in record["resources"])
+    return meant or bool(record["task"] and _of_run(tx, run["run"], record["task"]))
 
 
 def _of_run(tx: Transaction, run: str, task: str) -> bool:
@@ -167,12 +221,23 @@ def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sh
 def _purge(tx: Transaction, call: Call, got: Fetched, run: str) -> Any:
     """Drop an ended run and its tasks now."""
     record = runs.load(tx, run)
-    if record["state"] != runs.ENDED:
-        text = f"run {run} is active; `dibs run end --run {run}` ends it first."
-        return _refuse(tx, call, record, Conflict(text, run=run, state=record["state"]))
+    if record["state"] != runs.ENDED or record.get("ending"):
+        how = "being ended" if record.get("ending") else "active"
+        text = f"run {run} is {how}; `dibs run end --run {run}` ends it first."
+        return _refuse(tx, call.agent, record, Conflict(text, run=run, state=record["state"]))
     shown = runs.shown(tx, record)
-    more = not drop(tx, record, MANY, call.agent)
-    return {"run": shown, "more": more}
+    jobs = backlog.begin(tx, backlog.new(tx, "run purge", call.agent, run=run))
+    return backlog.with_jobs({"run": shown, "more": bool(jobs)}, jobs)
+
+
+def purge_step(tx: Transaction, job: Record, room: int) -> int:
+    """Drop up to `room` rows of a run; a sweep may have dropped the last of them."""
+    key = runs.key_of(job["run"])
+    record: Record | None = tx.fetch([key]).values[key]
+    job["answer"] = {"more": False}
+    if record is None or record["state"] != runs.ENDED:
+        return 0
+    return 0 if drop(tx, record, room, job["by"]) else room
 
 
 def came_due(tx: Transaction, run: Record) -> bool:
@@ -181,13 +246,18 @@ def came_due(tx: Transaction, run: Record) -> bool:
 
 
 def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
-    """Drop up to so many tasks of a run, and the run itself with the last of them; says whether it is gone."""
+    """Drop up to so many rows of a run, and the run itself with the last of them; says whether it is gone."""
     name = run["run"]
     rows = tx.fetch((), [prefix_range(f"ut\t{name}\t")], limit)
+    room, cut = limit, rows.truncated
     for key, _ in rows.rows:
-        _drop_task(tx, by, key)
-    run["purged"] = run.get("purged", 0) + len(rows.rows)
-    if rows.truncated:
+        used = _drop_task(tx, by, key, room)
+        room -= used
+        if room <= 0:
+            cut = True
+            break
+        run["purged"] = run.get("purged", 0) + 1
+    if cut:
         run["until"] = min(run["until"], tx.now)  # due, so that the next sweep goes on
         runs.put(tx, run)
         return False
@@ -195,22 +265,32 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
         for key, _ in tx.fetch((), [prefix_range(prefix)], 2 * runs.NOTES).rows:
             tx.delete(key)
     tx.delete(runs.key_of(name))
-    tx.append("run.purged", by, name, {"tasks": run["purged"]})
+    tx.append("run.purged", by, name, {"tasks": run.get("purged", 0)})
     return True
 
 
-def _drop_task(tx: Transaction, by: str, row: str) -> None:
-    """Drop a task that is over. One that was planned again, or that others still wait for, stays and has no run."""
+def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
+    """Drop a task that is over. One that was planned again, or that others still wait for, stays and has no run.
+
+    Says how many rows that took; `room` or more means that the rest of it is left for the next step.
+    """
     key = lifecycle.key_of(row.rpartition("\t")[2])
     kept: Record | None = tx.fetch([key]).values[key]
+    used = 1
     if kept is not None:
         task = lifecycle.full(kept)
-        if task["state"] in lifecycle.OVER and not _waited_for(tx, task):
-            lifecycle.drop(tx, task)
-        else:
+        if task["state"] == lifecycle.COMPLETE and tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+            from dibs.operations import outcomes  # a job has yet to tell those that come after it
+
+            used += outcomes.unblock_step(tx, {"task": task["task"], "done": 0, "names": []}, room)
+        if used < room and task["state"] in lifecycle.OVER and not _waited_for(tx, task):
+            used += lifecycle.drop(tx, task, room - used)
+        elif used < room:
             lifecycle.put(tx, {**task, "run": ""})
             tx.append("task.kept", by, task["task"], {"run": task["run"]})
-    tx.delete(row)
+    if used < room:
+        tx.delete(row)
+    return used
 
 
 def _waited_for(tx: Transaction, task: Record) -> bool:
@@ -254,7 +334,10 @@ OPERATIONS = (
             Field("strict", "flag", "refuse while a quality gate fails", default=False),
         ),
         errors=(NotFound, Conflict, Invalid, Killed),
-        json="run, existing, cancelled[], released[], gates[], failed, archive",
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
+        json="run, existing, cancelled[], count, released[], gates[], failed, archive",
     ),
     Operation(
         "run purge",
@@ -262,6 +345,9 @@ OPERATIONS = (
         "Drop an ended run and its tasks now; its archive stays.",
         fields=(Field("run", "text", "the run", positional=True, required=True, metavar="RUN"),),
         errors=(NotFound, Conflict),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
         json="run, more",
     ),
 )

@@ -78,6 +78,8 @@ def active(tx: Transaction, run: str) -> Record:
     if record["state"] != ACTIVE:
         text = f"run {run} has ended at {iso(tx, record['ended'])}; `dibs run start` starts a new one."
         raise Conflict(text, run=run, state=record["state"])
+    if record.get("ending"):
+        raise Conflict(f"run {run} is being ended; it takes nothing more.", run=run, state=record["state"])
     return record
 
 
@@ -122,7 +124,8 @@ def shown(tx: Transaction, run: Record) -> dict[str, Any]:
         found["spec"] = run["spec"]
     if run["state"] == ENDED:
         found["ended_at"], found["ended_by"] = iso(tx, run["ended"]), run["ended_by"]
-        found["kept_until"] = iso(tx, run["until"])
+        if run["until"]:  # not while its tasks are being called off
+            found["kept_until"] = iso(tx, run["until"])
     if run["archive"]:
         found["archive"] = run["archive"]
     return found
@@ -197,6 +200,9 @@ def _join(
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         agent["type"], agent["can"] = kind or agent["type"], able or agent["can"]
         put_agent(tx, agent)
+    from dibs.operations import taking
+
+    taking.says_it_works(tx, agent)
     member = _member(tx, record["run"], agent)
     tx.put(agent_key(record["run"], call.agent), member)
     return {"run": shown(tx, record), "agent": member_shown(tx, member)}
@@ -353,7 +359,7 @@ OPERATIONS = (
             Field("tasks", "json", "its tasks: a list of objects with the fields of `task add`", metavar="JSON"),
         ),
         errors=(Invalid, Conflict, NotFound, Quota),
-        json="run, tasks[]",
+        may="agent", json="run, tasks[]",
     ),
     Operation(
         "run join",
@@ -365,7 +371,7 @@ OPERATIONS = (
             Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
         ),
         errors=(*_ERRORS, Quota),
-        json="run, agent",
+        may="worker", json="run, agent",
     ),
     Operation(
         "run phase",
@@ -373,15 +379,15 @@ OPERATIONS = (
         "Say in which phase a run is.",
         fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
         errors=_ERRORS,
-        json="run, before",
+        may="agent", json="run, before",
     ),
     Operation(
         "run warn", _warn, "Keep a warning with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        json="run, noted",
+        may="worker", json="run, noted",
     ),
     Operation(
         "run error", _error, "Keep an error with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        json="run, noted",
+        may="worker", json="run, noted",
     ),
     Operation(
         "run handled",
@@ -393,6 +399,6 @@ OPERATIONS = (
             RUN,
         ),
         errors=_ERRORS,
-        json="run, noted",
+        may="agent", json="run, noted",
     ),
 )  # fmt: skip

@@ -7,9 +7,9 @@ written.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations import lifecycle, runs
+from dibs.operations import lifecycle, paging, runs
 from dibs.operations.call import iso
-from dibs.operations.declare import Field, Operation
+from dibs.operations.declare import PAGED, Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
 from dibs.stores.seam import prefix_range, values_of, walk
 
@@ -133,14 +133,11 @@ def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
 # --- list and show
 
 
-def _list(tx: Transaction, call: Call) -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
     """All runs, those that are active first."""
-    found, more = [], False
-    for state in (runs.ACTIVE, runs.ENDED):
-        some, cut = of_state(tx, state)
-        found += some
-        more = more or cut
-    return {"runs": [runs.shown(tx, run) for run in found], "more": more}
+    sections = [(paging.INDEX, f"runs\t{state}\t", None) for state in (runs.ACTIVE, runs.ENDED)]
+    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    return {"runs": [runs.shown(tx, run) for run in page.records], **page.answer()}
 
 
 def _show(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
@@ -181,7 +178,7 @@ OPERATIONS = (
         json="run",
         writes=False,
     ),
-    Operation("run list", _list, "List the runs.", json="runs[], more", writes=False),
+    Operation("run list", _list, "List the runs.", fields=PAGED, json="runs[], more, cursor", writes=False),
     Operation(
         "run show",
         _show,

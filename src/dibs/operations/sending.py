@@ -129,7 +129,7 @@ def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> 
 
 def _known(tx: Transaction, agent: str) -> str:
     if tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is None:
-        raise NotFound(f"no agent {agent} is known here; `dibs agents` lists them", agent=agent)
+        raise names.unknown(tx, agent)
     return agent
 
 
@@ -201,6 +201,7 @@ OPERATIONS = (
             Field("expires", "duration", "of no use after this (default 7d, or the config's)", metavar="D"),
         ),
         errors=(NotFound, Forbidden, Quota, Invalid),
+        may="worker",
         json="message, to[], thread, full[]",
     ),
 )

@@ -2,32 +2,25 @@
 
 The facts come from the door: a call that was typed (a command line, git's hooks, a script), the id in the client's own
 session variable, and the processes above it. An agent's shell names that agent, or one of its subagents; anything else
-is refused, and so are the commands that are not an agent's to give (kill, revive, uninstalling, moving the store), but
-for an orchestrator, whose role comes from the config. A person at a terminal may do all of these, and so may a script
-with no client above it; a program that calls dibs from Python is none. Agents are kept from accidents by this, not from
-malice: they share one user of the operating system.
+is refused. A person at a terminal may speak for anybody, and so may a script with no client above it; a program that
+calls dibs from Python is none. What the one who speaks may do is decided in authority.py. Agents are kept from
+accidents by this, not from malice: they share one user of the operating system.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Forbidden
-from dibs.operations import names, roles
+from dibs.operations import names
 from dibs.operations.call import process_name, within
-from dibs.operations.declare import Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Transaction
 
     Spoken = Sequence[tuple[str, str]]  # what a shell command would have dibs do, and as whom ("": as itself)
-
-ORCHESTRATOR = "orchestrator"
-RESERVED = frozenset({"kill", "revive", "init --uninstall", "store move"})  # not an agent's to give
-WHO_COULD = "a person at a terminal, or an orchestrator"
 
 
 def shells_of(tx: Transaction, call: Call) -> list[str]:
@@ -41,29 +34,25 @@ def shells_of(tx: Transaction, call: Call) -> list[str]:
     return [agent for agent in (nearest, call.session) if agent]
 
 
-def refusal(tx: Transaction, call: Call, reserved: str = "", target: str = "") -> Forbidden | None:
-    """Why this call may not be made from where it comes from, if so. `reserved`: what it does that is not an agent's.
-
-    Remembers whose shell it is, for those who ask later.
-    """
+def refusal(tx: Transaction, call: Call) -> Forbidden | None:
+    """Why this call may not be made from where it comes from, if so. Remembers whose shell it is, for those who ask."""
     own = shells_of(tx, call)
     call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
     if not own:
         return None
-    if not within(call.agent, call.inside):
-        return _not_its_voice(tx, call.inside, call.agent)
-    if not reserved or (target != call.inside and within(target, call.inside)):  # its own subagents are its business
-        return None
-    return _not_its_business(tx, call, call.inside, reserved)
+    return None if within(call.agent, call.inside) else _not_its_voice(tx, call.inside, call.agent)
 
 
 def refusal_to_speak(tx: Transaction, call: Call, spoken: Spoken) -> Forbidden | None:
     """The same for a shell command before it runs, by its words (facts/ownwords.py); the caller is the agent itself."""
+    from dibs.operations import authority
+
+    call.inside = call.inside or call.agent  # it is this agent's shell that will run them
     for command, whom in spoken:
         if whom and not within(names.found(tx, whom), call.agent):
             return _not_its_voice(tx, call.agent, whom)
-        if command in RESERVED:
-            error = _not_its_business(tx, call, call.agent, command)
+        if command in authority.ACTS:
+            error = authority.refusal_to(tx, call, command)
             if error is not None:
                 return error
     return None
@@ -79,32 +68,7 @@ def _not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
     )  # fmt: skip
 
 
-def _not_its_business(tx: Transaction, call: Call, own: str, what: str) -> Forbidden | None:
-    key = f"a\t{own}"
-    if roles.of(call, tx.fetch([key]).values[key])[0] == ORCHESTRATOR:
-        return None
-    return Forbidden(
-        f"`dibs {what}` is not for {names.name_of(tx, own)}: {WHO_COULD} may do that. Say why it is needed.",
-        agent=own, act=what,
-    )  # fmt: skip
-
-
-def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
-    """For doors whose command is no operation."""
-    if not call.agent:
-        from dibs.operations.call import name_caller
-
-        name_caller(tx, call, MAY)
-    error = refusal(tx, call, reserved=act)
-    if error is not None:
-        raise error
-    return {}
-
-
 def subagents(tx: Transaction, agent: str) -> list[Record]:
     """The agent's subagents that did not end, as far as is known; a few of them."""
     found = tx.fetch((), [(f"a\t{agent}/", f"a\t{agent}0")], 64).rows
     return [record for _, record in found if not record["left"] and not record["killed"]]
-
-
-MAY = Operation("may", _may, "May this be done from here?", writes=False)

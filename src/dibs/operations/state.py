@@ -93,9 +93,10 @@ def _list(tx: Transaction, call: Call, prefix: str = "", after: str = "", limit:
     if not 1 <= limit <= MOST:
         raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
     if low >= high:
-        return {"documents": [], "more": False}
+        return {"documents": [], "more": False, "cursor": None}
     page = tx.fetch((), [(low, high)], limit)
-    return {"documents": [_shown(tx, document) for _, document in page.rows], "more": page.truncated}
+    cursor = page.rows[-1][1]["key"] if page.truncated else None
+    return {"documents": [_shown(tx, document) for _, document in page.rows], "more": page.truncated, "cursor": cursor}
 
 
 # --- writing
@@ -282,6 +283,7 @@ OPERATIONS = (
             _TOKEN,
         ),
         errors=(Conflict, Held, Fenced, Quota, Invalid),
+        may="agent",
         json="key, value, version",
         ahead=_ahead,
     ),
@@ -291,11 +293,11 @@ OPERATIONS = (
         "List the documents, without their values.",
         fields=(
             Field("prefix", "text", "only keys that begin with this", positional=True, default="", metavar="PREFIX"),
-            Field("after", "text", "go on behind this key", default="", metavar="KEY"),
+            Field("after", "text", "go on after this key, the `cursor` of the page before", default="", metavar="KEY"),
             Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
         ),
         errors=(Invalid,),
-        json="documents[], more",
+        json="documents[], more, cursor",
         writes=False,
     ),
     Operation(
@@ -304,6 +306,7 @@ OPERATIONS = (
         "Delete a document, with the version you read, or a token.",
         fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
+        may="agent",
         json="key, version",
         ahead=_ahead,
     ),

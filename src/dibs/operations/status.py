@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.operations import agents, holds, resources
+from dibs.operations import agents, ending, holds, lifecycle, paging, resources, tasks
 from dibs.operations.call import iso
-from dibs.operations.declare import Field, Operation
-from dibs.stores.seam import prefix_range
+from dibs.operations.declare import PAGED, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,49 +14,70 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Transaction
 
-LIMIT = 1_000  # of each kind; a status of more is not read by anybody
+PARTS = ("claims", "waiting", "agents", "tasks")
 
 
-def _status(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ()) -> dict[str, Any]:
-    """What is live now. A claim past its deadline, or of a process that is dead, is nobody's."""
+def _status(
+    tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = (), limit: int = 0, after: str = ""
+) -> dict[str, Any]:
+    """What is live now. A claim past its deadline, or of a process that is dead, is nobody's, and takes no room.
+
+    `limit` is for each of the four parts, and one cursor goes on with all of them.
+    """
+    count = paging.check_limit(limit)
+    from_ = paging.several(after, PARTS)
+
+    def page(name: str, read: Any) -> paging.Page | None:
+        cursor = from_[name]
+        return None if cursor is None else read(cursor)
+
+    def live(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        dead = {claim["claim"] for claim in ending.gone(tx, call, [row[1] for row in rows if row[1]["until"] > tx.now])}
+        return [row for row in rows if row[1]["until"] > tx.now and row[1]["claim"] not in dead]
+
+    def present(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        return [row for row in rows if row[1]["until"] > tx.now]
+
+    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        found = [(place, lifecycle.full(task)) for place, task in rows]
+        return [row for row in found if tasks.live_claim(tx, row[1]) is not None]
+
     if resources:
-        found, more = _on(tx, resources), False
-        claims = [record for record in found if holds.CLAIM in record]
-        waiters = [record for record in found if holds.WAITER in record]
+        met = [record for record in _on(tx, resources) if record["until"] > tx.now]
+        claims = ending.living(tx, call, [record for record in met if holds.CLAIM in record])
+        waiters = [record for record in met if holds.WAITER in record]
+        parts = {
+            "claims": page("claims", lambda at: paging.listed(_by_id(claims), _id, count, at)),
+            "waiting": page("waiting", lambda at: paging.listed(_by_id(waiters), _id, count, at)),
+        }
     else:
-        claims, more = holds.every(tx, holds.CLAIM, LIMIT)
-        waiters, _ = holds.every(tx, holds.WAITER, LIMIT)
-    known = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LIMIT).rows}
-    call.know([agent["process"] for agent in known.values()])
-    claims = [
-        claim
-        for claim in claims
-        if claim["until"] > tx.now and not (claim["tied"] and _dead(call, known.get(claim["agent"])))
-    ]
-    waiters = sorted([w for w in waiters if w["until"] > tx.now], key=lambda waiter: waiter["ticket"])
+        parts = {
+            "claims": page("claims", lambda at: paging.read(tx, [(1, "claims\t", live)], count, at)),
+            "waiting": page("waiting", lambda at: paging.read(tx, [(1, "waits\t", present)], count, at)),
+        }
+    place = f"tasks\t{lifecycle.EXECUTING}\t"
+    parts["agents"] = page("agents", lambda at: agents.listed(tx, call, count, at))
+    parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
+    found = {name: [] if one is None else one.records for name, one in parts.items()}
     return {
-        "claims": [holds.held(tx, claim) for claim in sorted(claims, key=lambda claim: claim["token"])],
-        "waiting": [_waits(tx, waiter) for waiter in waiters],
-        "agents": [agents.shown(tx, call, agent) for agent in known.values()],
-        "tasks": _tasks(tx),
-        "more": more,
+        "claims": [holds.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
+        "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],
+        "agents": [agents.shown(tx, call, agent) for agent in found["agents"]],
+        "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
+        **paging.together(parts),
     }
-
-
-def _tasks(tx: Transaction) -> list[dict[str, Any]]:
-    """The tasks at work."""
-    from dibs.operations import lifecycle, tasks
-
-    found = lifecycle.of_state(tx, lifecycle.EXECUTING, LIMIT)[0]
-    return [lifecycle.shown(tx, task) for task in found if tasks.live_claim(tx, task) is not None]
 
 
 def _on(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:
     return list(holds.meeting(tx, resources.normal(wanted), ""))
 
 
-def _dead(call: Call, agent: Record | None) -> bool:
-    return agent is not None and call.alive(agent["process"]) is False
+def _id(record: Record) -> str:
+    return str(record[holds.kind_of(record)])
+
+
+def _by_id(records: list[Record]) -> list[Record]:
+    return sorted(records, key=_id)
 
 
 def _waits(tx: Transaction, waiter: Record) -> dict[str, Any]:
@@ -78,8 +98,9 @@ OPERATIONS = (
         "Show who holds what, who waits, and which agents are there.",
         fields=(
             Field("resources", "resources", "only what overlaps these", positional=True, default=(), metavar="RES"),
+            *PAGED,
         ),
-        json="claims[], waiting[], agents[], tasks[], warnings[] if the store should be seen to",
+        json="claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to",
         writes=False,
     ),
 )

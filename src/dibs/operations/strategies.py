@@ -121,7 +121,7 @@ def _id(agent: Record) -> str:
 def gather(tx: Transaction, without: str = "") -> Facts:
     """Who waits, who works on what, who was given something when. `without` is a task that does not count."""
     facts = Facts(tx.now)
-    for place, record in enumerate(taking.present(tx)):
+    for place, record in enumerate([one for one in taking.present(tx) if not one.get("task")]):
         facts.waiting.setdefault(record["agent"], []).append(record)
         facts.place.setdefault(record["agent"], place)
     for task in lifecycle.of_state(tx, EXECUTING, LOOKED_AT)[0]:
@@ -150,7 +150,8 @@ def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
     if among is not None:
         values = values_of(tx, sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
         return {agent["agent"]: agent for agent in values.values() if agent is not None}
-    return {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows}
+    found = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows}
+    return {name: agent for name, agent in found.items() if agent.get("works") or agent["killed"]}
 
 
 def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import Invalid, NotFound, Quota
-from dibs.operations import messages, payloads
-from dibs.operations.declare import Field, Operation
+from dibs.operations import messages, paging, payloads
+from dibs.operations.declare import PAGED, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,14 +141,16 @@ def _keep(tx: Transaction, known: Record) -> None:
         tx.delete(f"su\t{known['agent']}")
 
 
-def _subscriptions(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _subscriptions(tx: Transaction, call: Call, got: Fetched, limit: int = 0, after: str = "") -> dict[str, Any]:
     """What the caller subscribes to, and from which event on."""
     known = _record(tx, call.agent)
     found = [] if known is None else sorted(known["what"].items())
-    cursor = known["cursor"] if known is not None else tx.tail().seq
+    through = known["cursor"] if known is not None else tx.tail().seq
+    page = paging.listed(found, lambda one: str(one[0]), paging.check_limit(limit), after)
     return {
-        "subscriptions": [{"subscription": what, "cursor": max(cursor, since)} for what, since in found],
-        "cursor": cursor,
+        "subscriptions": [{"subscription": what, "cursor": max(through, since)} for what, since in page.records],
+        "through": through,
+        **page.answer(),
     }
 
 
@@ -186,7 +188,7 @@ def pending(tx: Transaction, call: Call) -> Record | None:
     if not call.agent:
         from dibs.operations.call import name_caller
 
-        name_caller(tx, call, OPERATIONS[0])
+        name_caller(tx, call)
     known = _record(tx, call.agent)
     return known if known is not None and known["cursor"] < tx.tail().seq else None
 
@@ -253,6 +255,7 @@ OPERATIONS = (
             Field("data", "json", "a value that says more", positional=True, metavar="JSON"),
         ),
         errors=(Invalid,),
+        may="worker",
         json="event",
     ),
     Operation(
@@ -271,7 +274,16 @@ OPERATIONS = (
             Field("off", "flag", "hear of it no more", default=False),
         ),
         errors=(Invalid, NotFound, Quota),
+        may="worker",
         json="subscription, cursor",
     ),
-    Operation("subscriptions", _subscriptions, "List what you subscribe to.", json="subscriptions[], cursor"),
+    Operation(
+        "subscriptions",
+        _subscriptions,
+        "List what you subscribe to.",
+        registers=False,
+        may="viewer",
+        fields=PAGED,
+        json="subscriptions[], through, more, cursor",
+    ),
 )

@@ -9,8 +9,8 @@ of old events.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import NotFound
-from dibs.operations import ending, holds
+from dibs.errors import Invalid, NotFound
+from dibs.operations import backlog, ending, holds
 from dibs.operations.call import due
 from dibs.operations.declare import Field, Operation
 from dibs.operations.policy import check_duration
@@ -97,20 +97,12 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     from dibs.operations import taking
 
-    done = {**some(tx, MANY), "sealed": 0, "pruned": 0}
-    done["tasks"] = taking.promote(tx, call)
-    suspects = [agent for agent in _next_agents(tx) if agent["process"] is not None and not agent["left"]]
-    call.know([agent["process"] for agent in suspects])
-    dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
-    freed: list[Any] = []
-    for agent in dead:
-        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
-            if claim["tied"]:
-                ending.end(tx, claim, "gone")
-                freed += claim["resources"]
-                done["claims"] += 1
-    ending.serve(tx, freed)
-    more = bool(done.pop("more"))
+    done = {**some(tx, MANY), "agents": 0, "sealed": 0, "pruned": 0}
+    came = taking.promote(tx, call)
+    done["tasks"] = came.done
+    left = [job for job in call.jobs if not backlog.help_on(tx, job)] if call.jobs else []
+    dead_more = _end_of_the_dead(tx, call, done)
+    more = bool(done.pop("more")) or came.more or bool(left) or dead_more
     del done["looked_at"]
     due = _due_for_the_log(tx, call)
     if due and not any(done.values()):  # by itself: a seal stands where the log ends, and nothing may come between
@@ -122,17 +114,45 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     return {"swept": done, "more": more or bool(due)}
 
 
-def _next_agents(tx: Transaction) -> list[Record]:
-    """The agents whose turn it is: in a workspace that has known many, each sweep looks at those after the last."""
+def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
+    """End the claims of agents whose process is gone, up to MANY; says whether there may be more of these.
+
+    When there are none, agents that are gone for good are forgotten. In a workspace that has known many agents, each
+    sweep looks at those after the last.
+    """
     low, high = prefix_range("a\t")
     last: Record | None = tx.fetch([PLACE]).values[PLACE]
     found = tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS)
-    agents: list[Record] = [agent for _, agent in found.rows]
+    suspects = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
+    call.know([agent["process"] for agent in suspects])
+    freed: list[Any] = []
+    ended, cut = 0, ""
+    for agent in suspects:
+        if call.alive(agent["process"]) is not False:
+            continue
+        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
+            if claim["tied"] and ended < MANY:
+                ending.end(tx, claim, "gone")
+                freed += claim["resources"]
+                ended += 1
+        if ended >= MANY:
+            cut = agent["agent"]
+            break
+    ending.serve(tx, freed)
+    done["claims"] += ended
+    if cut:  # the next sweep begins with the same agent: it may hold more
+        before = [agent["agent"] for _, agent in found.rows if agent["agent"] < cut]
+        if before:
+            tx.put(PLACE, {"agent": before[-1]})
+        return True
+    from dibs.operations import forgetting
+
+    done["agents"] = forgetting.some(tx, call, [agent for _, agent in found.rows])
     if found.truncated:
-        tx.put(PLACE, {"agent": agents[-1]["agent"]})
+        tx.put(PLACE, {"agent": found.rows[-1][1]["agent"]})
     elif last is not None:
         tx.delete(PLACE)
-    return agents
+    return False
 
 
 # --- the log
@@ -174,9 +194,16 @@ def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
     return {"seq": seq, "link": link, "claims": len(claims)}
 
 
-def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int = KEEP) -> dict[str, Any]:
-    """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins."""
-    check_duration(keep, "keep", least=0)
+def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = None) -> dict[str, Any]:
+    """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins.
+
+    What is younger than the config's `[log] keep` (a month where it is silent) stays, whoever asks.
+    """
+    least: int = call.policy.work["log"]["keep"] or KEEP
+    keep = least if keep is None else check_duration(keep, "keep", least=0)
+    if keep < least:
+        text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."
+        raise Invalid(f"keep: {text}", field="keep", least=least)
     old = [seal for seal in _seals(tx) if seal["at"] <= tx.now - keep]
     if not old:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
@@ -194,15 +221,33 @@ OPERATIONS = (
         "sweep",
         _sweep,
         "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
+        may="worker",
+        registers=False,
         json="swept, more",
     ),
-    Operation("seal", _seal, "Write a seal: the live claims at this point of the log.", json="seq, link, claims"),
+    Operation(
+        "seal",
+        _seal,
+        "Write a seal: the live claims at this point of the log.",
+        may="orchestrator",
+        registers=False,
+        json="seq, link, claims",
+    ),
     Operation(
         "prune",
         _prune,
         "Drop the events before the newest seal older than --keep.",
-        fields=(Field("keep", "duration", "keep at least that much of the log", default=KEEP, metavar="D"),),
-        errors=(NotFound,),
+        fields=(
+            Field(
+                "keep",
+                "duration",
+                "keep that much of the log (default, and least: [log] keep in the config, or 30d)",
+                metavar="D",
+            ),
+        ),
+        errors=(NotFound, Invalid),
+        may="person",
+        registers=False,
         json="through",
     ),
 )

@@ -11,8 +11,8 @@ What happens, in short:
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations import ending, holds, lifecycle, tasks
+from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.operations import backlog, ending, holds, lifecycle, resources, tasks
 from dibs.operations.call import TOKEN, check_text, iso
 from dibs.operations.declare import Field, Operation
 from dibs.operations.lifecycle import EXECUTING, PLANNED
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PRESENT = 15_000  # ms that a waiting agent counts as present after it last looked
 LOOK_EVERY = 1_000  # ms between two looks of one who waits: then a holder that died is noticed within seconds
 DUE = 64  # tasks whose time has come, looked at in one trip
-ORPHANS = 256  # tasks at work that are looked through for dead holders before "nothing" is the answer
+ORPHANS = 256  # tasks at work in one trip, where all are looked through for dead holders before "nothing" is answered
 PRESENT_SHOWN = 64  # waiting agents that are looked at when a task becomes ready
 PAGE = 32  # ready tasks in one look, where the strategy may say that the first are not for this agent
 LONGEST_PAUSE = 30 * MINUTE  # of a breaker
@@ -45,11 +45,17 @@ def _next(
     if wait:
         check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
-    promote(tx, call)
+    says_it_works(tx, agent)
+    due = promote(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
         task = best(tx, call, agent, run)
+        jobs = backlog.about_tasks(call.jobs) if task is None and call.jobs else []
+        if task is None and (due.more or jobs):
+            if jobs:
+                backlog.help_on(tx, jobs[0])
+            return {"again": True}  # there may be something when that is done
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
     if task is not None:
@@ -112,14 +118,16 @@ def _first(
             task = lifecycle.full(found)
             if _may_have(tx, call, agent, task, run):
                 return task
-        if not page.truncated:
-            return None
+        if not page.truncated or (call.jobs and backlog.covering(tx, task, call.jobs) is not None):
+            return None  # a job is calling off what lies here; it goes on before this is looked at again
         after = page.rows[-1][0]
 
 
 def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
     """May this agent have this task now, by its run, its strategy, and by who holds its name?"""
-    if run and task["run"] != run:
+    if (run and task["run"] != run) or task.get("awaited", 0) > tx.now:
+        return False
+    if call.jobs and backlog.covering(tx, task, call.jobs) is not None:
         return False
     strategy = task["strategy"] or call.policy.work["tasks"]["strategy"]
     if strategy != "priority" and not task["assigned"]:
@@ -203,7 +211,10 @@ def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, 
 def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -> list[dict[str, Any]]:
     """As many of the best tasks as there are, as were asked for, and as this agent may have."""
     agent: Record | None = got.values[f"a\t{call.agent}"]
-    if agent is None or _refused(tx, call, agent) is not None:
+    if agent is None:
+        return []
+    says_it_works(tx, agent)
+    if _refused(tx, call, agent) is not None:
         return []
     promote(tx, call)
     room = 1  # which there is, or it would have been refused
@@ -249,7 +260,7 @@ def live_tasks(tx: Transaction, agent: str) -> list[Record]:
     """The live claims on tasks that an agent holds."""
     return [
         claim
-        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.PAGE)
+        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
         if claim["by"] == "task" and claim["until"] > tx.now
     ]
 
@@ -265,51 +276,95 @@ def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int
     return ("open", until) if until > tx.now else ("half-open", until)
 
 
+def says_it_works(tx: Transaction, agent: Record) -> None:
+    """The agent asks for work: from now on it may be given some. Who only looks on, or runs a script, never is."""
+    if not agent.get("works"):
+        from dibs.operations.call import put_agent
+
+        agent["works"] = True
+        put_agent(tx, agent)
+
+
 # --- tasks whose time has come, and those whose holder is gone
 
 
-def promote(tx: Transaction, call: Call) -> int:
-    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up."""
-    done = 0
-    while True:
-        page = tx.scan(2, "later\t", DUE, before=lifecycle.later(tx.now + 1))
-        for _, _, kept in page.rows:
-            task = lifecycle.full(kept)
-            if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
-                from dibs.operations import assigning
+class Due:
+    """What came of the tasks whose time has come."""
 
-                assigning.over(tx, call, task)
-            else:
-                task["not_before"] = 0
-                lifecycle.put(tx, task)
-                wake(tx, [task])
-        done += len(page.rows)
+    __slots__ = ("done", "more")
+
+    def __init__(self) -> None:
+        self.done = 0  # tasks that were looked at
+        self.more = False  # there are more of them than one transaction looks at
+
+
+def promote(tx: Transaction, call: Call) -> Due:
+    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up.
+
+    The jobs that are going (backlog.py) lie before them; `call.jobs` has them from now on.
+    """
+    found = Due()
+    jobs: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(2, "later\t", DUE, after, lifecycle.later(tx.now + 1))
+        for entry, _, kept in page.rows:
+            if backlog.is_job(kept):
+                jobs.append(kept)
+                after = entry
+                continue
+            _came(tx, call, lifecycle.full(kept))
+            found.done += 1
         if not page.truncated:
-            return done
+            break
+        if found.done >= backlog.STEP:
+            found.more = True
+            break
+    call.jobs = [job for job in jobs if not backlog.pass_by(tx, job)] if jobs else jobs
+    return found
+
+
+def _came(tx: Transaction, call: Call, task: Record) -> None:
+    """A task's time has come."""
+    if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
+        from dibs.operations import assigning
+
+        assigning.over(tx, call, task)
+    else:
+        task["not_before"] = 0
+        lifecycle.put(tx, task)
+        wake(tx, [task])
 
 
 def _gather_orphans(tx: Transaction, call: Call) -> bool:
-    """Give back the tasks whose claim ended unseen or whose holder's local process is dead."""
-    at_work, _ = lifecycle.of_state(tx, EXECUTING, ORPHANS)
-    if not at_work:
-        return False
-    suspects: list[Record] = []
-    for task in at_work:
-        suspects += [
+    """Give back the tasks whose claim ended unseen or whose holder's local process is dead, up to so many at once."""
+    after, found = "", 0
+    while True:
+        page = tx.scan(1, f"tasks\t{EXECUTING}\t", ORPHANS, after)
+        if not page.rows:
+            return False
+        names = {f"task:{record['task']}": record for _, _, record in page.rows}
+        suspects = [
             record
-            for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], "")
-            if record.get(holds.CLAIM) == task["claim"]
+            for record in holds.rows(tx, resources.ranges_of([["name", name] for name in names]))
+            if holds.CLAIM in record
+            and any(names.get(one[1], {}).get("claim") == record["claim"] for one in record["resources"])
         ]
-    over = [claim for claim in suspects if claim["until"] <= tx.now]
-    lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
-    ending.clear(tx, over, lost)
-    return bool(over or lost)
+        over = [claim for claim in suspects if claim["until"] <= tx.now]
+        lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
+        ending.clear(tx, over, lost)
+        found += len(over) + len(lost)
+        if found or not page.truncated:
+            return bool(found)
+        after = page.rows[-1][0]
 
 
 # --- waiting for work
 
 
-def _wait(tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str) -> dict[str, Any]:
+def _wait(
+    tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str, task: str = ""
+) -> dict[str, Any]:
     """A place among those who wait for work. It is written seldom: it only says whom to wake."""
     key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
     known: Record | None = tx.fetch([key]).values[key] if waiter else None
@@ -318,6 +373,8 @@ def _wait(tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wak
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": check_text(run, "run"),
             "wake": check_text(wake, "wake"), "until": tx.now + PRESENT,
         }  # fmt: skip
+        if task:
+            record["task"] = task
         tx.put(key, record)
     return {"waiting": key[3:], "look_in": LOOK_EVERY, "for": "a task that is ready for you"}
 
@@ -347,6 +404,7 @@ def wake(tx: Transaction, ready: Sequence[Record]) -> None:
             waiting = present(tx)
         for record in list(waiting):
             fitting = lifecycle.fits(record, task["needs"], task["for"]) and record["run"] in {"", task["run"]}
+            fitting = fitting and record.get("task") in {None, task["task"]}
             if fitting and record["wake"] and (not task["assigned"] or task["assigned"]["agent"] == record["agent"]):
                 tx.wake(record["wake"])
                 waiting = [other for other in waiting if other is not record]
@@ -356,13 +414,94 @@ def wake(tx: Transaction, ready: Sequence[Record]) -> None:
 # --- claim
 
 
-def _claim(tx: Transaction, call: Call, got: Fetched, id: str) -> Any:
-    """Take a certain task."""
+def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
+    """Take a certain task, or wait until it can be had: first come, first served, before those who take any task."""
+    if wait:
+        check_duration(wait, "wait", most=MAX_WAIT)
+    agent = got.values[f"a\t{call.agent}"]
+    says_it_works(tx, agent)
     promote(tx, call)
-    return take(tx, call, got, lifecycle.load(tx, id))
+    try:
+        answer = take(tx, call, got, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
+    except Conflict as error:
+        if not waiter and (not wait or error.fields.get("state") != PLANNED):
+            raise
+        answer = error
+    hopeful = isinstance(answer, Held) or (isinstance(answer, Conflict) and answer.fields.get("state") == PLANNED)
+    if wait > 0 and hopeful:
+        cycle = _circle(tx, call, lifecycle.load(tx, id))
+        if not cycle:
+            return _wait_for(tx, call, agent, id, waiter, wake, answer)
+        data = {
+            "code": "deadlock",
+            "resources": [lifecycle.resource_of(id)],
+            "mode": "write",
+            "tree": "",
+            "blockers": [],
+        }
+        tx.append("claim.refused", call.agent, f"task:{id}", data)
+        answer = Deadlock(cycle=cycle)
+    if waiter:
+        _give_up(tx, waiter, id)
+    return answer
 
 
-def take(tx: Transaction, call: Call, got: Fetched, task: Record, origin: str = "") -> Any:
+def _wait_for(
+    tx: Transaction, call: Call, agent: Record, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
+) -> dict[str, Any]:
+    """A place in line for one task; while somebody stands there, `next` gives it to nobody."""
+    answer = _wait(tx, call, agent, "", waiter, wake, identifier)
+    task = lifecycle.load(tx, identifier)
+    if task.get("awaited", 0) - tx.now < PRESENT // 2:
+        task["awaited"] = tx.now + PRESENT
+        lifecycle.put(tx, task)
+    return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
+
+
+def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
+    """Out of the line; the last one leaves the task to anybody."""
+    _forget(tx, waiter)
+    kept = tasks.known(tx, identifier)
+    if kept is not None and kept.get("awaited") and not _in_line(tx, identifier):
+        kept["awaited"] = 0
+        lifecycle.put(tx, kept)
+
+
+def _in_line(tx: Transaction, identifier: str) -> list[tuple[str, Record]]:
+    """Who waits for this task now, in order."""
+    rows = tx.fetch((), [("tw\t", "tw\n")], PRESENT_SHOWN).rows
+    return [(key, record) for key, record in rows if record.get("task") == identifier and record["until"] > tx.now]
+
+
+def _circle(tx: Transaction, call: Call, task: Record) -> list[dict[str, Any]]:
+    """The circle of agents that each wait for the other's task, if this wait would close one."""
+    waits = {record["agent"]: record["task"] for record in present(tx) if record.get("task")}
+    steps: list[dict[str, Any]] = []
+    agent = call.agent
+    for _ in range(len(waits) + 1):
+        holder = next(iter(tasks.having(task)), "")
+        if not holder:
+            return []
+        steps.append({"agent": agent, "resource": f"task:{task['task']}", "holder": holder})
+        if holder == call.agent:
+            return steps
+        following = tasks.known(tx, waits[holder]) if holder in waits else None
+        if following is None:
+            return []
+        agent, task = holder, following
+    return []
+
+
+def take(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    task: Record,
+    origin: str = "",
+    *,
+    waiter: str = "",
+    patient: bool = False,
+) -> Any:
     """Take this one, refresh it if it is the caller's, or say who has it. From `origin` it is planned on the way."""
     name = task["task"]
     if task["state"] == EXECUTING:
@@ -373,31 +512,51 @@ def take(tx: Transaction, call: Call, got: Fetched, task: Record, origin: str = 
 
             return taken(tx, task, releases.renew_one(tx, claim), renewed=True)
         if claim is not None and not ending.gone(tx, call, [claim]):
-            return _held_by(tx, call, task, claim)
+            return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
         task = lifecycle.load(tx, name)
+    task = backlog.called_off(tx, task, call.jobs)
     if task["state"] not in {PLANNED, origin}:
         raise Conflict(
             f"task {name} is {task['state']}; only a planned one can be taken.", task=name, state=task["state"]
         )
-    refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task)
+    refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task, told=not patient) or _after_others(
+        tx, call, task, waiter
+    )
     if refusal is not None:
         return refusal
+    task.pop("awaited", None)
+    if waiter:
+        _forget(tx, waiter)
     if task["state"] != PLANNED:
         lifecycle.move(tx, call.agent, task, PLANNED)
         return grant(tx, call, task, origin=origin)
     return grant(tx, call, task, origin=task["origin"] if origin else "")
 
 
-def _held_by(tx: Transaction, call: Call, task: Record, claim: Record) -> Held:
+def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Held | None:
+    """Does somebody wait for this task who came before the caller?"""
+    if task.get("awaited", 0) <= tx.now:
+        return None
+    name = task["task"]
+    before = [one for key, one in _in_line(tx, name) if not waiter or key < f"tw\t{waiter}"]
+    first = next((one["agent"] for one in before if one["agent"] != call.agent), "")
+    blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True}
+    return Held(blockers=[blocker], more=0) if first else None
+
+
+def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: bool = True) -> Held:
+    """Somebody else has it. Whoever waits looks often, and only its first and last look is worth an event."""
     wanted = [lifecycle.resource_of(task["task"])]
     blockers = [holds.blocker(tx, claim, wanted)]
+    if not told:
+        return Held(blockers=blockers, more=0)
     data = {"code": "held", "resources": wanted, "mode": "write", "tree": "", "blockers": blockers}
     tx.append("claim.refused", call.agent, f"task:{task['task']}", data)
     return Held(blockers=blockers, more=0)
 
 
-def _cannot(tx: Transaction, call: Call, agent: Record, task: Record) -> Any:
+def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: bool) -> Any:
     """Why this agent may not take this planned task; None if it may."""
     identifier = task["task"]
     if task["open"] or task["kids"]:
@@ -419,7 +578,7 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record) -> Any:
         raise Forbidden(text, task=identifier, needs=task["needs"], **{"for": task["for"]})
     held = in_the_way(tx, call, task)
     if held is not None:
-        return _held_by(tx, call, task, held)
+        return _held_by(tx, call, task, held, told=told)
     return _refused(tx, call, agent)
 
 
@@ -435,15 +594,22 @@ OPERATIONS = (
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
+        may="worker",
         json="task, token, claim, expires_at",
         takes=True,
     ),
     Operation(
         "task claim",
         _claim,
-        "Take a certain task.",
-        fields=(tasks.ID,),
-        errors=(NotFound, Held, Conflict, Forbidden, Quota, Fenced, Killed),
+        "Take a specific task.",
+        fields=(
+            tasks.ID,
+            Field("wait", "duration", "wait that long until it can be had", default=0, metavar="D"),
+            Field("waiter", "text", "the place in line", default="", hidden=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+        ),
+        errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
+        may="worker",
         json="task, token, claim, expires_at",
         takes=True,
     ),

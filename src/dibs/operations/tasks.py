@@ -11,9 +11,9 @@ What happens, in short (docs/PROMISES.md has it in full):
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
-from dibs.operations import lifecycle
+from dibs.operations import backlog, cancelling, lifecycle, paging
 from dibs.operations.call import check_text, iso
-from dibs.operations.declare import Field, Operation
+from dibs.operations.declare import PAGED, Field, Operation
 from dibs.operations.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
 from dibs.stores.seam import prefix_range
 
@@ -49,27 +49,46 @@ def pools(tx: Transaction) -> list[Record]:
 
 
 def _list(
-    tx: Transaction, call: Call, state: str = "", run: str = "", parent: str = "", agent: str = ""
+    tx: Transaction,
+    call: Call,
+    state: str = "",
+    run: str = "",
+    parent: str = "",
+    agent: str = "",
+    limit: int = 0,
+    after: str = "",
 ) -> dict[str, Any]:
-    """Tasks, those at work first, then by priority and age."""
+    """Tasks, those at work first; each page by priority and age."""
     if state:
         lifecycle.check_state(state)
-    more = False
+    jobs = backlog.going(tx)
+
+    def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        found = [(place, backlog.called_off(tx, lifecycle.full(task), jobs)) for place, task in rows]
+        return [
+            (place, task)
+            for place, task in found
+            if (not state or task["state"] == state) and (not agent or task["agent"] == agent)
+        ]
+
+    def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Record]]:
+        known = lifecycle.load_all(tx, [key.rpartition("\t")[2] for key, _ in rows])
+        there = [(key, known[key.rpartition("\t")[2]]) for key, _ in rows]
+        return fitting([(key, task) for key, task in there if task is not None])
+
+    sections: list[Any]
     if parent:
-        found, more = _members(tx, f"tc\t{lifecycle.load(tx, parent)['task']}\t")
+        sections = [(paging.KEYS, f"tc\t{lifecycle.load(tx, parent)['task']}\t", named)]
     elif run:
-        found, more = _members(tx, f"ut\t{lifecycle.check_word(run, 'run')}\t")
+        sections = [(paging.KEYS, f"ut\t{lifecycle.check_word(run, 'run')}\t", named)]
     else:
-        found = []
         order = (EXECUTING, PLANNED, *[one for one in lifecycle.STATES if one not in {EXECUTING, PLANNED}])
-        for one in (state,) if state else order:
-            some, cut = lifecycle.of_state(tx, one, LISTED - len(found))
-            found += some
-            more = more or cut
-    found = [task for task in found if (not state or task["state"] == state) and (not agent or task["agent"] == agent)]
+        chosen = (state,) if state else order
+        sections = [(paging.INDEX, place, fitting) for one in chosen for place in lifecycle.PLACES[one]]
+    page = paging.read(tx, sections, paging.check_limit(limit), after)
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
-    found.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
-    return {"tasks": [lifecycle.shown(tx, task) for task in found], "more": more}
+    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
+    return {"tasks": [lifecycle.shown(tx, task) for task in page.records], **page.answer()}
 
 
 def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
@@ -82,7 +101,7 @@ def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
     task = lifecycle.load(tx, id)
-    found = lifecycle.shown(tx, task)
+    found = lifecycle.shown(tx, backlog.called_off(tx, task, backlog.going(tx)))
     extra = tx.fetch([f"tp\t{id}", f"tr\t{id}", f"ta\t{id}"], [prefix_range(f"tn\t{id}\t")], NOTES + 1)
     for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
         if extra.values[key] is not None:
@@ -160,12 +179,16 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     allowed = lifecycle.MOVES[task["state"]]
     if to not in lifecycle.BY_HAND or to not in allowed or task["state"] == EXECUTING:
         raise lifecycle.refuse_move(task, to)
+    job = backlog.covering(tx, task, backlog.going(tx))
+    if job is not None:
+        text = f"task {id} is being called off with others ({job['why']}); it can be moved when that is done."
+        raise Conflict(text, task=id, state=CANCELLED, to=to)
     before = task["state"]
     lifecycle.move(tx, call.agent, task, to)
     if before in lifecycle.OVER:  # tried anew, from the start
         task.update(failures=0, losses=0, not_before=0, finished=0, progress=0)
         if before == CANCELLED and task["parent"]:
-            _count_child(tx, task["parent"], 1)
+            cancelling.count_child(tx, task["parent"], 1)
     task.update(assigned=None, window=0)
     lifecycle.put(tx, task)
     if to == PLANNED:
@@ -179,61 +202,55 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
     """Call a task off, and its children with it."""
     task = lifecycle.load(tx, id)
     if task["state"] == CANCELLED:
-        return {"task": lifecycle.shown(tx, task), "cancelled": []}
+        jobs = [job["job"] for job in backlog.going(tx) if job["kind"] == "cancel" and job["task"] == id]
+        return backlog.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
-    done = call_off(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
-    return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), "cancelled": done}
+    done = cancelling.call_off(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
+    return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
 
 
-def call_off(tx: Transaction, by: str, task: Record, why: str) -> list[str]:
-    """Cancel a task and its children. Whoever works on one is told; what it finishes later is refused."""
-    found = [task]
-    for one in found:  # grows while it is walked: children may have children, however deep
-        _call_off_one(tx, by, one, why)
-        if one["total_kids"]:
-            children = lifecycle.members(tx, f"tc\t{one['task']}\t")
-            found += [child for child in children if child["state"] not in lifecycle.OVER]
-    return [one["task"] for one in found]
-
-
-def _call_off_one(tx: Transaction, by: str, task: Record, why: str) -> None:
-    from dibs.operations import ending, messages
-
-    claim = live_claim(tx, task, over=True)
-    holder = task["agent"]
-    lifecycle.move(tx, by, task, CANCELLED, why=why)
-    task.update(assigned=None, window=0, not_before=0, finished=tx.now)
-    lifecycle.put(tx, task)
-    if claim is not None:
-        ending.end(tx, claim, "cancelled")
-        ending.serve(tx, claim["resources"])
-        if holder != by and claim["until"] > tx.now:
-            text = f"Task {task['task']} ({task['title']}) was called off: {why}. Stop working on it."
-            messages.post(tx, holder, by, "cancelled", text, task=task["task"])
-    if task["parent"]:
-        _count_child(tx, task["parent"], -1)
-
-
-def _count_child(tx: Transaction, parent: str, change: int) -> None:
-    """A parent's count of children that it still waits for."""
-    key = lifecycle.key_of(parent)
+def known(tx: Transaction, identifier: str) -> Record | None:
+    """A task, if there is one of this id."""
+    key = lifecycle.key_of(lifecycle.check_id(identifier))
     kept = tx.fetch([key]).values[key]
-    if kept is None or kept.get("state") == COMPLETE:
-        return
-    record = lifecycle.full(kept)
-    record["kids"] = max(0, record["kids"] + change)
-    lifecycle.put(tx, record)
-    if not record["kids"] and record["state"] == PLANNED:
-        from dibs.operations import taking
+    return None if kept is None else lifecycle.full(kept)
 
-        taking.wake(tx, [record])
+
+def having(task: Record) -> list[str]:
+    """The agent that works on a task, or for which it waits."""
+    if task["state"] == EXECUTING:
+        return [task["agent"]]
+    return [task["assigned"]["agent"]] if task["assigned"] else []
+
+
+def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """A task is called off by those who added it or have it; by others only if they orchestrate."""
+    task = known(tx, id)
+    return ("", []) if task is None else ("orchestrator", [task["by"], *having(task)])
+
+
+def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) -> tuple[str, list[str]]:
+    """A task that nobody has is moved by any agent."""
+    if state == CANCELLED:
+        return _asks_to_cancel(tx, call, id)
+    task = known(tx, id)
+    if task is None:
+        return "", []
+    mine = having(task)
+    return ("orchestrator" if mine else "agent"), [task["by"], *mine]
+
+
+def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """A worker speaks about its own tasks."""
+    task = known(tx, id)
+    return ("", []) if task is None else ("agent", [task["by"], *having(task)])
 
 
 def child_over(tx: Transaction, task: Record) -> None:
     """A child is complete: its parent waits for one less."""
     if task["parent"]:
-        _count_child(tx, task["parent"], -1)
+        cancelling.count_child(tx, task["parent"], -1)
 
 
 def _note(tx: Transaction, call: Call, got: Fetched, id: str, text: str) -> dict[str, Any]:
@@ -271,9 +288,10 @@ OPERATIONS = (
             Field("run", "text", "only of this run", default="", metavar="RUN"),
             Field("parent", "text", "only the children of this task", default="", metavar="ID"),
             Field("agent", "agent", "only those that this agent works on or finished", default="", metavar="AGENT"),
+            *PAGED,
         ),
         errors=(Invalid, NotFound),
-        json="tasks[], more",
+        json="tasks[], more, cursor",
         writes=False,
     ),
     Operation(
@@ -290,7 +308,7 @@ OPERATIONS = (
         "Move a task by hand to another state.",
         fields=(ID, Field("state", "choice", "where to", positional=True, required=True, choices=lifecycle.STATES)),
         errors=(NotFound, Conflict, Invalid),
-        json="task",
+        may="worker", others="orchestrator", asks=_asks_to_move, json="task",
     ),
     Operation(
         "task cancel",
@@ -298,7 +316,7 @@ OPERATIONS = (
         "Call a task off, with its children.",
         fields=(ID, Field("why", "text", "the reason; whoever works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
-        json="task, cancelled[]",
+        may="worker", others="orchestrator", asks=_asks_to_cancel, json="task, cancelled[], count",
     ),
     Operation(
         "task note",
@@ -306,6 +324,6 @@ OPERATIONS = (
         "Keep where the work on a task stands.",
         fields=(ID, Field("text", "text", "where it stands", positional=True, required=True, metavar="TEXT")),
         errors=(NotFound, Invalid, Fenced, Killed),
-        json="task",
+        may="worker", others="agent", asks=_asks_to_note, json="task",
     ),
 )  # fmt: skip

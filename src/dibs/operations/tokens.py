@@ -102,6 +102,7 @@ OPERATIONS = (
             Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),
         ),
         errors=(NotFound, Quota, Invalid),
+        may="worker",
         json="message",
         ahead=_ask_ahead,
     ),

@@ -10,7 +10,7 @@ For workers whose tasks are shorter than a commit. `max_tasks` says how many an 
 from __future__ import annotations
 
 from dibs.errors import DibsError, Fenced, Invalid, Killed
-from dibs.operations import outcomes, taking
+from dibs.operations import backlog, outcomes, taking
 from dibs.operations.call import check_text
 from dibs.operations.declare import Field, Operation
 from dibs.stores.seam import Fetched
@@ -32,13 +32,15 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
         raise Invalid(f"take: from 0 to {MOST}", field="take")
     finished: list[str] = []
     refused: list[dict[str, Any]] = []
+    jobs: list[str] = []
+    room = max(1, backlog.STEP // max(1, len(handed)))
     for one in handed:
         identifier = one["id"]
         rows = tx.fetch((), outcomes.ahead(call, identifier))
         seen = Fetched(got.values, rows.rows, rows.truncated)
         found: Any
         try:
-            found = outcomes.finish(tx, call, seen, identifier, one["token"], one.get("result"))
+            found = outcomes.finish(tx, call, seen, identifier, one["token"], one.get("result"), jobs, room)
         except DibsError as error:  # nothing of this one was written
             found = error
         if isinstance(found, DibsError):
@@ -46,7 +48,7 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
         else:
             finished.append(identifier)
     taken = taking.take_some(tx, call, got, check_text(run, "run"), take) if take else []
-    return {"done": finished, "refused": refused, "tasks": taken}
+    return backlog.with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
 
 
 def _checked(done: Any) -> list[dict[str, Any]]:
@@ -78,6 +80,7 @@ OPERATIONS = (
             Field("run", "text", "take only of this run", default="", metavar="RUN"),
         ),
         errors=(Invalid, Fenced, Killed),
+        may="worker",
         json="done[], refused[], tasks[]",
         takes=True,
     ),

@@ -17,8 +17,9 @@ An elector is exactly the agent of that id, not its parent and not its children.
 from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota
+from dibs.operations import paging
 from dibs.operations.call import MAX_ID, check_agent_id, due, iso
-from dibs.operations.declare import Field, Operation
+from dibs.operations.declare import PAGED, Field, Operation
 from dibs.operations.policy import DAY, MINUTE, SECOND, check_duration
 
 TYPE_CHECKING = False
@@ -233,17 +234,17 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     return {"vote": _shown(tx, _fetch(tx, id))}
 
 
-def _list(tx: Transaction, call: Call, open: bool = False) -> dict[str, Any]:
+def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
     """The open ones, then the others; each the newest first. One whose deadline is over counts as lapsed."""
-    found = tx.scan(1, f"votes\t{OPEN}\t", LISTED)
-    votes, more = [vote for _, _, vote in found.rows], found.truncated
-    if open:
-        votes = [vote for vote in votes if not _over(tx, vote)]
-    elif not more:
-        rest = tx.scan(1, "votes\tover\t", LISTED + 1 - len(votes))
-        votes += [vote for _, _, vote in rest.rows]
-        votes, more = votes[:LISTED], rest.truncated or len(votes) > LISTED
-    return {"votes": [_shown(tx, vote) for vote in votes], "more": more}
+
+    def running(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        return [row for row in rows if not _over(tx, row[1])]
+
+    sections: list[Any] = [(paging.INDEX, f"votes\t{OPEN}\t", running if open else None)]
+    if not open:
+        sections.append((paging.INDEX, "votes\tover\t", None))
+    page = paging.read(tx, sections, paging.check_limit(limit, LISTED), after)
+    return {"votes": [_shown(tx, vote) for vote in page.records], **page.answer()}
 
 
 def _shown(tx: Transaction, vote: Record) -> dict[str, Any]:
@@ -308,6 +309,7 @@ OPERATIONS = (
             Field("key", "text", "makes a repeat return the first", default="", metavar="K"),
         ),
         errors=(Conflict, Quota, Invalid),
+        may="agent",
         json="vote",
     ),
     Operation(
@@ -316,6 +318,7 @@ OPERATIONS = (
         "Cast your ballot: once, and it stands.",
         fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
         errors=(NotFound, Forbidden, Conflict, Invalid),
+        may="worker",
         json="vote, option",
     ),
     Operation(
@@ -331,8 +334,8 @@ OPERATIONS = (
         "vote list",
         _list,
         "List the votes: the open ones, then the others.",
-        fields=(Field("open", "flag", "only those that are open", default=False),),
-        json="votes[], more",
+        fields=(Field("open", "flag", "only those that are open", default=False), *PAGED),
+        json="votes[], more, cursor",
         writes=False,
     ),
 )

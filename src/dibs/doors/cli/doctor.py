@@ -243,7 +243,6 @@ def _recover(session: Session, words: parse.Words) -> int:
     from dibs.operations.recovery import RECOVERED
 
     call = fresh.identify(words.common.get("as"))
-    call.terminal = True
     fresh.run(RECOVERED, call, {"agents": agents, "aside": os.path.basename(aside)})
     was = f"the damaged database is in {aside}; the" if aside else "the old database was gone; a"
     message = f"{was} new one starts above token {start}. All claims are void: agents boot again."

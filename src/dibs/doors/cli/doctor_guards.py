@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.doors import config_guards
 from dibs.doors.install import githooks, launcher, plan, probe, settings, trust
 from dibs.errors import DibsError
 from dibs.facts import git
@@ -94,11 +95,15 @@ def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
-        if settings.merged(text, client, path) == text:
+        tools = config_guards.banned_tools(f"{base}/.dibs/config.toml")
+        if settings.merged(text, client, path, tools) == text:
             return
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
-    message = f"{path} was written by an older dibs, or changed; `dibs init --clients {client}` brings it up to date"
+    message = (
+        f"{path} was written by an older dibs, or for other roles, or changed; `dibs init --clients {client}` brings "
+        "it up to date"
+    )
     yield _check(f"{client} settings", False, message, WARNING)
 
 

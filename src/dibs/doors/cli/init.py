@@ -58,13 +58,13 @@ def run(arguments: list[str]) -> int:
 def _ask_leave(place: workspace.Place, words: parse.Words) -> None:
     """Taking dibs out is not an agent's to do. Where the store does not answer, nobody can tell, and it passes."""
     from dibs.doors.session import Session
-    from dibs.operations import speech
+    from dibs.operations import authority
 
     if not place.exists:
         return
     try:
         session = Session(place.top, place.root, short_lived=True)
-        session.run(speech.MAY, session.identify(words.common.get("as")), {"act": "init --uninstall"})
+        session.run(authority.MAY, session.identify(words.common.get("as")), {"act": "init --uninstall"})
     except (Unavailable, Invalid):
         pass
 

@@ -21,7 +21,10 @@ FIELDS = (
     Field("follow", "flag", "go on as events come (also -f)", default=False),
     Field("kind", "text", "only events whose kind starts with this", default="", metavar="K"),
     Field("since", "integer", "only events after this number", default=0, metavar="SEQ"),
-    Field("limit", "integer", "at most the last N events (default 1000; 0: all)", default=1000, metavar="N"),
+    Field("limit", "integer", "at most N events, the last ones (default 1000; 0: all)", default=1000, metavar="N"),
+    Field(
+        "after", "integer", "go on after this number (a `cursor`), from the oldest on", default=None, metavar="CURSOR"
+    ),
 )
 HELP = "Show the events of the log."
 PAGE = 1000
@@ -37,21 +40,32 @@ def run(arguments: list[str]) -> int:
         return help.of_command("log", HELP, FIELDS)
     follow, kind = bool(words.fields.get("follow")), words.fields.get("kind", "")
     since, limit = _number(words, "since", 0), _number(words, "limit", 1000)
+    after = _number(words, "after", 0) if "after" in words.fields else None
     store = open_session(words).store
-    events, last = _read(store, since, kind, limit)
+    if after is not None:
+        events, last, more = _page(store, max(since, after), kind, limit)
+        earlier = False
+    else:
+        events, last, earlier = _last(store, since, kind, limit)
+        more = False
     if not follow:
         if words.json:
-            sys.stdout.write(jsontext.encode({"ok": True, "events": events}) + "\n")
+            answer = {"ok": True, "events": events, "more": more, "cursor": last, "earlier": earlier}
+            sys.stdout.write(jsontext.encode(answer) + "\n")
         else:
+            if earlier:
+                sys.stdout.write("(there are earlier events: `--after 0` begins with the first)\n")
             for event in events:
                 sys.stdout.write(_line(event))
+            if more:
+                sys.stdout.write(f"(there are more: `--after {last}` goes on)\n")
         return YES
     while True:  # one JSON object a line when following, since there is no end to wait for
         for event in events:
             sys.stdout.write(jsontext.encode(event) + "\n" if words.json else _line(event))
         sys.stdout.flush()
         store.wait("log", getattr(store, "follow", POLL))  # on a server the next event wakes it
-        events, last = _read(store, last, kind, 0)
+        events, last, _ = _page(store, last, kind, 0)
 
 
 def _number(words: parse.Words, name: str, default: int) -> int:
@@ -62,20 +76,44 @@ def _number(words: parse.Words, name: str, default: int) -> int:
         raise Invalid(f"{name}: a whole number, not {value!r}", field=name) from None
 
 
-def _read(store: Any, since: int, kind: str, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """The events after `since`; the last `limit` of them."""
+def _page(store: Any, since: int, kind: str, limit: int) -> tuple[list[dict[str, Any]], int, bool]:
+    """The events after `since`, the oldest first, up to `limit`; the last one looked at, and whether more come."""
     found: list[dict[str, Any]] = []
     while True:
         page = store.events(since, PAGE)
         for event in page:
-            since = event.seq
             opened = read_event(event)
             if opened["kind"].startswith(kind):
+                if limit and len(found) == limit:
+                    return _named(store, found), since, True
                 found.append(_shown(opened))
-        if limit and len(found) > limit:
-            del found[:-limit]
+            since = event.seq
         if len(page) < PAGE:
-            return _named(store, found), since
+            return _named(store, found), since, False
+
+
+def _last(store: Any, since: int, kind: str, limit: int) -> tuple[list[dict[str, Any]], int, bool]:
+    """The last `limit` events after `since`, the number of the last, and whether there are earlier ones.
+
+    Read from the end backwards: without a kind, no more than are shown.
+    """
+    if not limit:
+        return _page(store, since, kind, 0)
+    head = store.head().seq
+    found: list[dict[str, Any]] = []
+    high, size = head, limit
+    while high > since and len(found) <= limit:
+        low = max(since, high - size)
+        page = [event for event in store.events(low, high - low) if event.seq <= high]
+        opened = [read_event(event) for event in page]
+        found = [_shown(event) for event in opened if event["kind"].startswith(kind)] + found
+        if not kind and len(found) == limit:
+            earlier = bool(page) and page[0].seq > since + 1 and bool(store.events(since, 1)[0].seq < page[0].seq)
+            return _named(store, found), head, earlier
+        if not page:  # pruned
+            break
+        high, size = low, PAGE
+    return _named(store, found[-limit:]), head, len(found) > limit
 
 
 def _named(store: Any, events: list[dict[str, Any]]) -> list[dict[str, Any]]:

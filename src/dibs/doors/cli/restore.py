@@ -31,7 +31,7 @@ FIELDS = (
 )
 HELP = "Bring back a content that was overwritten under somebody's claim."
 MORE = (
-    "JSON beside `ok`: kept[] (id, path, tree, holder, by, at, blob), or restored, id, undo",
+    "JSON beside `ok`: kept[] (id, path, tree, holder, by, at, blob, how), or restored, id, undo",
     "Refusals: held, not_found",
 )
 
@@ -64,6 +64,9 @@ def run(arguments: list[str]) -> int:
 
 def _line(one: dict[str, Any]) -> str:
     by = one["by"] or "somebody"
+    if one["how"] == "forced":
+        holder = named(one, "holder")
+        return f"{one['id']}  {one['path']}  kept {show.ago(one['at'])} ago, when {by} took it away from {holder}\n"
     return (
         f"{one['id']}  {one['path']}  overwritten {show.ago(one['at'])} ago by {by}, held by {named(one, 'holder')}\n"
     )

@@ -168,6 +168,7 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
 
         timeout = durations.parse(wanted, "timeout") / 1000
     session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+    session.telling = None if words.json else _tell
     _kept.append(session)
     return session
 
@@ -180,6 +181,12 @@ def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
         from dibs.doors.cli import show
 
         show.show(command, result)
+
+
+def _tell(text: str) -> None:
+    """A line for the person who waits for something long."""
+    sys.stderr.write(f"dibs: {text}\n")
+    sys.stderr.flush()
 
 
 class _Waiting:

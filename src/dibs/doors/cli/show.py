@@ -42,6 +42,9 @@ def _ms(at: str) -> int:
     return int(moment * 1000 - time.time() * 1000) + int(at[20:23] or 0)
 
 
+TOLD = 10  # claims and losses that a briefing names: a model pays for each line
+
+
 def _claim(result: dict[str, Any]) -> list[str]:
     word = "renewed" if result.get("renewed") else "claimed"
     names = ", ".join(result["resources"])
@@ -65,6 +68,11 @@ def _renew(result: dict[str, Any]) -> list[str]:
 def _release(result: dict[str, Any]) -> list[str]:
     if not result["released"]:
         return ["you hold nothing"]
+    if "holders" in result:
+        lines = [
+            f"took {', '.join(one['resources'])} away from {named(one)}, which is told" for one in result["holders"]
+        ]
+        return lines + [f"kept {one['path']} as it is: `dibs restore {one['id']}`" for one in result["kept"]]
     to = f" to {named(result, 'to')}" if result.get("to") else ""
     return [f"released {', '.join(result['released'])}{to}"]
 
@@ -79,9 +87,11 @@ def _ask(result: dict[str, Any]) -> list[str]:
 
 def _boot(result: dict[str, Any]) -> list[str]:
     lines = [*losses.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
-    for claim in result["held"]:
-        names = ", ".join(claim["resources"])
+    for claim in result["held"][:TOLD]:
+        names = _some(claim["resources"])
         lines.append(f"You hold {names} ({claim['mode']}), token {claim['token']}, for {left(claim['expires_at'])}.")
+    if result["held_count"] > TOLD:
+        lines.append(f"You hold {result['held_count'] - TOLD} more: `dibs status` lists them.")
     if not result["held"]:
         lines.append("You hold nothing.")
     lines += losses.rest(result)
@@ -107,8 +117,15 @@ def _messages(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def _inbox(result: dict[str, Any]) -> list[str]:
-    more = ["(there are more: acknowledge these first)"] if result["more"] else []
+    more = (
+        ["(there are more: acknowledge these first)"] if result["more"] and not result["cursor"] else going_on(result)
+    )
     return (_messages(result["messages"]) + more) or ["no messages"]
+
+
+def going_on(result: dict[str, Any]) -> list[str]:
+    """How to see the rest of a listing, if there is one."""
+    return [f"(there are more: `--after {result['cursor']}` goes on)"] if result.get("cursor") else []
 
 
 def _send(result: dict[str, Any]) -> list[str]:
@@ -130,7 +147,9 @@ def _subscribe(result: dict[str, Any]) -> list[str]:
 
 def _subscriptions(result: dict[str, Any]) -> list[str]:
     rows = [(one["subscription"], str(one["cursor"])) for one in result["subscriptions"]]
-    return table(("SUBSCRIPTION", "TOLD UP TO EVENT"), rows) if rows else ["you subscribe to nothing"]
+    return (
+        table(("SUBSCRIPTION", "TOLD UP TO EVENT"), rows) + going_on(result) if rows else ["you subscribe to nothing"]
+    )
 
 
 def _status(result: dict[str, Any]) -> list[str]:
@@ -146,20 +165,24 @@ def _status(result: dict[str, Any]) -> list[str]:
     old = [named(agent) for agent in result["agents"] if agent.get("rules") == "old" and agent["state"] in AT_WORK]
     if old:
         lines += ["", f"on old rules until their next boot or prompt: {', '.join(old)}"]
-    if result.get("more"):
-        lines.append("(there are more; name resources to see those that overlap them)")
+    lines += going_on(result)
     lines += [f"warning: {text}" for text in result.get("warnings", ())]
     return lines
 
 
+def _kind(agent: dict[str, Any]) -> str:
+    """What somebody is, in one word."""
+    return str(agent["type"] or (agent["kind"] if agent["kind"] == "person" else ""))
+
+
 def _agents(result: dict[str, Any]) -> list[str]:
     rows = [
-        (named(a), a["state"], a["health"] if a["state"] != "left" else "", a["type"], str(a["incarnation"]),
+        (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a), str(a["incarnation"]),
          str(a["pid"] or ""), f"{ago(a['last_seen'])} ago", _some(a.get("tasks", [])), a.get("rules", ""),
          a.get("killed", "") or _breaker(a)) for a in result["agents"]
     ]  # fmt: skip
     head = ("AGENT", "STATE", "HEALTH", "TYPE", "INCARNATION", "PID", "SEEN", "TASKS", "RULES", "WHY")
-    return table(head, rows) if rows else ["no agents yet"]
+    return table(head, rows) + going_on(result) if rows else ["no agents yet", *going_on(result)]
 
 
 def _breaker(agent: dict[str, Any]) -> str:

@@ -63,10 +63,7 @@ def _list(result: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
     if not rows:
         return ["no runs"]
-    return (
-        show.table(("RUN", "STATE", "PHASE", "COORDINATOR", "STARTED", "OPERATION"), rows)
-        + ["and more"] * result["more"]
-    )
+    return show.table(("RUN", "STATE", "PHASE", "COORDINATOR", "STARTED", "OPERATION"), rows) + show.going_on(result)
 
 
 def _show(result: dict[str, Any]) -> list[str]:

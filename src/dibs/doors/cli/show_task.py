@@ -65,7 +65,7 @@ def _list(result: dict[str, Any]) -> list[str]:
         )
         for task in result["tasks"]
     ]
-    return show.table(("TASK", "STATE", "PRIORITY", "AGENT", "TITLE"), rows) + ["and more"] * result["more"]
+    return show.table(("TASK", "STATE", "PRIORITY", "AGENT", "TITLE"), rows) + show.going_on(result)
 
 
 def _why(task: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.doors.cli.show import ago, left, table
+from dibs.doors.cli.show import ago, going_on, left, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _show(result: dict[str, Any]) -> list[str]:
 def _list(result: dict[str, Any]) -> list[str]:
     rows = [(v["id"], _state(v), _tally(v), str(len(v["missing"])), v["title"]) for v in result["votes"]]
     lines = table(("VOTE", "STATE", "TALLY", "MISSING", "ON"), rows) if rows else ["no votes"]
-    return [*lines, "(there are more)"] if result["more"] else lines
+    return [*lines, *going_on(result)]
 
 
 SHOWERS = {"vote open": _open, "vote cast": _cast, "vote show": _show, "vote list": _list}

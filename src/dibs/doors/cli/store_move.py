@@ -9,7 +9,7 @@ from dibs.doors import stores
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
 from dibs.errors import YES, Unavailable
-from dibs.operations import speech
+from dibs.operations import authority
 from dibs.operations.declare import Field
 
 FIELDS = (
@@ -35,7 +35,7 @@ def run(arguments: list[str]) -> int:
     session = open_session(words)
     call = session.identify(words.common.get("as"))
     try:
-        session.run(speech.MAY, call, {"act": "store move"})
+        session.run(authority.MAY, call, {"act": "store move"})
     except Unavailable:
         pass  # the store was moved already, or does not answer: then there is nothing to move, and it says so
 

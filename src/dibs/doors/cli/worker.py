@@ -111,7 +111,7 @@ def open_workspace(words: parse.Words, kind: str) -> Workspace:
     session = open_session(words)
     if name:
         above = {process[3] for process, _ in session.chain()}
-        known = session.run(session.operation("agents"), session.identify(name), {})["agents"]
+        known = session.run(session.operation("agents"), session.identify(name), {"all": True})["agents"]
         if any(one["agent"] == name and one["state"] == "alive" and one["pid"] in above for one in known):
             name = f"{name}/{kind}-{os.getpid()}"
     else:

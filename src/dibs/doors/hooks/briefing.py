@@ -109,11 +109,11 @@ def _held(result: dict[str, Any]) -> list[str]:
     for claim in result["held"][:SHOWN]:
         left = claim["left"].replace("its", "your")
         lines.append(f"You hold {', '.join(claim['resources'][:5])} ({left}; token {claim['token']}).")
-    return lines + _more(result["held"], "claims: `dibs status`")
+    return lines + _more(result["held_count"], "claims: `dibs status`")
 
 
-def _more(found: list[Any], what: str) -> list[str]:
-    return [f"And {len(found) - SHOWN} more {what}."] if len(found) > SHOWN else []
+def _more(count: int, what: str) -> list[str]:
+    return [f"And {count - SHOWN} more {what}."] if count > SHOWN else []
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[str]:
@@ -123,7 +123,7 @@ def _messages(messages: list[dict[str, Any]]) -> list[str]:
     from dibs.doors import quoting
 
     lines = [line for message in messages[:SHOWN] for line in quoting.lines(message)]
-    return lines + _more(messages, "messages: `dibs inbox`")
+    return lines + _more(len(messages), "messages: `dibs inbox`")
 
 
 def _changed(session: Session, agent: str) -> list[str]:

@@ -29,8 +29,8 @@ TOGETHER = {
         "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.auditing": (
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
-        "dibs.operations.attribution", "dibs.doors.hooks.trees",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.declare", "dibs.operations.call",
+        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
     ),
     "dibs.doors.session": (
         "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",

@@ -108,6 +108,10 @@ def _answer(event: clients.Event) -> int:
     place = _place(event)
     if place is None or not place.exists:
         return ALLOW  # hooks of a user's own settings fire everywhere; here nobody coordinates
+    if event.moment == clients.BEFORE and _bans_tools(place):
+        from dibs.doors.hooks import moments
+
+        moments.use(event, place)
     if event.kind == clients.READ:
         return _read(event, place) if event.moment == clients.BEFORE else ALLOW
     from dibs.doors.hooks import moments
@@ -116,6 +120,17 @@ def _answer(event: clients.Event) -> int:
     if told:
         _print(clients.context(event.client, event.name, _spelled(event, place, told)))
     return ALLOW
+
+
+def _bans_tools(place: Place) -> bool:
+    """Does the config have a list of tools for some role? Most have none, and then no store is opened for it."""
+    for path in (place.config, f"{place.shared}/config.toml"):  # on a branch from before dibs, what it last said
+        try:
+            with open(path, "rb") as file:
+                return any(b"tools" in line.partition(b"#")[0] for line in file)
+        except OSError:
+            continue
+    return False
 
 
 def _spelled(event: clients.Event, place: Place, text: str) -> str:

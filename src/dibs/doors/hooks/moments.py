@@ -69,6 +69,16 @@ def before(event: clients.Event, place: Place) -> str:
     return ""
 
 
+def use(event: clients.Event, place: Place) -> None:
+    """May the agent use this tool, whatever it does? Raises the refusal."""
+    from dibs.operations import roles
+
+    session = open_session(place)
+    call = identify(session, event)
+    if roles.any_bans(call, event.tool):
+        session.run(roles.USE, call, {"tool": event.tool, "client": event.client})
+
+
 def begin(tree: Tree, event: clients.Event, *, is_open: bool, left: bool = False, diary: int = -1,
           claims: list[str] | None = None) -> None:  # fmt: skip
     """Note that the call begins, before the paths that it names."""

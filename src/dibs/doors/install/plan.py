@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.doors import config_guards
 from dibs.doors.install import githooks, permissions, pointers, rules, scripts, settings
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
 
@@ -83,7 +84,8 @@ def install(place: Place, clients: list[str], config: str) -> Plan:
 def _settings(plan: Plan, client: str) -> None:
     path = os.path.realpath(os.path.join(plan.base, settings.FILES[client]))
     before = look(path)
-    text = settings.merged(text_of(before, path), client, path)
+    tools = config_guards.banned_tools(plan.place.config)
+    text = settings.merged(text_of(before, path), client, path, tools)
     plan.add(path, State(text.encode(), before.mode if before else 0o644))
 
 

@@ -6,13 +6,15 @@ command. What other people have in these files, comments and order included, sta
 
 from __future__ import annotations
 
+import re
+
 from dibs.doors.install import jsonc, permissions
 from dibs.doors.install.launcher import MARK, command
 from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 FILES = {
@@ -53,10 +55,14 @@ COPILOT = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "
 MCP: dict[str, dict[str, Any]] = {}
 
 
-def wanted(client: str) -> dict[str, Any]:
-    """The entry of each event, as it stands in a client's settings."""
+def wanted(client: str, tools: Sequence[str] = ()) -> dict[str, Any]:
+    """The entry of each event, as it stands in a client's settings. `tools`: those that the config keeps from roles."""
     if client == "claude":
-        return {event: {**more, "hooks": [_claude(event)]} for event, more in CLAUDE.items()}
+        entries: dict[str, Any] = {event: {**own, "hooks": [_claude(event)]} for event, own in CLAUDE.items()}
+        more = [_pattern(tool) for tool in sorted(set(tools)) if not re.fullmatch(f"Read|{WRITES}", tool)]
+        if more:
+            entries["PreToolUse"]["matcher"] = f"^(Read|{WRITES}|{'|'.join(more)})$"
+        return entries
     if client == "codex":
         return {event: {"hooks": [{**_plain(client, event), "timeout": _seconds(event)}]} for event in CODEX}
     if client == "gemini":
@@ -67,6 +73,11 @@ def wanted(client: str) -> dict[str, Any]:
     return {
         event: {"type": "command", "bash": command(client, event), "timeoutSec": _seconds(event)} for event in COPILOT
     }
+
+
+def _pattern(tool: str) -> str:
+    """A tool of a role's list as a part of the matcher."""
+    return f"{re.escape(tool[:-1])}.*" if tool.endswith("*") else re.escape(tool)
 
 
 def _claude(event: str) -> dict[str, Any]:
@@ -88,9 +99,9 @@ def _seconds(event: str) -> int:
 # --- into a file, and out of it
 
 
-def merged(text: str | None, client: str, path: str) -> str:
+def merged(text: str | None, client: str, path: str, tools: Sequence[str] = ()) -> str:
     """A client's settings with our entries in them; `text` is None for a file that is not there."""
-    entries = wanted(client)
+    entries = wanted(client, tools)
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
         start: dict[str, Any] = {"version": 1} if client == "copilot" else {}
         text = jsonc.dump({**start, "hooks": {event: [entry] for event, entry in entries.items()}})

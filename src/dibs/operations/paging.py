@@ -1,0 +1,147 @@
+"""Pages of a listing: how far one goes, whether there is more, and the cursor that the next one begins after.
+
+One rule for all listings: `--limit N --after CURSOR`, answered with `more` and `cursor` (null at the end). A
+listing is a row of sections, the live things in the first; a section is a range of keys or of the first index, of which
+`keep` leaves what belongs to it. What is left out does not count towards the limit. A page that has looked at LOOKED_AT
+rows ends there and says that there is more, however few it has found.
+
+A cursor is a place, not a record: what is added or removed meanwhile shifts nothing. It is opaque text; one that is no
+cursor is `invalid`.
+"""
+
+from __future__ import annotations
+
+from binascii import Error, a2b_base64, b2a_base64
+
+from dibs import jsontext
+from dibs.errors import Invalid
+from dibs.stores.seam import AFTER_KEY, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.stores.seam import Transaction
+
+    Row = tuple[str, Any]  # the place in the section, the record
+    Section = tuple[int, str, Callable[[list[Row]], list[Row]] | None]  # index (0: keys), prefix, what is kept
+
+MOST = 1_000  # in one page
+CHUNK = 512  # rows in one trip
+LOOKED_AT = 5_000  # rows that one page looks at
+KEYS, INDEX = 0, 1
+
+
+class Page:
+    """What one page found."""
+
+    __slots__ = ("cursor", "more", "records")
+
+    def __init__(self, records: list[Any], cursor: str) -> None:
+        self.records = records
+        self.more = bool(cursor)
+        self.cursor = cursor or None
+
+    def answer(self) -> dict[str, Any]:
+        """What every listing says of it."""
+        return {"more": self.more, "cursor": self.cursor}
+
+
+def check_limit(limit: int, default: int = MOST) -> int:
+    """How many are asked for."""
+    if not 0 <= limit <= MOST:
+        raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
+    return limit or default
+
+
+def read(tx: Transaction, sections: Sequence[Section], limit: int, after: str) -> Page:
+    """Up to `limit` records of these sections, from behind a cursor on."""
+    number, entry = _place(after, len(sections)) if after else (0, "")
+    found: list[Any] = []
+    last, looked = "", 0
+    for place in range(number, len(sections)):
+        index, prefix, keep = sections[place]
+        while True:
+            rows, truncated = _chunk(tx, index, prefix, entry, min(CHUNK, limit + 1))
+            for where, record in rows if keep is None else keep(rows):
+                if len(found) == limit:
+                    return Page(found, last)
+                found.append(record)
+                last = _cursor(place, where)
+            looked += len(rows)
+            if not truncated:
+                break
+            entry = rows[-1][0]
+            if looked >= LOOKED_AT:
+                return Page(found, _cursor(place, entry))
+        entry = ""
+    return Page(found, "")
+
+
+def listed(values: Sequence[Any], key: Callable[[Any], str], limit: int, after: str) -> Page:
+    """A page of what is at hand already, in the order of its keys."""
+    name = _place(after, 1)[1] if after else ""
+    left = [value for value in values if key(value) > name]
+    return Page(left[:limit], _cursor(0, key(left[limit - 1])) if len(left) > limit else "")
+
+
+def several(after: str, names: Sequence[str]) -> dict[str, str | None]:
+    """The cursors of several listings in one; None for one that is at its end."""
+    if not after:
+        return dict.fromkeys(names, "")
+    try:
+        known = jsontext.decode(_open(after))
+    except ValueError:
+        known = None
+    if not isinstance(known, dict) or any(not isinstance(value, str) for value in known.values()):
+        raise _no_cursor()
+    return {name: known.get(name) for name in names}
+
+
+def together(pages: dict[str, Page | None]) -> dict[str, Any]:
+    """What an answer with several listings says: more of any is more, and one cursor goes on with each of them."""
+    left = {name: page.cursor for name, page in pages.items() if page is not None and page.cursor}
+    return {"more": bool(left), "cursor": _close(jsontext.encode(left)) if left else None}
+
+
+def _chunk(tx: Transaction, index: int, prefix: str, entry: str, size: int) -> tuple[list[Row], bool]:
+    if index:
+        page = tx.scan(index, prefix, size, entry)
+        return [(where, record) for where, _, record in page.rows], page.truncated
+    low, high = prefix_range(prefix)
+    got = tx.fetch((), [(entry + AFTER_KEY if entry else low, high)], size)
+    return list(got.rows), got.truncated
+
+
+# --- the text of a cursor
+
+
+def _cursor(place: int, entry: str) -> str:
+    return _close(f"{place}\t{entry}")
+
+
+def _place(cursor: str, sections: int) -> tuple[int, str]:
+    number, tab, entry = _open(cursor).partition("\t")
+    if not tab or not number.isdecimal() or int(number) >= sections:
+        raise _no_cursor()
+    return int(number), entry
+
+
+def _close(text: str) -> str:
+    return b2a_base64(text.encode(), newline=False).decode().translate({43: "-", 47: "_"}).rstrip("=")
+
+
+def _open(cursor: str) -> str:
+    try:
+        padded = cursor.translate({45: "+", 95: "/"}) + "=" * (-len(cursor) % 4)
+        text = a2b_base64(padded.encode("ascii"), strict_mode=True).decode()
+    except (Error, ValueError):
+        raise _no_cursor() from None
+    if any(letter < " " and letter != "\t" for letter in text):
+        raise _no_cursor()
+    return text
+
+
+def _no_cursor() -> Invalid:
+    return Invalid("after: not a cursor of this listing; use the `cursor` of the page before", field="after")
