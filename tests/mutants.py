@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tests.mutants_authority import AUTHORITY
 from tests.mutants_boot import BOOT
 from tests.mutants_bounded import BOUNDED
+from tests.mutants_corners import CORNERS
 from tests.mutants_ledger import LEDGER
 from tests.mutants_stores import STORES as ENGINES
 
@@ -132,7 +133,7 @@ MUTANTS = (
            f"{WAITING}::test_who_asks_again_keeps_its_place_and_is_no_cycle"),
     Mutant("operations/claims.py", "    if found.me is not None and found.owner:", "    if found.me is not None:",
            f"{WAITING}::test_a_process_that_waits_along_does_not_give_up_the_place_that_another_one_took_over"),
-    Mutant("operations/claims.py", "        _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish)\n", "",
+    Mutant("operations/claims.py", "if _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):", "if False:",
            f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
     Mutant("operations/ending.py", "and not holds_all(live, waiter):", "and True:",
            f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
@@ -428,7 +429,7 @@ MUTANTS = (
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
-    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *ENGINES)),
+    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *CORNERS, *ENGINES)),
 )  # fmt: skip
 
 

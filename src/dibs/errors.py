@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
-INTERRUPTED = 130  # by SIGINT; 143 by SIGTERM
 WORKS_ON = 80  # letters of what a holder says it works on
 _command = ["dibs"]  # how the reader of a text starts dibs; a door may know better
 

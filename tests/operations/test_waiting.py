@@ -10,7 +10,7 @@ import pytest
 from dibs.errors import Deadlock, Held, Quota
 from dibs.operations import sweeps
 from dibs.operations.policy import WORK, YOUNG
-from dibs.operations.waiting import LEAVE_QUEUE, LOOK_OFTEN
+from dibs.operations.waiting import LOOK_OFTEN
 from tests.operations.fleet import Fleet
 
 MINUTE = 60_000
@@ -453,16 +453,3 @@ def test_sealing_and_pruning_keep_the_record_clean() -> None:
     with pytest.raises(Held):
         fleet.claim("c", "src/y.py")
     fleet.clean()
-
-
-def test_a_place_that_lapsed_is_taken_again_under_another_id_and_left_by_the_callers_own(fleet: Fleet) -> None:
-    """An id is queued once in the log; whoever chose one leaves by it all the same."""
-    fleet.claim("a", "x.py")
-    mine = {"wait": 60_000, "place": "wmine"}
-    assert fleet.claim("b", "x.py", **mine)["waiting"] == "wmine"
-    fleet.now += 20_000
-    fleet.call("c", "sweep")
-    again = fleet.claim("b", "x.py", waiter="wmine", **mine)["waiting"]
-    assert again != "wmine"
-    fleet.internal("b", LEAVE_QUEUE, place="wmine")
-    assert fleet.call("a", "status")["waiting"] == []

@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 
 from dibs.doors import children
 from dibs.errors import Busy, DibsError, Fenced, Unavailable
-from dibs.facts import clock
+from dibs.facts import clock, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Job:
     def __init__(self, taken: dict[str, Any]) -> None:
         self.task: dict[str, Any] = {k: v for k, v in taken["task"].items() if k not in {"payload", "inputs"}}
         self.id: str = taken["task"]["id"]
-        self.resource: Any = ["name", f"task:{self.id}"]  # what its claim is on
+        self.resource: Any = paths.of_name(f"task:{self.id}")  # what its claim is on
         self.payload: Any = taken["task"].get("payload")
         self.inputs: dict[str, Any] = {}
         self.token: int = taken["token"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
-from dibs.operations.declare import AGENT, RANKS
+from dibs.operations.declare import AGENT, RANKS, is_text
 from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
-HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "place", "saved"})  # differs from look to look of one request
+HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "saved"})  # differs from look to look of one request
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
-MAX_ID, MAX_TEXT, MAX_PLACE = 200, 2_000, 40
-HUGE = float("inf")
-DEEP = 100  # levels of a value that are looked through
+MAX_ID, MAX_TEXT = 200, 2_000
 OWN = "dibs"  # the name under which dibs itself sends messages
 
 
@@ -51,6 +49,7 @@ class Call:
         "agent",
         "ancestors",
         "client",
+        "decided",
         "facts",
         "fallback",
         "how",
@@ -96,6 +95,7 @@ class Call:
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
+        self.decided: Any = None  # what the last transaction decided, for a caller that was interrupted before it heard
         self.jobs: list[Record] = []  # set on the way: the jobs that are going, where tasks are looked for (backlog.py)
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
@@ -130,7 +130,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     for name in operation.required:
         if name not in fields:
             raise Invalid(f"{operation.name} needs `{name}`", field=name)
-    _check_words(call, operation, fields)
+    _check_caller(call)
     call.operation = operation.name
     if operation.agents:
         fields = _by_id(tx, operation, fields)
@@ -185,12 +185,10 @@ def _question(tx: Transaction, call: Call) -> None:
         raise Invalid(text, field="as", near=near)
 
 
-def _check_words(call: Call, operation: Operation, fields: dict[str, Any]) -> None:
-    """Refuse what cannot be stored in whatever people and agents may write."""
-    check_plain([call.agent, call.session], "as")
-    for field in operation.fields:
-        if not field.hidden and field.name in fields:
-            check_plain(fields[field.name], field.name)
+def _check_caller(call: Call) -> None:
+    """Refuse a name that no store can look up. What the caller says is checked by its fields (declare.py)."""
+    if not (is_text(call.agent) and is_text(call.session)):
+        raise Invalid("as: the caller's id is not valid Unicode: it contains half of a character", field="as")
 
 
 def _name_of(tx: Transaction, agent: str, record: Record | None) -> str:
@@ -460,37 +458,6 @@ def check_request_id(request: str) -> None:
     """Refuse request ids that would break a key."""
     if len(request) > MAX_ID or not request.isprintable():
         raise Invalid(f"a request id has at most {MAX_ID} printable characters", field="request_id")
-
-
-def check_plain(value: Any, field: str, depth: int = 0) -> None:
-    """Refuse what no store can keep and no terminal can show: half of a character, a number that JSON does not have."""
-    if isinstance(value, str):
-        if not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                half = f"U+{ord(value[error.start]):04X}"
-                message = f"{field}: this text is not valid Unicode: it contains half of a character ({half})"
-                raise Invalid(message, field=field) from None
-    elif isinstance(value, float):
-        if not -HUGE < value < HUGE:
-            raise Invalid(f"{field}: {value} is not a number that JSON can carry", field=field)
-    elif depth > DEEP:
-        return  # such a value is refused for its depth
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            check_plain(name, field, depth + 1)
-            check_plain(inner, field, depth + 1)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            check_plain(inner, field, depth + 1)
-
-
-def check_place(place: str) -> str:
-    """The id of a place in a queue. The caller chooses it, so that it can leave whatever happens to its call."""
-    if place and not (place.startswith("w") and len(place) <= MAX_PLACE and place.isascii() and place.isalnum()):
-        raise Invalid(f"place: `w` and at most {MAX_PLACE - 1} letters and digits", field="place")
-    return place
 
 
 def check_text(text: str | None, field: str) -> str:

@@ -47,8 +47,6 @@ def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert
         claim["base"] = wish["base"]
     if wish.get("ends"):
         claim["ends"] = wish["ends"]
-    if wish.get("place"):
-        claim["place"] = wish["place"]  # the call that asked for it can give it back by this, should it be interrupted
     life = tx.now + wish["life"]
     claim.update(claim=f"c{tx.id()}", since=tx.now, until=until, life=life, pending=pending, alert_at=alert_at)
     return claim

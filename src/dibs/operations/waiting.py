@@ -47,8 +47,7 @@ def queue(
         mine = holds.of_agent(tx, holds.WAITER, wish["agent"], limit=WAITS_PER_AGENT)
         if len([waiter for waiter in mine if waiter["until"] > tx.now]) >= WAITS_PER_AGENT:
             return Quota(what="waits at a time for one agent", limit=WAITS_PER_AGENT)
-        first = wish["place"] and not waiter_id  # a place that lapsed and is taken again has an id of its own
-        waiter = {**wish, "waiter": wish["place"] if first else f"w{tx.id()}", "ticket": COMMIT, "since": tx.now}
+        waiter = {**wish, "waiter": f"w{tx.id()}", "ticket": COMMIT, "since": tx.now}
         expected = max([record["expect"] or call.policy.expected for record in in_the_way])
         waiter["alert_at"] = tx.now + 2 * expected
         waiter["expected"] = expected
@@ -80,33 +79,10 @@ def _taken_over(tx: Transaction, known: Record, wish: Record) -> Record:
     holds.remove(tx, known)
     tx.append("wait.ended", known["agent"], known["waiter"], {"why": "again"})
     kept = {name: known[name] for name in ("ticket", "since", "alert_at", "expected")}
-    place: Record = {
-        **wish,
-        **kept,
-        "waiter": wish["place"] or f"w{tx.id()}",
-        "deadline": max(wish["deadline"], known["deadline"]),
-    }
+    place: Record = {**wish, **kept, "waiter": f"w{tx.id()}", "deadline": max(wish["deadline"], known["deadline"])}
     data = {key: place[key] for key in ("resources", "mode", "tree", "deadline")}
     tx.append("wait.queued", place["agent"], place["waiter"], data)
     return place
-
-
-def _leave(tx: Transaction, call: Call, got: Fetched, place: str) -> dict[str, Any]:
-    """Give up the place in the queue of an interrupted call, and the claim that it was granted and never told of."""
-    freed: list[Any] = []
-    for waiter in holds.of_agent(tx, holds.WAITER, call.agent):
-        if waiter.get("place") == place:
-            ending.drop_waiter(tx, waiter, "gave_up")
-            freed += waiter["resources"]
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if claim.get("place") == place:
-            freed += claim["resources"]
-            ending.give_back(tx, claim, claim["resources"], "released")
-    ending.serve(tx, freed)
-    return {"left": bool(freed)}
-
-
-LEAVE_QUEUE = Operation("leave queue", _leave, "Leave the queue after an interrupt.")
 
 
 def _next_look(tx: Transaction, claim: Record) -> int:
@@ -141,3 +117,25 @@ def alert(tx: Transaction, record: Record) -> None:
     record["alert_at"] = 0
     data = {"what": what, "expected": expected, "actual": actual, "resources": resources.shown(record["resources"])}
     tx.append("alert.raised", record["agent"], record[kind], data)
+
+
+def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str) -> dict[str, Any]:
+    """An interrupted call leaves nothing behind: neither its place, nor a claim whose grant its caller never heard of.
+
+    An upgrade that was granted stays: it took the place of a claim that the agent knows of, and must not lose.
+    """
+    freed: list[Any] = []
+    for place in holds.of_agent(tx, holds.WAITER, call.agent, limit=WAITS_PER_AGENT):
+        if place["waiter"] == waiter:
+            freed += place["resources"]
+            ending.drop_waiter(tx, place, "gave_up")
+    for held in holds.of_agent(tx, holds.CLAIM, call.agent):
+        handed = held["pending"] and held.get("place") == waiter
+        if (handed or held["claim"] == claim) and not held.get("upgrade"):
+            freed += held["resources"]
+            ending.give_back(tx, held, held["resources"], "released")
+    ending.serve(tx, freed)
+    return {}
+
+
+WITHDRAW = Operation("withdraw", _withdraw, "End what an interrupted call left behind.")

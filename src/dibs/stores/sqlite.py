@@ -60,6 +60,7 @@ PUT = (
 )
 DELETE = "DELETE FROM kv WHERE k = ?"
 APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+WALL_SET_MS = 1_000  # a wall clock that is off by more was set; less is the noise of reading two clocks
 MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
 TOGETHER = 4  # events in one statement: most commits have no more, and each number of them is prepared once
 
@@ -97,6 +98,7 @@ class SqliteStore:
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
         self._turns = Turns(self._abandon)  # one connection, one transaction at a time, whatever the number of threads
+        self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
 
     # --- the verbs of the store
 
@@ -385,6 +387,16 @@ class SqliteStore:
                 return better
         return sqlite_file.plain(error, self.path)
 
+    def _wall_offset(self, measured: int) -> int:
+        """From the store's clock to the wall clock: as in the last event, unless the wall clock was set since.
+
+        Measured anew each time it would differ by a millisecond from call to call, and so would every time shown.
+        """
+        if self._offset is None or abs(measured - self._offset) > WALL_SET_MS:
+            row = next(iter(self._sql("SELECT wall - now FROM log ORDER BY seq DESC LIMIT 1")), None)
+            self._offset = None if row is None or abs(measured - row[0]) > WALL_SET_MS else int(row[0])
+        return measured if self._offset is None else self._offset
+
 
 class DamagedError(Exception):
     """A record of the database is not what dibs writes. Errors of the operation itself say nothing about the file."""
@@ -409,13 +421,20 @@ class _Transaction:
         # After a reboot (or in a database just made) the store's clock goes on from its last commit.
         self.base = base if boot == store._boot else self.last + 1 - since_boot
         self.now = max(since_boot + self.base, self.last)
-        self.wall = clock.wall()
+        self._wall = 0
         self.bodies: list[str] = []
         self.names: list[str] = []
         self.touched = False
         self._ids = 0
 
     since = 0  # nothing that was answered is ever missing
+
+    @property
+    def wall(self) -> int:
+        """The wall clock at `now`."""
+        if not self._wall:
+            self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base)
+        return self._wall
 
     def id(self) -> str:
         self._ids += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.errors import CANNOT_DECIDE, INTERRUPTED, USAGE, YES, DibsError
+from dibs.errors import CANNOT_DECIDE, USAGE, YES, DibsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +38,11 @@ def main(arguments: list[str]) -> int:
         return run.run(arguments)
     except DibsError as error:
         return _say(error, json)
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         sys.stderr.write("dibs: interrupted\n")
-        return int(interrupt.args[0]) if interrupt.args else INTERRUPTED
+        return 130
+    except SystemExit as ended:  # a signal that ends a wait
+        return ended.code if isinstance(ended.code, int) else CANNOT_DECIDE
     except BrokenPipeError:
         return CANNOT_DECIDE
     except Exception as error:  # noqa: BLE001 - the last line of defence: an agent gets words, not a traceback

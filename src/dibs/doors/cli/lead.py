@@ -90,8 +90,7 @@ class _Leader:
 
     def __init__(self, ws: Workspace, name: str, ttl: int, *, quiet: bool) -> None:
         self.ws, self.name, self.ttl, self.quiet = ws, name, ttl, quiet
-        resource = ws.session.paths.resource(f"role:{name}", ws.session.cwd)
-        self.resource: Any = list(resource)
+        self.resource: Any = ws.session.paths.canonical(f"role:{name}", ws.session.cwd)
         self.token, self.until, self.signal = 0, 0, 0
         self._child: children.Child | None = None
         self._lost: DibsError | None = None

@@ -10,7 +10,6 @@ from dibs import jsontext
 from dibs.doors import catalogue, fields
 from dibs.doors.cli import parse
 from dibs.errors import NO, YES, Invalid
-from dibs.facts import clock
 from dibs.operations import index
 
 TYPE_CHECKING = False
@@ -125,19 +124,19 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
         return _claim(operation, session, call, values, words)
     if values.get("wait"):
         gc.enable()
+        _end_well()
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
     else:
         result = session.run(operation, call, values)
     result = session.finish(operation.name, result)
     code = NO if operation.name == "boot" and result["lost"] else YES
-    answer(operation.name, result, as_json=words.json)
+    answer(operation.name, result, as_json=words.json, ok=code == YES)
     return code
 
 
 def _claim(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
     """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
-    place = values["place"] = f"w{clock.random_id()}"
-    _signal.signal(_signal.SIGTERM, _terminated)
+    _end_well()
     try:
         if values.get("wait"):
             gc.enable()
@@ -147,14 +146,19 @@ def _claim(operation: Operation, session: Any, call: Any, values: dict[str, Any]
         answer(operation.name, session.finish(operation.name, result), as_json=words.json)
         for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
             _signal.signal(number, _signal.SIG_IGN)
-    except KeyboardInterrupt:
-        session.leave_queue(call, place)
+    except (KeyboardInterrupt, SystemExit):
+        session.withdraw(call)
         raise
     return YES
 
 
-def _terminated(number: int, _frame: object) -> None:
-    raise KeyboardInterrupt(128 + number)
+def _end_well() -> None:
+    """SIGTERM, too, leaves the queue first; then the exit code says that it came."""
+    _signal.signal(_signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
@@ -173,10 +177,10 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     return session
 
 
-def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
-    """Print what came of it."""
+def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = True) -> None:
+    """Print what came of it. `ok` says the same as the exit code: yes, or no."""
     if as_json:
-        sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
+        sys.stdout.write(jsontext.encode({"ok": ok, **result}) + "\n")
     else:
         from dibs.doors.cli import show
 
