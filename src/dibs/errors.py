@@ -208,7 +208,8 @@ class Busy(DibsError):
         if pid:
             state = " (stopped)" if self.fields.get("stopped") else ""
             return (
-                f"the store is busy: process {pid}{state} has held it for the whole of {self.fields.get('waited')} s."
+                f"the store is busy: there was no turn within {self.fields.get('waited')} s; "
+                f"process {pid}{state} went in last. Try again."
             )
         return "the store is busy; try again."
 

@@ -506,6 +506,16 @@ def test_ask_reaches_the_holder_and_nobody_else(fleet: Fleet) -> None:
         fleet.call("b", "ask", resource="free.py", text="hello")
 
 
+def test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family(fleet: Fleet) -> None:
+    token = fleet.claim("a/b", "x.py")["token"]
+    for caller in ("a", "a/b", "a/b/c", ""):
+        assert fleet.call(caller, "confirm", resource="x.py", token=token)["holder"] == "a/b"
+    for caller in ("z", "a/c"):
+        with pytest.raises(Fenced) as refused:
+            fleet.call(caller, "confirm", resource="x.py", token=token)
+        assert refused.value.holder == "a/b"
+
+
 def test_a_hand_over_to_oneself_is_no_new_life(fleet: Fleet) -> None:
     before = fleet.claim("a", "x.py")
     fleet.claim("b", "x.py", wait=60_000)

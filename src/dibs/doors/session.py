@@ -210,10 +210,27 @@ class Session:
         """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
         import dibs.operations.waiting  # noqa: F401 - it will be needed inside the transaction, where others wait for us
 
-        end = clock.since_boot() + fields["wait"]
-        waiter, opened = "", self.store
-        answered = granted = False
+        place: list[str] = []  # in the queue, as far as an answer told of it
         call.decided = None
+        try:
+            return self._wait_for(operation, call, fields, told, place)
+        except DibsError:
+            raise
+        except BaseException:  # interrupted: leave the queue at once
+            if operation.name == "claim":
+                self.withdraw(call, "".join(place))
+            raise
+
+    def _wait_for(
+        self,
+        operation: Operation,
+        call: Call,
+        fields: dict[str, Any],
+        told: Callable[[dict[str, Any]], None] | None,
+        place: list[str],
+    ) -> Any:
+        end = clock.since_boot() + fields["wait"]
+        opened, granted = self.store, False
         channel = self._channels.pop() if self._channels else ""
         if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
             channel = self._listen()
@@ -223,11 +240,12 @@ class Session:
             while True:
                 call.facts.clear()  # who was alive at the last look may be dead by now
                 left = max(0, end - clock.since_boot())
+                waiter = "".join(place)
                 result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
                 if "waiting" not in result:
-                    answered = granted = True
+                    granted = True
                     return result
-                waiter = result["waiting"]
+                place[:] = [result["waiting"]]
                 if operation.name == "claim":
                     self._crowd()
                 if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
@@ -238,9 +256,6 @@ class Session:
                     channel = self._listen()
                     continue  # look again: a turn that came meanwhile had nobody to wake
                 self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
-        except DibsError:
-            answered = True
-            raise
         finally:
             if self._lobby is not None and not granted:
                 self._lobby.leave(fields)
@@ -248,8 +263,6 @@ class Session:
                 self.store.unwatch(channel)
             elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
                 self._channels.append(channel)
-            if not answered and operation.name == "claim":  # interrupted: leave the queue at once
-                self._withdraw(call, waiter)
 
     def _crowd(self) -> None:
         """Others want the same: whoever stays for more than one call waits for those on this machine first."""
@@ -266,7 +279,7 @@ class Session:
         self.store.watch(channel)
         return channel
 
-    def _withdraw(self, call: Call, waiter: str) -> None:
+    def withdraw(self, call: Call, waiter: str = "") -> None:
         """End the place in the queue, and what it has become; also if the answer that names it was never read."""
         from dibs.operations.waiting import WITHDRAW
 
