@@ -17,7 +17,10 @@ from typing import NamedTuple
 from tests.mutants_authority import AUTHORITY
 from tests.mutants_boot import BOOT
 from tests.mutants_bounded import BOUNDED
+from tests.mutants_corners import CORNERS
+from tests.mutants_deploys import DEPLOYS as DEPLOY_CHECKS
 from tests.mutants_ledger import LEDGER
+from tests.mutants_stores import STORES as ENGINES
 
 TOP = Path(__file__).resolve().parent.parent
 CLAIMS, WAITING = "tests/operations/test_claims.py", "tests/operations/test_waiting.py"
@@ -78,8 +81,8 @@ MUTANTS = (
            '            if token and claim["token"] != token:\n                continue\n', "",
            f"{CLAIMS}::test_an_old_token_is_refused_even_when_the_agent_holds_it_again"),
     Mutant("operations/tokens.py",
-           'if record["token"] == token and resources.all_covered([wanted], record["resources"]):',
-           'if resources.all_covered([wanted], record["resources"]):',
+           'live = record["token"] == token and resources.all_covered([wanted], record["resources"])',
+           'live = resources.all_covered([wanted], record["resources"])',
            f"{CLAIMS}::test_an_old_token_is_refused_even_when_the_agent_holds_it_again"),
     Mutant("operations/agents.py", 'move(tx, claim, call.agent, "boot", tied=True)', "pass",
            f"{AGENTS}::test_a_boot_from_another_process_moves_the_claims_under_new_tokens"),
@@ -102,8 +105,10 @@ MUTANTS = (
     Mutant("stores/sqlite.py", "        if (found.st_dev, found.st_ino) != self._file:", "        if False:",
            "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite.py",
-           "            except BaseException:\n                self._abandon()\n                raise\n",
-           '            except BaseException:\n                self._sql("COMMIT")\n                raise\n',
+           '                    if connection.in_transaction:\n                        connection.execute("ROLLBACK")\n'
+           "                except apsw.Error:\n                    pass  # the statement that failed",
+           '                    if connection.in_transaction:\n                        connection.execute("COMMIT")\n'
+           "                except apsw.Error:\n                    pass  # the statement that failed",
            f"{STORES}/test_conformance.py"),
     Mutant("stores/sqlite.py", "                if clock.since_boot() + tx.base - tx.now > STALE_NOW:",
            "                if False:", f"{STORES}/test_conformance.py"),
@@ -112,8 +117,8 @@ MUTANTS = (
            "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite.py", 'self._sql("PRAGMA synchronous = FULL")', 'self._sql("PRAGMA synchronous = OFF")',
            "tests/stores/test_sqlite.py"),
-    Mutant("stores/memory.py", "                    tx.undo()\n                    raise\n",
-           "                    raise\n", f"{STORES}/test_conformance.py"),
+    Mutant("stores/memory.py", "                if self._open is tx:\n                    self._set_right()\n",
+           "                self._open = None\n", f"{STORES}/test_conformance.py"),
     # Promise 5: nothing waits for ever
     Mutant("operations/waiting.py", "    cycle = cycles.find(tx, wish, in_the_way)\n",
            "    cycle: list[dict[str, Any]] = []\n",
@@ -129,7 +134,7 @@ MUTANTS = (
            f"{WAITING}::test_who_asks_again_keeps_its_place_and_is_no_cycle"),
     Mutant("operations/claims.py", "    if found.me is not None and found.owner:", "    if found.me is not None:",
            f"{WAITING}::test_a_process_that_waits_along_does_not_give_up_the_place_that_another_one_took_over"),
-    Mutant("operations/claims.py", "        _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish)\n", "",
+    Mutant("operations/claims.py", "if _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):", "if False:",
            f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
     Mutant("operations/ending.py", "and not holds_all(live, waiter):", "and True:",
            f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
@@ -235,7 +240,7 @@ MUTANTS = (
            f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     Mutant("operations/commits.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
            f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),
-    Mutant("operations/deploys.py", ' and call.alive(running["process"]) is not False', "",
+    Mutant("operations/deploys.py", 'if alive or (alive is None and running["token"] == token):', "if True:",
            f"{DEPLOYS}::test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives"),
     Mutant("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
            "    return ALLOW\n", "tests/doors/test_hooks.py"),
@@ -425,7 +430,7 @@ MUTANTS = (
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
-    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED)),
+    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *CORNERS, *DEPLOY_CHECKS, *ENGINES)),
 )  # fmt: skip
 
 

@@ -41,6 +41,13 @@ class Shell:
         assert "Traceback" not in done.stderr
         return found
 
+    def commit(self) -> str:
+        """An empty commit in the folder's repository, unseen by its hooks; its id."""
+        git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.hooksPath=/dev/null"]
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=self.folder, check=True)
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.folder, stdout=subprocess.PIPE, check=True)
+        return done.stdout.decode().strip()
+
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import resource
 import signal
 import subprocess
 import time
@@ -63,7 +64,7 @@ def test_every_command_of_a_session_gives_its_keys(shell: Shell) -> None:
     assert booted["messages"][0]["text"] == "please"
     shell.json("ack", booted["messages"][0]["message"], "--as", "ann", exit=0)
     assert shell.json("inbox", "--as", "ann", exit=0)["messages"] == []
-    assert shell.json("release", "a.py", "--as", "ann", "--commit", "abc", exit=0)["released"] == ["a.py"]
+    assert shell.json("release", "a.py", "--as", "ann", "--commit", shell.commit(), exit=0)["released"] == ["a.py"]
     assert [a["agent"] for a in shell.json("agents", exit=0)["agents"]] == ["ann", "bob"]
     shell.json("kill", "bob", "--why", "test", "--as", "ann", exit=0)
     assert shell.json("claim", "b.py", "--as", "bob", exit=1)["error"]["code"] == "killed"
@@ -195,15 +196,16 @@ def test_a_waiting_claim_is_served_when_the_holder_releases(shell: Shell) -> Non
     assert shell.json("status")["claims"][0]["agent"] == "bob"
 
 
-def test_ctrl_c_while_waiting_leaves_the_queue_at_once(shell: Shell) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_while_waiting_leaves_the_queue_at_once(shell: Shell, number: int, code: int) -> None:
     shell.json("claim", "x", "--as", "ann", exit=0)
     waiting = subprocess.Popen(
         [DIBS, "claim", "x", "--as", "bob", "--wait", "60s"], cwd=shell.folder, stderr=subprocess.PIPE, text=True
     )
     wait_for(lambda: bool(shell.json("status")["waiting"]))
-    waiting.send_signal(signal.SIGINT)
+    waiting.send_signal(number)
     _, said = waiting.communicate(timeout=20)
-    assert waiting.returncode == 130
+    assert waiting.returncode == code
     assert "Traceback" not in said
     assert shell.json("status")["waiting"] == []
     assert list((shell.folder / ".dibs" / "local" / "wakes").iterdir()) == []
@@ -376,3 +378,48 @@ def test_check_finds_a_violation_and_a_commit_past_the_guard(shell: Shell) -> No
     found = {one["check"]: one for one in shell.json("check", exit=0)["checks"]}
     assert not found["commits"]["ok"]
     assert "bob" in found["commits"]["message"]
+
+
+def test_braces_are_claimed_as_their_alternatives(shell: Shell) -> None:
+    got = shell.json("claim", "src/{a,c}*", "--as", "ann", exit=0)
+    assert got["resources"] == ["src/a*", "src/c*"]
+    assert shell.json("claim", "src/axe.py", "--as", "bob", exit=1)["error"]["code"] == "held"
+    shell.json("claim", "src/b.py", "--as", "bob", exit=0)
+    assert shell.json("release", "src/{a,c}*", "--as", "ann", exit=0)["released"] == ["src/a*", "src/c*"]
+    assert "name one of them" in shell.json("ask", "src/{a,c}", "please", "--as", "bob", exit=64)["error"]["message"]
+
+
+@pytest.mark.parametrize("written", ["x/[!", "src/\\*"])
+def test_a_pattern_that_protects_nothing_is_not_granted(shell: Shell, written: str) -> None:
+    refused = shell.json("claim", written, "--as", "ann", exit=64)["error"]
+    assert "path:" in refused["message"]
+    assert shell.json("status")["claims"] == []
+
+
+def test_the_doctor_does_not_say_that_all_is_well_where_nothing_can_be_written(shell: Shell) -> None:
+    shell.json("claim", "x", "--as", "ann", exit=0)
+    done = subprocess.run(
+        [DIBS, "doctor", "--json"], cwd=shell.folder, env=shell.environment, capture_output=True, text=True,
+        check=False, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16)),
+    )  # fmt: skip
+    assert '"space"' in done.stdout.partition('"failed":')[2].partition("]")[0], done.stdout
+    assert done.returncode == 1
+    assert list((shell.folder / ".dibs" / "local").glob("probe*")) == []
+
+
+def test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss(shell: Shell) -> None:
+    shell.json("claim", "x", "--ttl", "1ms", "--as", "ann", exit=0)
+    wait_for(lambda: shell.run("claim", "x", "--as", "bob").returncode == 0)
+    booted = shell.json("boot", "--as", "ann", exit=1)  # `json` holds `ok` to the exit code
+    assert booted["ok"] is False
+    assert booted["lost"][0]["resources"] == ["x"]
+
+
+def test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it(shell: Shell) -> None:
+    commit = shell.commit()
+    shell.json("claim", "x", "--as", "ann", exit=0)
+    for wrong in ("deadbeef" * 5, "nonsense", "--all"):
+        refused = shell.json("release", "x", f"--commit={wrong}", "--as", "ann", exit=64)["error"]
+        assert refused["field"] == "commit"
+    shell.json("release", "x", "--commit", commit[:12], "--as", "ann", exit=0)
+    assert f"commit={commit}" in shell.run("log", "--kind", "claim.released").stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dibs
+from dibs.facts import clock
 from tests.doors.conftest import Shell
 
 
@@ -116,6 +118,36 @@ def test_the_public_names_are_there() -> None:
 def test_a_release_can_hand_over_and_record_a_commit(shell: Shell) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
         ann.claim("x.py").release(to="bob")
-        ann.claim("y.py").release(commit="abc")
+        ann.claim("y.py").release(commit=shell.commit())
         assert [c["agent"] for c in bob.status()["claims"]] == ["bob"]
         assert os.path.samefile(bob.root, shell.folder)
+
+
+def test_the_times_of_a_thing_are_the_same_in_every_answer(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(shell.folder)
+    with dibs.open(folder, agent="ann") as ann:
+        ann.claim("x", ttl=600)
+        ann.task_add("a task", id="t")
+    noise = itertools.cycle((0, 1, 3, -2, 250))
+    real = clock.wall
+    monkeypatch.setattr(clock, "wall", lambda: real() + next(noise))
+    seen = set()
+    for _ in range(10):  # each as a command of its own sees it
+        with dibs.open(folder) as viewer:
+            (claim,) = viewer.status()["claims"]
+            created = viewer.task_show("t")["task"]["created_at"]
+            seen.add((claim["since"], claim["expires_at"], created))
+    assert len(seen) == 1, seen
+
+
+def test_a_wall_clock_that_was_set_is_followed(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(shell.folder)
+    with dibs.open(folder, agent="ann") as ann:
+        ann.claim("x", ttl=600)
+        (before,) = ann.status()["claims"]
+        real = clock.wall
+        monkeypatch.setattr(clock, "wall", lambda: real() + 3_600_000)
+        (after,) = ann.status()["claims"]
+        assert after["expires_at"] > before["expires_at"]
+        ann.claim("y", ttl=600)
+        assert len({one["expires_at"] for one in ann.status()["claims"]}) == 2

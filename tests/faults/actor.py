@@ -31,6 +31,7 @@ from dibs.operations.call import Call
 from dibs.stores import sqlite
 from dibs.stores.gate import Gate
 from dibs.stores.wakes import Wakes
+from tests.faults import claim_worker
 
 claims.ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
 
@@ -371,7 +372,9 @@ def wander(folder: str, agent: str, seed: int, seconds: float) -> list[Any]:
     return got
 
 
-JOBS: dict[str, Callable[..., Any]] = {"busy": busy, "contend": contend, "at_once": at_once, "wander": wander}
+JOBS: dict[str, Callable[..., Any]] = {
+    "busy": busy, "contend": contend, "at_once": at_once, "wander": wander, "claim_at_random": claim_worker.work,
+}  # fmt: skip
 
 
 # --- the nursery

@@ -104,7 +104,9 @@ def test_after_a_reboot_local_holders_are_gone_and_other_claims_keep_their_remai
     assert world.floor(after, "next", "claim", resources=[["file", "short.py"]])["token"] > answer["token"]
     with pytest.raises(Held):
         world.floor(after, "next", "claim", resources=[["file", "long.py"]])
-    assert world.floor(after, "x", "confirm", resource=["file", "long.py"], token=before["long.py"])["holder"] == "cli"
+    assert (
+        world.floor(after, "cli", "confirm", resource=["file", "long.py"], token=before["long.py"])["holder"] == "cli"
+    )
     with pytest.raises(Fenced):
         world.floor(after, "local", "release", resources=[["file", "local.py"]], token=local_token)
     after.do("shut")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Busy, DibsError, Held, Unavailable
+from dibs.facts import clock
 from dibs.stores import redis_epoch, redis_scripts
+from dibs.stores.redis_pace import Pace
 from dibs.stores.redis_wire import Lost, Said
 from tests.faults.kit import Dice, size
 from tests.stores.redis_server import (
@@ -254,6 +256,30 @@ def test_an_older_state_under_a_living_server_is_noticed(
     assert again.claim("cid", "b.py") > late
     assert len(one.events("store.epoch")) == 1
     one.check()
+
+
+@pytest.mark.parametrize("who", ["the same process", "another of its machine"])
+def test_an_older_state_that_another_machine_went_on_from_is_noticed_by_whoever_saw_more(
+    who: str, start: Callable[..., Server], machine: Callable[..., Machine]
+) -> None:
+    server = start(**ALWAYS)
+    one, two = machine(server.url, "one").begin(), machine(server.url, "two")
+    two.claim("cid", "c.py")
+    kept = {key: server.ask("DUMP", key) for key in server.ask("KEYS", "*")}
+    token = one.claim("bob", "x.py")
+    server.ask("FLUSHALL")
+    for key, dumped in kept.items():
+        server.ask("RESTORE", key, 0, dumped)
+    second = two.claim("cid", "x.py")  # it cannot know
+    for number in range(3):
+        two.claim("cid", f"{number}.py")  # the numbers are past what the other machine remembers
+    again = one if who == "the same process" else machine(server.url, "one")
+    assert not again.live("bob", "x.py", token)
+    assert not two.live("cid", "x.py", second), "both were granted it, and neither may go on"
+    assert again.claim("bob", "x.py") > max(token, second)
+    assert two.holders() == {"x.py": ["bob"]}
+    assert len(two.events("store.epoch")) == 1
+    again.check()
 
 
 def test_a_machine_that_comes_late_after_many_restarts_finds_nothing_missing(
@@ -545,7 +571,7 @@ def test_a_transaction_that_was_paused_beyond_what_the_server_remembers_is_not_s
 # --- the server's clock
 
 
-def test_a_clock_that_is_set_back_freezes_nothing_and_one_that_runs_ahead_gives_nothing_to_two(
+def test_a_clock_that_is_set_back_freezes_nothing_and_one_that_is_set_forward_ends_nothing(
     start: Callable[..., Server], machine: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tell_time(monkeypatch)
@@ -553,9 +579,16 @@ def test_a_clock_that_is_set_back_freezes_nothing_and_one_that_runs_ahead_gives_
     one = machine(server.url).begin()
     hour, year = 3_600_000, 31_557_600_000
     now = 1_800_000_000_000
+    since_boot, passed = clock.since_boot, 0
+    monkeypatch.setattr(clock, "since_boot", lambda: since_boot() + passed)
 
     def at(moment: int) -> None:
         server.ask("SET", f"{one.store.tag}clock", str(moment))
+
+    def pass_time(ms: int) -> None:
+        nonlocal now, passed
+        now, passed = now + ms, passed + ms
+        at(now)
 
     at(now)
     tokens = [one.claim("ann", "a.py", ttl=hour // 2)]
@@ -565,18 +598,24 @@ def test_a_clock_that_is_set_back_freezes_nothing_and_one_that_runs_ahead_gives_
         assert one.live("ann", "a.py", tokens[-1]), "nothing expires"
         with pytest.raises(Held):
             one.claim("bob", "a.py")
-        now += hour // 2 + 1
-        at(now)
+        pass_time(hour // 2 + 1)
         tokens.append(one.claim("ann", "a.py", ttl=hour // 2))  # half an hour passed, whatever the clock said before
         assert not one.live("ann", "a.py", tokens[-2])
     for ahead in (hour, 10 * year):
-        at(now + ahead)
-        tokens.append(one.claim("bob", "a.py", ttl=hour // 2))  # what ended by the clock ended for good
+        now += ahead
         at(now)
+        with pytest.raises(Held):
+            one.claim("bob", "a.py")
+        assert one.live("ann", "a.py", tokens[-1]), "nothing expires"
+        now -= ahead
+        at(now)  # somebody put it right
+        with pytest.raises(Held):
+            one.claim("bob", "a.py")
+        assert one.live("ann", "a.py", tokens[-1])
+        pass_time(hour // 2 + 1)
+        tokens.append(one.claim("bob", "a.py", ttl=hour // 2))
         assert not one.live("ann", "a.py", tokens[-2])
-        tokens.append(one.claim("ann", "b.py", ttl=hour // 2))
-        now += hour // 2 + 1
-        at(now)
+        pass_time(hour // 2 + 1)
         tokens.append(one.claim("ann", "a.py", ttl=hour // 2))
     assert tokens == sorted(set(tokens))
     one.check()
@@ -598,6 +637,7 @@ def test_a_commit_whose_clock_is_far_from_the_servers_is_decided_again(
         seen.append(tx.now)
         if len(seen) == 1:  # too long on the way, or a caller whose clock ran away
             server.ask("SET", f"{store.tag}clock", str(now + max(jump, 0)))
+            store._pace = Pace("")  # a caller that cannot tell it from a step of the server's clock
             inside: Any = tx
             inside.known.now += max(-jump, 0)
         tx.put("k", tx.now)

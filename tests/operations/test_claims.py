@@ -504,3 +504,43 @@ def test_ask_reaches_the_holder_and_nobody_else(fleet: Fleet) -> None:
     assert fleet.call("a", "inbox")["messages"] == []
     with pytest.raises(NotFound):
         fleet.call("b", "ask", resource="free.py", text="hello")
+
+
+def test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family(fleet: Fleet) -> None:
+    token = fleet.claim("a/b", "x.py")["token"]
+    for caller in ("a", "a/b", "a/b/c", ""):
+        assert fleet.call(caller, "confirm", resource="x.py", token=token)["holder"] == "a/b"
+    for caller in ("z", "a/c"):
+        with pytest.raises(Fenced) as refused:
+            fleet.call(caller, "confirm", resource="x.py", token=token)
+        assert refused.value.holder == "a/b"
+
+
+def test_a_hand_over_to_oneself_is_no_new_life(fleet: Fleet) -> None:
+    before = fleet.claim("a", "x.py")
+    fleet.claim("b", "x.py", wait=60_000)
+    with pytest.raises(Invalid) as refused:
+        fleet.release("a", "x.py", to="a")
+    assert "dibs renew x.py" in refused.value.message
+    (held,) = fleet.call("viewer", "status")["claims"]
+    assert held["token"] == before["token"]
+    fleet.clean()
+
+
+def test_a_hand_over_within_a_family_goes_on_with_the_same_life(fleet: Fleet) -> None:
+    fleet.call("a/child", "boot")
+    fleet.claim("a", "x.py")
+    life = claim_record(fleet)["life"]
+    fleet.now += 60_000
+    fleet.release("a", "x.py", to="a/child")
+    assert claim_record(fleet)["life"] == life
+    fleet.call("b", "boot")
+    fleet.release("a", "x.py", to="b")
+    assert claim_record(fleet)["life"] == life + 60_000, "somebody else's turn is a new one"
+    fleet.clean()
+
+
+def claim_record(fleet: Fleet) -> dict[str, Any]:
+    """The one claim that there is."""
+    ((_, _, record),) = fleet.store.look(lambda tx: tx.scan(1, "claims\t", 10).rows)
+    return dict(record)

@@ -386,7 +386,8 @@ def test_an_acknowledged_message_is_gone_and_a_second_time_is_not_found(fleet: F
     assert texts(fleet, "b") == []
     with pytest.raises(NotFound):
         fleet.call("b", "ack", message=identifier)
-    assert texts(fleet, "a") == []  # nobody is told; the log has it
+    (told,) = texts(fleet, "a")  # who asked for it is told
+    assert told.startswith("b acknowledged your message")
     (event,) = fleet.events("message.acknowledged")
     assert (event["agent"], event["subject"], event["data"]) == ("b", identifier, {"from": "a"})
 
@@ -717,11 +718,23 @@ class Mail(RuleBasedStateMachine):
             mine = known[place % len(known)]
             self.fleet.call(agent, "ack", message=mine["id"])
             self.boxes[agent].remove(mine)
+            self.told_of([mine], agent)
 
     @rule(agent=st.sampled_from(AGENTS))
     def ack_all(self, agent: str) -> None:
         self.fleet.call(agent, "ack", message="all")
+        over = [message for message in self.boxes[agent] if message["told"] is not None]
         self.boxes[agent] = [message for message in self.boxes[agent] if message["told"] is None]
+        self.told_of(over, agent)
+
+    def told_of(self, acknowledged: list[dict[str, Any]], by: str) -> None:
+        """Who asked for an acknowledgement hears of it."""
+        for message in acknowledged:
+            if message["again"] and message["from"] != by:
+                self.boxes[message["from"]].append(
+                    {"id": None, "from": "dibs", "text": message["text"], "again": False, "told": None,
+                     "until": self.fleet.now + WORK["messages"]["life"]}
+                )  # fmt: skip
 
     @invariant()
     def the_counts_are_right(self) -> None:

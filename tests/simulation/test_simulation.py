@@ -10,6 +10,7 @@ from tests.simulation.world import World
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 OPERATIONS = 10_000  # in one run
+INTERRUPTED = 10_000 if TORTURE else 600
 RUNS = 100 if TORTURE else 20
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else list(range(1, RUNS + 1))
 
@@ -25,3 +26,14 @@ def test_a_fleet_with_crashes_pauses_and_aborts_never_has_two_holders_and_leaves
     except BaseException as error:
         error.add_note(f"replay with: DIBS_SEED={seed} pytest {__file__} (step {step}, at {world.now})")
         raise
+
+
+@pytest.mark.parametrize("seed", SEEDS[: len(SEEDS) // 10 or 1])
+def test_a_fleet_whose_calls_are_interrupted_at_any_bytecode_never_has_two_holders_and_leaves_nothing(
+    seed: int,
+) -> None:
+    world = World(seed, aborts=0.0, interrupts=0.5)
+    for _ in range(INTERRUPTED):
+        world.step()
+    world.check()
+    assert world.interrupted > INTERRUPTED // 20

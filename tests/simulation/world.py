@@ -19,8 +19,9 @@ from dibs.lookout.verify import verify_store
 from dibs.operations.call import Call, Need, perform, process_name
 from dibs.operations.policy import Policy
 from dibs.stores.memory import MemoryStore
-from dibs.stores.seam import read_event
+from dibs.stores.seam import fill, read_event
 from tests.simulation.model import RESOURCES, Hold, Model, spelt
+from tests.stores.interrupts import Interrupter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,13 +59,23 @@ class Agent:
 class World:
     """One run."""
 
-    def __init__(self, seed: int, make: Callable[[World], Store] | None = None, *, aborts: float = 0.05) -> None:
+    def __init__(
+        self,
+        seed: int,
+        make: Callable[[World], Store] | None = None,
+        *,
+        aborts: float = 0.05,
+        interrupts: float = 0.0,
+    ) -> None:
         self.dice = random.Random(seed)
         self.ids = random.Random(seed + 1)
         self.now, self.wall_offset = 1_000, START
         self.pids = 100
         self.alive: dict[str, bool] = {}
         self.aborts = aborts
+        self.interrupts = interrupts  # how many of the calls meet a Ctrl-C inside the store; without aborts only
+        self.interrupted = 0
+        self.interrupter = Interrupter("stores/")
         self.inside = False
         self.calling = ""
         self.store: Store = make(self) if make is not None else self._memory()
@@ -132,7 +143,7 @@ class World:
             if not self.inside:
                 self.calling = agent.name
             try:
-                answer = verb(body)
+                answer = self.attempt(verb, body) if operation.writes else verb(body)
                 break
             except Need as need:
                 for process in need.processes:
@@ -155,6 +166,31 @@ class World:
             shown = [answer.code, answer.fields] if isinstance(answer, DibsError) else answer
             self.trace.append([self.now, agent.name, name, fields, shown])
         return answer
+
+    def attempt(self, verb: Callable[[Any], Any], body: Callable[[Transaction], Any]) -> Any:
+        """Run a transaction, now and then with an interrupt at some bytecode of the store: it was done, or it was not.
+
+        Whoever was interrupted does not know which. The world does, and goes on from there: with the answer that was
+        lost, or by doing it now.
+        """
+        if not self.interrupts or self.dice.random() >= self.interrupts:
+            return verb(body)
+        decided: list[tuple[int, Any]] = []
+        answers: list[Any] = []
+
+        def noted(tx: Any) -> Any:
+            result = body(tx)
+            decided[:] = [(tx.number, result)]
+            return result
+
+        at = self.dice.randrange(1, int(self.dice.choice((100, 1_000, 6_000))))
+        if self.interrupter.interrupt(lambda: answers.append(verb(noted)), at) is None:
+            return answers[0]
+        self.interrupted += 1
+        commit = self.store.head().commit
+        if decided and decided[0][0] <= commit:
+            return fill(decided[0][1], commit)
+        return verb(body)
 
     def is_killed(self, agent: Agent) -> bool:
         """Is the agent, or one it descends from, killed?"""

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dibs.errors import Busy, Unavailable
+from dibs.errors import Busy, NotFound, Unavailable
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
 from dibs.stores import redis_epoch
@@ -647,6 +647,12 @@ def test_a_key_of_another_type_under_our_names_is_told_and_nothing_is_written(
     store.ask("DEL", *before)
 
 
+def not_there(tx: Transaction) -> None:
+    """An operation that finds nothing and says so."""
+    tx.scan(1, "ready", 5)
+    raise NotFound
+
+
 @pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "log", "head", "seals"])
 def test_a_key_that_was_evicted_is_missed_at_the_next_question(
     name: str, fresh: Callable[..., RedisStore], server: Server
@@ -659,6 +665,8 @@ def test_a_key_that_was_evicted_is_missed_at_the_next_question(
     for ask in (
         lambda: store.run(lambda tx: tx.put("k", 2)),
         lambda: store.look(lambda tx: tx.fetch(["k"]).values),
+        lambda: store.run(lambda tx: tx.scan(1, "ready", 5)),  # it writes nothing
+        lambda: store.run(not_there),
         lambda: redis_epoch.begin(store) or store.look(lambda tx: tx.now),
     ):
         with pytest.raises(Unavailable) as error:
@@ -814,3 +822,52 @@ def test_an_interrupt_between_question_and_answer_leaves_no_answer_behind(
         store.look(lambda tx: tx.fetch(["k"]))
     assert wire.run_id == "", "the server behind the next connection is asked for its name"
     assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+
+
+def now_of(store: RedisStore) -> int:
+    """The store's clock, as a transaction that writes sees it."""
+
+    def fn(tx: Transaction) -> int:
+        tx.put("k", tx.now)
+        return tx.now
+
+    return store.run(fn)
+
+
+@pytest.mark.parametrize("ahead", [3_600_000, 315_360_000_000], ids=["an hour", "ten years"])
+@pytest.mark.parametrize("process", ["the same", "another", "one that looks first"])
+def test_a_forward_jump_of_the_servers_clock_ends_nothing_early(
+    fresh: Callable[..., RedisStore], tmp_path: Path, ahead: int, process: str
+) -> None:
+    store = fresh(memory=str(tmp_path / "memory"))
+    before = now_of(store)
+    store.ask("HINCRBY", f"{store.tag}head", "offset", ahead)  # to the scripts it is the same
+    again = store if process == "the same" else fresh(memory=str(tmp_path / "memory"))
+    if process == "one that looks first":
+        assert again.look(lambda tx: tx.now) - before < ahead // 2
+    after = now_of(again)
+    assert before <= after < before + ahead // 2
+    assert before <= now_of(store) < before + ahead // 2
+    elsewhere = fresh()  # a machine that never was here: the others have put it right
+    assert elsewhere.look(lambda tx: tx.now) < before + ahead // 2
+
+
+def test_time_that_really_passed_is_no_jump(
+    fresh: Callable[..., RedisStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = fresh(memory=str(tmp_path / "memory"))
+    before = now_of(store)
+    since = clock.since_boot
+    monkeypatch.setattr(clock, "since_boot", lambda: since() + 3_600_000)  # this machine slept for an hour
+    store.ask("HINCRBY", f"{store.tag}head", "offset", 3_600_000)
+    assert now_of(fresh(memory=str(tmp_path / "memory"))) >= before + 3_590_000
+    assert now_of(store) >= before + 3_590_000
+
+
+def test_after_a_reboot_nothing_is_known_of_the_servers_clock(fresh: Callable[..., RedisStore], tmp_path: Path) -> None:
+    store = fresh(memory=str(tmp_path / "memory"))
+    before = now_of(store)
+    line = tmp_path / "memory-clock"
+    line.write_text(line.read_text().rpartition(" ")[0] + " another-boot\n")
+    store.ask("HINCRBY", f"{store.tag}head", "offset", 3_600_000)
+    assert now_of(fresh(memory=str(tmp_path / "memory"))) >= before + 3_590_000

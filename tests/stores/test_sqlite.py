@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from dibs.errors import Busy, Unavailable
+from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.stores import sqlite, sqlite_file
 from dibs.stores.gate import Gate
@@ -266,9 +267,89 @@ def test_a_store_opened_before_a_fork_is_refused_after_it(path: str) -> None:
     assert parent == "the parent goes on"
 
 
-def test_both_clocks_are_read_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is put aside between the two would show every time of the store later than it was."""
-    moments = iter([1_000, 1_017, 1_017])
-    monkeypatch.setattr(clock, "since_boot", lambda: next(moments))
-    monkeypatch.setattr(clock, "wall", lambda: 51_017)
-    assert clock.both() == (1_017, 51_017)
+def test_a_forked_child_cannot_take_the_gate_from_its_parent(path: str) -> None:
+    store = SqliteStore(path)
+
+    def fn(tx: Transaction) -> bool:
+        tx.put("k", 1)
+        child = os.fork()
+        if not child:
+            try:
+                put(store, "child")
+            except Unavailable:
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        fd = os.open(f"{path}.gate", os.O_RDWR)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    assert store.run(fn), "the child unlocked the gate under its parent"
+    store.close()
+
+
+@pytest.mark.parametrize("look", [True, False])
+def test_only_the_file_is_called_damaged_never_what_an_operation_did(path: str, look: bool) -> None:
+    store = SqliteStore(path)
+    verb = store.look if look else store.run
+
+    def fails(_: Transaction) -> None:
+        message = "of the operation's own"
+        raise ValueError(message)
+
+    with pytest.raises(ValueError, match="own"):
+        verb(fails)
+    with pytest.raises(Invalid):
+        verb(lambda tx: tx.fetch(["half \ud83d"]))
+    with pytest.raises(ValueError, match="float"):
+        store.run(lambda tx: tx.put("k", float("nan")))
+    put(store, "k")
+    store.close()
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_log_or_index_of_sqlite_removed_under_an_open_process_is_noticed(path: str, suffix: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    os.unlink(path + suffix)
+    for verb in (store.run, store.look):
+        with pytest.raises(Unavailable, match="-wal or -shm was removed") as refused:
+            verb(lambda tx: tx.fetch(["k"]))
+        assert refused.value.replaced
+    store.close()
+
+
+def test_a_checkpoint_of_another_process_is_no_such_loss(path: str) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+    other = apsw.Connection(path)
+    other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    other.close()
+    put(store, "after")
+    store.close()
+
+
+def test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits(path: str) -> None:
+    store, folder = SqliteStore(path), Path(path).parent / "wakes"
+    store.watch("mine")
+    os.mkfifo(folder / "dead")
+    (folder / "@mark").touch()
+    other = SqliteStore(path)
+    other.watch("other")
+    assert sorted(one.name for one in folder.iterdir()) == ["@mark", "mine", "other"]
+    put(store, "k")
+
+    def wakes(tx: Transaction) -> None:
+        tx.put("k", 2)
+        tx.wake("mine")
+
+    other.run(wakes)
+    assert store.wait("mine", 5.0)
+    other.close()
+    store.close()

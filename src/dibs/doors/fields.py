@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
+from dibs.facts.paths import Canonical
+from dibs.operations.declare import is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,15 +15,20 @@ if TYPE_CHECKING:
     from dibs.doors.session import Session
     from dibs.operations.declare import Field, Operation
 
+DIGITS = 20  # of the largest whole number that is kept; `int` of a text of millions takes seconds
+
 
 def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> Any:
-    """The value that the operation gets for what somebody wrote; `typed` where it is a value already, from Python."""
+    """The value that the operation gets for what somebody wrote; `typed` where it is a value already, from Python.
+
+    What a reader makes of it is checked by the declaration: the one place that says what each kind of field holds.
+    """
     if field.kind == "json" and typed:
         from dibs.operations import payloads
 
         return payloads.check(value, field.name)  # a value that is no JSON is refused before anything is made of it
     reader = _READERS.get(field.kind)
-    return value if reader is None else reader(session, field, value)
+    return field.check(value if reader is None else reader(session, field, value))
 
 
 def default_run(given: str) -> str:
@@ -37,20 +44,34 @@ def add_run(operation: Operation, values: dict[str, Any]) -> None:
             values["run"] = named
 
 
-def _choice(_: Session, field: Field, value: Any) -> str:
-    if value not in field.choices:
-        raise Invalid(f"{field.name}: one of {', '.join(field.choices)}, not {value!r}", field=field.name)
-    return str(value)
-
-
-def _words(_: Session, __: Field, value: Any) -> list[str]:
+def _words(_: Session, field: Field, value: Any) -> list[str]:
+    """Words from one text with commas, or from a list."""
     words = value.split(",") if isinstance(value, str) else value
+    field.check(words)
     return [word.strip() for word in words if word.strip()]
 
 
-def _resource(session: Session, value: Any) -> list[str]:
-    """A canonical resource from text; one that is canonical already stays as it is."""
-    return value if isinstance(value, list) else list(session.paths.resource(value, session.cwd))
+def _resource(session: Session, field: Field, value: Any) -> Canonical:
+    """A canonical resource from text; one that facts/paths made stays as it is."""
+    if isinstance(value, Canonical):
+        return value
+    if not is_text(value):
+        raise field.refusal(value, "a path, a glob or a name such as db:migrations")
+    return session.paths.canonical(value, session.cwd)
+
+
+def _resources(session: Session, field: Field, value: Any) -> list[Canonical]:
+    if not isinstance(value, (list, tuple)):
+        raise field.refusal(value)
+    found: list[Canonical] = []
+    for one in value:
+        if isinstance(one, Canonical):
+            found.append(one)
+        elif is_text(one):
+            found += session.paths.expanded(one, session.cwd)  # `src/{a,c}*` is two
+        else:
+            raise field.refusal(one, "a path, a glob or a name such as db:migrations")
+    return found
 
 
 def _json(session: Session, field: Field, text: str) -> Any:
@@ -60,20 +81,36 @@ def _json(session: Session, field: Field, text: str) -> Any:
     return jsonfiles.read(session, field.name, text)
 
 
-def _whole(value: Any, field: Field, least: int = 0) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        number = least - 1
-    if not least <= number < 2**63:
-        raise Invalid(f"{field.name}: a whole number, not {value!r}", field=field.name)
-    return number
+def _whole(_: Session, field: Field, value: Any) -> Any:
+    """A whole number, from its decimal text where it came as a text."""
+    if isinstance(value, str):
+        digits = value.removeprefix("-") if field.kind == "number" else value
+        if digits.isascii() and digits.isdigit() and len(digits) <= DIGITS:
+            return int(value)
+    return value
+
+
+def _commit(session: Session, field: Field, value: Any) -> str:
+    """A commit's full id. Where there is a repository it has to be in it: a wrong one would be in the log for good."""
+    if not is_text(value):
+        raise field.refusal(value)
+    if not value or not session.place.common:
+        return str(value)
+    from dibs.facts import git
+
+    found = "" if value.startswith("-") else git.commit(session.place.top, value)
+    if not found:
+        raise field.refusal(value, "a commit that is in this repository")
+    return found
 
 
 def _process(_: Session, field: Field, value: Any) -> list[Any]:
     from dibs.facts import processes
 
-    found = processes.of(_whole(value, field))
+    pid = _whole(_, field, value)
+    if isinstance(pid, bool) or not isinstance(pid, int):
+        raise field.refusal(value, "a process id")
+    found = processes.of(pid)
     if found is None:
         raise Invalid(f"{field.name}: there is no process {value}", field=field.name)
     return found
@@ -86,18 +123,18 @@ def _duration(_: Session, field: Field, value: Any) -> int:
     if isinstance(value, str):
         return durations.parse(value, field.name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < durations.MOST:
-        raise Invalid(f"{field.name}: seconds, not {value!r}", field=field.name)
+        raise field.refusal(value, 'seconds, or a text such as "30m"')
     return round(value * 1000)
 
 
 _READERS = {
-    "resources": lambda session, _, value: [_resource(session, text) for text in value],
-    "resource": lambda session, _, value: _resource(session, value),
+    "resources": _resources,
+    "resource": _resource,
     "duration": _duration,
-    "integer": lambda _, field, value: _whole(value, field),
-    "number": lambda _, field, value: _whole(value, field, least=-(2**63)),
-    "choice": _choice,
+    "integer": _whole,
+    "number": _whole,
     "words": _words,
     "process": _process,
     "json": _json,
+    "commit": _commit,
 }

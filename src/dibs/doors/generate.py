@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TYPES = {
     "text": "str", "agent": "str", "choice": "str", "duration": "float | str", "integer": "int", "flag": "bool",
     "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
+    "commit": "str",
 }  # fmt: skip
 
 HEAD = '''"""The typed methods of the Python API. Made by `make generate` from the declarations in operations/."""

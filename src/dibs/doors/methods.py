@@ -38,6 +38,8 @@ class Methods:
         self,
         *,
         all: bool | None = None,
+        type: str | None = None,
+        state: str | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
@@ -50,6 +52,8 @@ class Methods:
             "agents",
             request_id,
             all=all,
+            type=type,
+            state=state,
             limit=limit,
             after=after,
         )
@@ -616,6 +620,7 @@ class Methods:
         *,
         type: str | None = None,
         ack: bool | None = None,
+        later: bool | None = None,
         payload: Any | None = None,
         reply: str | None = None,
         expires: float | str | None = None,
@@ -633,6 +638,7 @@ class Methods:
             text=text,
             type=type,
             ack=ack,
+            later=later,
             payload=payload,
             reply=reply,
             expires=expires,
@@ -941,6 +947,7 @@ class Methods:
         result: Any | None = None,
         next: bool | None = None,
         run: str | None = None,
+        not_done: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Finish a task with its result.
@@ -956,6 +963,7 @@ class Methods:
             result=result,
             next=next,
             run=run,
+            not_done=not_done,
         )
         return answer
 

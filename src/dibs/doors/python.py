@@ -15,6 +15,7 @@ from dibs.doors import fields as readers
 from dibs.doors.methods import Methods
 from dibs.doors.session import Session
 from dibs.facts import processes
+from dibs.operations.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +32,21 @@ def open(path: str = ".", agent: str | None = None, *, timeout: float | None = N
     return Workspace(path, agent, timeout=timeout)
 
 
+# What no operation declares, since every call has it.
+AGENT = Field("agent", "agent", "who calls")
+REQUEST = Field("request_id", "text", "makes a retry get the first answer")
+REPORT = (
+    Field("run", "text", "which run"),
+    Field("format", "choice", "how it is written", choices=("json", "md", "html")),
+    Field("out", "text", "the file to write"),
+)
+
+
 class Workspace(Methods):
     """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
 
     def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | None = None) -> None:
+        AGENT.check(agent or "")
         folder = os.path.abspath(path)
         self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=timeout)
         self._agent = agent
@@ -72,6 +84,8 @@ class Workspace(Methods):
         """
         from dibs.doors.reports import make
 
+        for field, value in zip(REPORT, (run, format, out), strict=True):
+            field.check(value)
         made = make.report(self._session, self.caller(), readers.default_run(run))
         if format == "json" and not out:
             return made
@@ -109,7 +123,7 @@ class Workspace(Methods):
             if given.get(field.name) is not None or (field.kind == "json" and field.required)  # then None is null
         }
         readers.add_run(operation, values)
-        call = self.caller(request_id or "")
+        call = self.caller(REQUEST.check(request_id or ""))
         if name in {"run end", "run gates"}:  # with the archive, and what only a door can know
             from dibs.doors.reports import make
 
@@ -130,7 +144,7 @@ class Claim:
 
     def __init__(self, workspace: Workspace, answer: dict[str, Any], asked: list[list[str]]) -> None:
         self._workspace = workspace
-        self._asked: list[Any] = asked  # canonical already; read as they are
+        self._asked: list[Any] = asked  # canonical already (facts/paths made them), so doors pass them on
         self.answer = answer
         self.id: str = answer["claim"]
         self.token: int = answer["token"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.lobby import Lobby
     from dibs.operations.declare import Operation
-    from dibs.stores.seam import Store
+    from dibs.stores.seam import Store, Transaction
 
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
 TIMEOUT = 5.0  # seconds to wait for the store
@@ -132,7 +132,7 @@ class Session:
                     self._deliver(call)
                     hears = False
                 verb = self.store.run if operation.writes else self.store.look
-                result = verb(lambda tx: perform(tx, call, operation, fields))
+                result = verb(lambda tx: _decide(tx, call, operation, fields))
             except Need as need:
                 for process in need.processes:
                     call.facts[process_name(process)] = processes.alive(process)
@@ -210,9 +210,27 @@ class Session:
         """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
         import dibs.operations.waiting  # noqa: F401 - it will be needed inside the transaction, where others wait for us
 
+        place: list[str] = []  # in the queue, as far as an answer told of it
+        call.decided = None
+        try:
+            return self._wait_for(operation, call, fields, told, place)
+        except DibsError:
+            raise
+        except BaseException:  # interrupted: leave the queue at once
+            if operation.name == "claim":
+                self.withdraw(call, "".join(place))
+            raise
+
+    def _wait_for(
+        self,
+        operation: Operation,
+        call: Call,
+        fields: dict[str, Any],
+        told: Callable[[dict[str, Any]], None] | None,
+        place: list[str],
+    ) -> Any:
         end = clock.since_boot() + fields["wait"]
-        waiter, opened = "", self.store
-        answered = granted = False
+        opened, granted = self.store, False
         channel = self._channels.pop() if self._channels else ""
         if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
             channel = self._listen()
@@ -222,11 +240,12 @@ class Session:
             while True:
                 call.facts.clear()  # who was alive at the last look may be dead by now
                 left = max(0, end - clock.since_boot())
+                waiter = "".join(place)
                 result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
                 if "waiting" not in result:
-                    answered = granted = True
+                    granted = True
                     return result
-                waiter = result["waiting"]
+                place[:] = [result["waiting"]]
                 if operation.name == "claim":
                     self._crowd()
                 if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
@@ -237,9 +256,6 @@ class Session:
                     channel = self._listen()
                     continue  # look again: a turn that came meanwhile had nobody to wake
                 self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
-        except DibsError:
-            answered = True
-            raise
         finally:
             if self._lobby is not None and not granted:
                 self._lobby.leave(fields)
@@ -247,8 +263,6 @@ class Session:
                 self.store.unwatch(channel)
             elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
                 self._channels.append(channel)
-            if waiter and not answered and operation.name == "claim":  # interrupted: leave the queue at once
-                self._leave_queue(operation, call, {**fields, "wait": 0, "waiter": waiter})
 
     def _crowd(self) -> None:
         """Others want the same: whoever stays for more than one call waits for those on this machine first."""
@@ -265,13 +279,23 @@ class Session:
         self.store.watch(channel)
         return channel
 
-    def _leave_queue(self, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
-        """Look a last time without waiting, which ends the place in the queue; give back what that might bring."""
+    def withdraw(self, call: Call, waiter: str = "") -> None:
+        """End the place in the queue, and what it has become; also if the answer that names it was never read."""
+        from dibs.operations.waiting import WITHDRAW
+
+        decided = call.decided if isinstance(call.decided, dict) else {}
+        place, claim = decided.get("waiting") or waiter, decided.get("claim", "")
+        if not place and not claim:
+            return
+        # What the agent held before it holds still; what was granted under a request id a retry will be told of.
+        given_up = "" if decided.get("renewed") or call.request else claim
+        request, call.request = call.request, ""
         try:
-            result = self.run(operation, call, fields)
-            self.run(self.operation("release"), call, {"resources": fields["resources"], "token": result["token"]})
+            self.run(WITHDRAW, call, {"waiter": place, "claim": given_up})
         except DibsError:
             pass
+        finally:
+            call.request = request
 
     def chain(self) -> list[tuple[list[Any], str]]:
         """The processes above this one with their names, nearest first; looked up once."""
@@ -312,6 +336,12 @@ class Session:
         from dibs.doors import catalogue
 
         return catalogue.operation(name)
+
+
+def _decide(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
+    """Run an operation, and keep what it decides where it is found although an interrupt comes before the answer."""
+    call.decided = perform(tx, call, operation, fields)
+    return call.decided
 
 
 def user_name() -> str:

@@ -10,6 +10,7 @@ from dibs import jsontext
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.facts import clock
 from dibs.operations import payloads
+from dibs.operations.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.methods import Methods
 
+ATTEMPTS = Field("attempts", "integer", "how often to try")
 FIRST, LONGEST = 0.002, 0.1  # seconds: about as long as a commit takes; what a hundred writers need to get by
 
 
@@ -25,7 +27,7 @@ def update(
     workspace: Methods, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
 ) -> dict[str, Any]:
     """Set a document to what `change` makes of its value; gives the answer of the write that counted."""
-    if attempts < 1:
+    if ATTEMPTS.check(attempts) < 1:
         raise Invalid(f"attempts: at least one, not {attempts}", field="attempts")
     text = jsontext.encode(payloads.check(default, "default"))
     for attempt in range(1, attempts + 1):

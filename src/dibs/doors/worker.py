@@ -89,6 +89,7 @@ class Worker:
         self._handed: dict[str, Any] | None = None  # the next task, which came with the answer to the last
         self._idle_since = clock.since_boot()
         self._swept = 0
+        self._waits_for: dict[str, Any] = {}  # what a draining worker last said that it waits for
         self._unsure = False  # an answer was lost: a task may be ours without our knowing
         self._watch = watching.Watch(
             ws.sweep, lambda found: self.tell("swept", swept=found), lambda why: self.tell("store", why=why)
@@ -204,8 +205,12 @@ class Worker:
             raise _Enough
         if self.drain:
             fields = {"agent": self.agent, "run": self.run_name}
-            if not any(self.ws.session.run(outlook.OUTLOOK, self.ws.caller(), fields).values()):
+            found = self.ws.session.run(outlook.OUTLOOK, self.ws.caller(), fields)
+            if not any(found[what] for what in ("ready", "executing", "later")):
                 raise _Enough
+            if found != self._waits_for:
+                self._waits_for = found
+                self.tell("draining", **found)
 
     def _last_look(self, waiter: list[str]) -> dict[str, Any] | None:
         """One more look before the end, which also gives up the place among those who wait."""
@@ -227,7 +232,7 @@ class Worker:
     # --- working
 
     def _work(self, taken: dict[str, Any]) -> None:
-        job = Job(taken)
+        job = Job(self.ws, taken)
         facts = {"task": job.id, "title": job.task["title"], "attempt": job.task["attempt"], "token": job.token}
         self.tell("taken", **facts)
         self._heart.keep(job)

@@ -15,7 +15,6 @@ _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 CLOSE = 50_000  # ns between two looks that are as good as one
-LOOKS = 5  # at both clocks, of which one is enough as a rule
 COARSE = 10_000_000  # ns to which the distance of the two clocks is rounded, so that it is the same at every look
 
 
@@ -34,17 +33,6 @@ def wall() -> int:
         if time.clock_gettime_ns(_SINCE_BOOT) - since < CLOSE:
             break
     return since // 1_000_000 + (ahead - since + COARSE // 2) // COARSE * (COARSE // 1_000_000)
-
-
-def both() -> tuple[int, int]:
-    """`since_boot` and `wall` of one moment, however long this process is put aside in between."""
-    since = since_boot()
-    for _ in range(LOOKS):
-        shown, before = wall(), since
-        since = since_boot()
-        if since == before:
-            break
-    return since, shown
 
 
 def sleep(seconds: float) -> None:

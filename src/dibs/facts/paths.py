@@ -29,6 +29,21 @@ PER_TREE = ("git:index", "git:head")  # names of which each linked working tree 
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
+class Canonical(list[str]):
+    """A resource in its one form: kind, text and, for a multiply linked file, alias. Made here and nowhere else.
+
+    A door believes of nothing else that it is canonical: a list that came from outside could name a file in a second
+    way, which nobody would find to overlap with the first.
+    """
+
+    __slots__ = ()
+
+
+def of_name(text: str) -> Canonical:
+    """The resource of a name that dibs makes itself, such as `task:ID`, also where a path is called like it."""
+    return Canonical(("name", _composed(text)))
+
+
 class Paths:
     """The working tree in use, by which what was written becomes a resource."""
 
@@ -47,6 +62,25 @@ class Paths:
         `literal` it is a path whatever it looks like, as guards know it, and what is not there yet will be a file.
         """
         return self.located(text, cwd, literal)[:3]
+
+    def canonical(self, text: str, cwd: str) -> Canonical:
+        """The same as `resource`, in a form that doors believe and pass on. One text, one resource."""
+        found = self.expanded(text, cwd)
+        if len(found) > 1:
+            message = (
+                f"{_shown(text)} stands for {len(found)} resources; name one of them, such as {_shown(found[0][1])}"
+            )
+            raise Invalid(message, resource=_shown(text))
+        return found[0]
+
+    def expanded(self, text: str, cwd: str) -> list[Canonical]:
+        """The resources that a text stands for: more than one where it has braces, `src/{a,c}*`, as in a shell."""
+        if "{" not in text and "\\" not in text and "[" not in text:  # as it mostly is
+            return [Canonical(self.resource(text, cwd))]
+        from dibs.facts import patterns
+
+        _check(text)
+        return [Canonical(self.resource(one, cwd)) for one in patterns.alternatives(text, cwd)]
 
     def located(self, text: str, cwd: str, literal: bool = False) -> tuple[str, str, str, str]:
         """The same as `resource`, and the top of the working tree that it is in, which need not be the one in use."""

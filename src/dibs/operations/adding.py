@@ -126,21 +126,15 @@ def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> 
 
 def _check_types(spec: dict[str, Any], place: int) -> None:
     """What comes as JSON went through no door: its fields are of the kinds that `task add` declares."""
-    kinds = {field.name: field.kind for field in ADD_FIELDS}
+    fields = {field.name: field for field in ADD_FIELDS}
     for name, value in spec.items():
-        kind = kinds.get(name)
-        if kind is None:
-            raise Invalid(f"task {place + 1}: there is no field {name!r}", field=name)
-        if kind == "words":
-            fine = isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value)
-        elif kind in {"number", "integer", "duration"}:
-            fine = isinstance(value, int) and not isinstance(value, bool) and (kind == "number" or value >= 0)
-        else:
-            fine = kind == "json" or isinstance(value, str)
-        if not fine and value is not None:
-            words = {"words": "a list of texts", "number": "a whole number", "integer": "a whole number of 0 or more"}
-            must_be = words.get(kind, "milliseconds as a whole number" if kind == "duration" else "a text")
-            raise Invalid(f"task {place + 1}: {name} must be {must_be}", field=name)
+        if name not in fields:
+            raise Invalid(f"task {place + 1}: there is no field {name!r}", field=str(name))
+        try:
+            if value is not None:
+                fields[name].check(value)
+        except Invalid as error:
+            raise Invalid(f"task {place + 1}: {error.message}", field=name) from None
 
 
 def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:

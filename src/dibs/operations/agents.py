@@ -37,7 +37,7 @@ from dibs.operations.declare import PAGED, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from dibs.operations import paging
@@ -262,30 +262,55 @@ def _known(tx: Transaction, agent: str) -> Record:
 
 # --- who is there
 
+LEFT = "left"
+STATES = ("alive", "gone", "unknown", LEFT, "killed")  # unknown: its process cannot be seen from here
 
-def _agents(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+
+def _agents(
+    tx: Transaction,
+    call: Call,
+    all: bool = False,
+    type: str = "",
+    state: str = "",
+    limit: int = 0,
+    after: str = "",
+) -> dict[str, Any]:
     from dibs.operations import paging
 
-    page = listed(tx, call, paging.check_limit(limit), after, all=all)
+    def fits(agent: Record) -> bool:
+        return (not type or agent["type"] == type) and (not state or _state(call, agent) == state)
+
+    page = listed(tx, call, paging.check_limit(limit), after, all=all or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
     found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
     return {"agents": found, **page.answer()}
 
 
-def listed(tx: Transaction, call: Call, limit: int, after: str, *, all: bool = False) -> paging.Page:
+def listed(
+    tx: Transaction,
+    call: Call,
+    limit: int,
+    after: str,
+    *,
+    all: bool = False,
+    fits: Callable[[Record], bool] = bool,
+) -> paging.Page:
     """The agents that are there, then those that were killed or whose process is gone, with `all` also who left."""
     from dibs.operations import paging
 
     def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
-        return [row for row in rows if _there(call, row[1])]
+        return [row for row in rows if _there(call, row[1]) and fits(row[1])]
 
     def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
         return [
             row
             for row in rows
-            if not _there(call, row[1]) and "same" not in row[1] and (all or is_listed(row[1]))  # not one's other ids
+            if not _there(call, row[1])
+            and "same" not in row[1]  # not one's other ids
+            and (all or is_listed(row[1]))
+            and fits(row[1])
         ]
 
     return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
@@ -335,21 +360,13 @@ def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
 def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     """An agent as people and programs see it. `state` is what can be known: killed, left, gone, alive, or unknown."""
     process = agent["process"]
-    state = "unknown"
-    if agent["killed"]:
-        state = "killed"
-    elif agent["left"]:
-        state = "left"
-    elif process is not None:
-        known = call.facts.get(process_name(process))
-        state = {True: "alive", False: "gone", None: "unknown"}[known]
     shown = {
         "agent": agent["agent"],
         "name": names.name_of(tx, agent["agent"], agent),
         "kind": agent.get("kind", "agent"),
         "type": agent["type"],
         "can": agent["can"],
-        "state": state,
+        "state": _state(call, agent),
         "health": _health(tx, call, agent),
         "incarnation": agent["incarnation"],
         "host": process[0] if process is not None else None,
@@ -365,6 +382,17 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     if call.rules:
         shown["rules"] = "current" if agent.get("rules") == call.rules else "old" if agent.get("rules") else "not told"
     return shown
+
+
+def _state(call: Call, agent: Record) -> str:
+    """What can be known of an agent, as far as somebody has looked."""
+    if agent["killed"]:
+        return "killed"
+    if agent["left"]:
+        return LEFT
+    process = agent["process"]
+    known = call.facts.get(process_name(process)) if process is not None else None
+    return "unknown" if known is None else "alive" if known else "gone"
 
 
 def _health(tx: Transaction, call: Call, agent: Record) -> str:
@@ -448,7 +476,12 @@ OPERATIONS = (
         "agents",
         _agents,
         "List the agents and persons, those that are there first.",
-        fields=(Field("all", "flag", "also those that left", default=False), *PAGED),
+        fields=(
+            Field("all", "flag", "also those that left", default=False),
+            Field("type", "text", "only agents of this type", default="", metavar="T"),
+            Field("state", "choice", "only agents in this state", choices=STATES),
+            *PAGED,
+        ),
         json="agents[], more, cursor",
         writes=False,
     ),

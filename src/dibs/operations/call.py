@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
-from dibs.operations.declare import AGENT, RANKS
+from dibs.operations.declare import AGENT, RANKS, is_text
 from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
@@ -49,6 +49,7 @@ class Call:
         "agent",
         "ancestors",
         "client",
+        "decided",
         "facts",
         "fallback",
         "how",
@@ -94,6 +95,7 @@ class Call:
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, where the operation wants to know
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
+        self.decided: Any = None  # what the last transaction decided, for a caller that was interrupted before it heard
         self.jobs: list[Record] = []  # set on the way: the jobs that are going, where tasks are looked for (backlog.py)
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
@@ -128,6 +130,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     for name in operation.required:
         if name not in fields:
             raise Invalid(f"{operation.name} needs `{name}`", field=name)
+    _check_caller(call)
     call.operation = operation.name
     if operation.agents:
         fields = _by_id(tx, operation, fields)
@@ -180,6 +183,12 @@ def _question(tx: Transaction, call: Call) -> None:
             f"no agent {call.agent} is known here; did you mean {near}? To add it, `dibs boot --as {call.agent}` first."
         )
         raise Invalid(text, field="as", near=near)
+
+
+def _check_caller(call: Call) -> None:
+    """Refuse a name that no store can look up. What the caller says is checked by its fields (declare.py)."""
+    if not (is_text(call.agent) and is_text(call.session)):
+        raise Invalid("as: the caller's id is not valid Unicode: it contains half of a character", field="as")
 
 
 def _name_of(tx: Transaction, agent: str, record: Record | None) -> str:

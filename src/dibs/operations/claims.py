@@ -109,6 +109,10 @@ def take(
             break
         first = None
         ending.clear(tx, found.ended, found.gone, call.agent)
+        if found.gone:
+            from dibs.operations import deaths
+
+            deaths.tell_of(tx, call, found.gone)
     if call.inside and by == "hand" and found.children:
         _give_up(tx, found)
         return _refuse(tx, wish, found.children, interest=False)
@@ -337,7 +341,8 @@ def _refresh(
     until = min(tx.now + claim["ttl"], claim["life"])
     renewed = not claim["pending"]
     if claim["pending"]:
-        _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish)
+        if _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
+            claim["upgrade"] = True
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
@@ -354,7 +359,7 @@ def _refresh(
 
 def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:
     """Everything is free: take it."""
-    _take_up(tx, found.mine, wish)
+    upgraded = _take_up(tx, found.mine, wish)
     for interest in found.interests:  # it has what it was refused; what it still wishes for it will be refused again
         if resources.all_covered(interest["resources"], wish["resources"]):
             ending.end_interest(tx, interest, "granted")
@@ -362,6 +367,8 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
         ending.drop_waiter(tx, found.me, "granted")
     alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
+    if upgraded:
+        claim["upgrade"] = True
     ending.grant(tx, claim, "request", wish["request"])
     answer = holds.granted(tx, claim)
     if call.inside and wish["by"] == "hand":
@@ -381,13 +388,16 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     return answer
 
 
-def _take_up(tx: Transaction, mine: list[Record], wish: Record) -> None:
-    """A weaker claim of the agent's own on the very same resource is taken up into the new one."""
+def _take_up(tx: Transaction, mine: list[Record], wish: Record) -> bool:
+    """A weaker claim of the agent's own on the very same resource is taken up into the new one; is there one?"""
+    found = False
     for claim in mine:
         if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
             upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
             if upgraded:
                 ending.give_back(tx, claim, upgraded, "upgraded")
+                found = True
+    return found
 
 
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:

@@ -212,6 +212,7 @@ def stands_before(record: Record, wish: Record) -> bool:
 def claim_from(tx: Transaction, waiter: Record) -> Record:
     """A waiter's turn: the claim is its own from this commit on, and passes on if it is not picked up in time."""
     claim = holds.new_claim(tx, waiter, until=waiter["until"], pending=True, alert_at=0)
+    claim["place"] = waiter["waiter"]  # so that who withdraws finds what its place has become
     drop_waiter(tx, waiter, "granted")
     return grant(tx, claim, "queue")  # answered, and so done for its request id, when it is picked up
 

@@ -43,6 +43,7 @@ MOVES: dict[str, tuple[str, ...]] = {
 }
 STATES = tuple(MOVES)
 OVER = frozenset({COMPLETE, FAILED, CANCELLED, QUARANTINED})
+GIVEN_UP = frozenset({FAILED, QUARANTINED})  # there is no next attempt
 BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move` may lead; the rest needs a token
 
 WHOLE = 100  # percent
@@ -266,7 +267,7 @@ def shown(tx: Transaction, task: Record) -> dict[str, Any]:
         "agent": task["agent"] or None,
         "by": task["by"],
         "created_at": iso(tx, task["created"]),
-        "attempt": task["failures"] + 1,
+        "attempt": max(1, task["failures"] + (task["state"] not in GIVEN_UP)),  # the one it is at, or the last one
         "max_attempts": task["max_attempts"],
     }
     for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "note_by", "progress"):

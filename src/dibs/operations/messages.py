@@ -316,7 +316,16 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
         raise NotFound(f"no unread message {message} for {call.name}", message_id=message)
     remove(tx, *found)
     tx.append("message.acknowledged", call.agent, message, {"from": found[1]["from"]})
+    _tell_sender(tx, call, found[1])
     return {"message": message}
+
+
+def _tell_sender(tx: Transaction, call: Call, message: Record) -> None:
+    """Who asked for an acknowledgement (`send --ack`) hears of it."""
+    if message.get("again") and message["from"] != call.agent:
+        quoted = message["text"] if len(message["text"]) <= QUOTED else f"{message['text'][:QUOTED]}…"
+        text = f"{call.name} acknowledged your message {message['message']}. You wrote: {quoted}"
+        post(tx, message["from"], "dibs", "acknowledged", text, acknowledged=message["message"], by=call.agent)
 
 
 def _settled(tx: Transaction, agent: str, claim: str) -> bool:
@@ -345,6 +354,7 @@ def _acknowledge_all(tx: Transaction, call: Call) -> None:
         if message.get("shown") and not _over(tx, message):
             remove(tx, key, message, box)
             tx.append("message.acknowledged", call.agent, message["message"], {"from": message["from"]})
+            _tell_sender(tx, call, message)
     _keep(tx, call.agent, box)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Range, Transaction
 
 CLASSES = ("transient", "permanent")
+NOT_DONE = "not_done"  # the key of a result under which stands what was left undone
 LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that count against the task and the agent
 
 
@@ -104,10 +105,11 @@ def _done(
     result: Any = None,
     next: bool = False,
     run: str = "",
+    not_done: str = "",
 ) -> Any:
     """Finish a task with its result."""
     jobs: list[str] = []
-    task = finish(tx, call, got, id, token, result, jobs)
+    task = finish(tx, call, got, id, token, _with_rest(result, check_text(not_done, "not_done")), jobs)
     if isinstance(task, Fenced):
         return task
     answer = backlog.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
@@ -116,6 +118,15 @@ def _done(
 
         answer["next"] = taking.follow_up(tx, call, got, check_text(run, "run"))
     return answer
+
+
+def _with_rest(result: Any, not_done: str) -> Any:
+    """The result with what was left undone, under the key `not_done`."""
+    if not not_done:
+        return result
+    if result is not None and not isinstance(result, dict):
+        raise Invalid("not_done: the result must be an object then, which gets the key `not_done`", field="not_done")
+    return {**(result or {}), NOT_DONE: not_done}
 
 
 def finish(
@@ -397,6 +408,7 @@ OPERATIONS = (
             Field("result", "json", "what came of it, as JSON or @FILE", metavar="JSON"),
             Field("next", "flag", "and take the next one in the same transaction", default=False),
             Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
+            Field("not_done", "text", "what was left undone; key `not_done` of the result", default="", metavar="TEXT"),
         ),
         errors=_ERRORS,
         ahead=ahead,

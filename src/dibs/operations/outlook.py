@@ -10,15 +10,18 @@ from dibs.operations.declare import Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.operations.call import Call, Record
     from dibs.stores.seam import Transaction
 
 PAGE = 256
+NAMED = 5  # tasks at work that are named; a person wants to know whom to look at, not all of them
 LOOKED_AT = 4_096  # tasks in one place that are looked through for those of a run; where there are more, more will come
 
 
-def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, bool]:
-    """Is something ready for this agent, at work with anybody, or planned for a later time?"""
+def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, Any]:
+    """Is something ready for this agent, at work with anybody (`at_work` names some), or planned for a later time?"""
     key = f"a\t{agent}"
     who: Record | None = tx.fetch([key]).values[key]
     pools = [f"ready\t{lifecycle.pool_of(head)}\t" for head in tasks.pools(tx)
@@ -28,7 +31,15 @@ def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str
         "ready": any(_any(tx, place, run) for place in pools),
         "executing": _any(tx, f"tasks\t{lifecycle.EXECUTING}\t", run),
         "later": any(_any(tx, place, run) for place in later),
+        "at_work": _at_work(tx, run),
     }
+
+
+def _at_work(tx: Transaction, run: str) -> list[dict[str, str]]:
+    """Some of the tasks that are being worked on, and by whom."""
+    page = tx.scan(1, f"tasks\t{lifecycle.EXECUTING}\t", PAGE)
+    found = [task for _, _, task in page.rows if not run or task.get("run") == run]
+    return [{"task": task["task"], "agent": task["agent"]} for task in found[:NAMED]]
 
 
 def _any(tx: Transaction, place: str, run: str) -> bool:
@@ -53,6 +64,6 @@ OUTLOOK = Operation(
         Field("agent", "agent", "who found nothing", required=True),
         Field("run", "text", "only of this run", default=""),
     ),
-    json="ready, executing, later",
+    json="ready, executing, later, at_work[]",
     writes=False,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import Invalid
+from dibs.operations.declare import is_text
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -33,15 +34,14 @@ def _walk(value: Any, field: str, depth: int) -> None:
         raise Invalid(f"{field}: nested more than {DEEPEST} levels deep", field=field)
     if isinstance(value, dict):
         for name, inner in value.items():
-            if not isinstance(name, str) or COMMIT in name:
+            if not is_text(name) or COMMIT in name:
                 raise Invalid(f"{field}: a name in an object is a text without U+001A", field=field)
             _walk(inner, field, depth + 1)
     elif isinstance(value, (list, tuple)):
         for inner in value:
             _walk(inner, field, depth + 1)
     elif isinstance(value, str):
-        if COMMIT in value:
-            raise Invalid(f"{field}: no U+001A in a text", field=field)
+        _check_text(value, field)
     elif isinstance(value, float):
         if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - not a number
             raise Invalid(f"{field}: {value} is not JSON", field=field)
@@ -50,3 +50,10 @@ def _walk(value: Any, field: str, depth: int) -> None:
             raise Invalid(f"{field}: a whole number beyond 2^53 is not safe in JSON; write it as a text", field=field)
     elif value is not None and not isinstance(value, bool):
         raise Invalid(f"{field}: a {type(value).__name__} is not JSON", field=field)
+
+
+def _check_text(text: str, field: str) -> None:
+    if COMMIT in text:
+        raise Invalid(f"{field}: no U+001A in a text", field=field)
+    if not is_text(text):
+        raise Invalid(f"{field}: a text has a lone surrogate (half of a character)", field=field)

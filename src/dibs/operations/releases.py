@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
 from dibs.operations import ending, holds, resources
-from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, within
+from dibs.operations.call import check_agent_id, check_text, iso, lineage_of, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.resources import ranges_for
 from dibs.stores.seam import Fetched, prefix_range, walk
@@ -256,6 +256,9 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     handed: list[dict[str, Any]] = []
     freed: list[Any] = []
     for claim, released in chosen:
+        if claim["agent"] == to:  # a new life past the queue would be a way to hold for ever
+            name = resources.shown(released)[0]
+            raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
         given = {**claim, "resources": [*released]}
         ending.give_back(tx, claim, released, "handover", commit=commit, to=to)
         rest = []
@@ -270,7 +273,8 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
         given.update(
             agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False
         )
-        given["life"] = tx.now + call.policy.lifetime(released, None)[1]
+        if not related(claim["agent"], to):  # within a family nobody else had a turn: its life goes on
+            given["life"] = tx.now + call.policy.lifetime(released, None)[1]
         given["until"] = min(given["until"], given["life"])
         _refuse_closing(tx, given)
         ending.grant(tx, given, "handover")
@@ -323,7 +327,7 @@ OPERATIONS = (
         fields=(
             Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
             Field("all", "flag", "everything you hold", default=False),
-            Field("commit", "text", "the commit that the work led to", default="", metavar="SHA"),
+            Field("commit", "commit", "the commit of this repository that the work led to", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
             Field("force", "flag", "take it away from its holder: for persons and orchestrators", default=False),

@@ -158,11 +158,12 @@ def _start(
         "last_seq": 0, "until": 0, "archive": None,
     }  # fmt: skip
     put(tx, record)
-    event = {"operation": operation, "phase": phase, "spec": spec, "tasks": len(tasks) if tasks else 0}
+    brought = [] if tasks is None else _specs(tasks)
+    event = {"operation": operation, "phase": phase, "spec": spec, "tasks": len(brought)}
     tx.append("run.started", call.agent, run, {key: value for key, value in event.items() if value})
     answer: dict[str, Any] = {"run": shown(tx, record)}
     if tasks is not None:
-        answer["tasks"] = _bring(tx, call, run, tasks)
+        answer["tasks"] = _bring(tx, call, run, brought)
     return answer
 
 
@@ -173,11 +174,18 @@ def _slug(name: str) -> str:
     return "-".join(words)[:FROM_NAME].strip("-") or "run"
 
 
-def _bring(tx: Transaction, call: Call, run: str, specs: Any) -> list[str]:
+def _specs(tasks: Any) -> list[dict[str, Any]]:
+    """The tasks that a run brings, as far as they can be looked at before there is a run."""
+    from dibs.operations import adding
+
+    return adding.checked(tasks, "tasks", least=0)
+
+
+def _bring(tx: Transaction, call: Call, run: str, specs: list[dict[str, Any]]) -> list[str]:
     """The tasks that a run starts with."""
     from dibs.operations import adding, taking
 
-    made = adding.create_all(tx, call, [{**spec, "run": run} for spec in adding.checked(specs, "tasks", least=0)])
+    made = adding.create_all(tx, call, [{**spec, "run": run} for spec in specs])
     taking.wake(tx, made)
     return [task["task"] for task in made]
 

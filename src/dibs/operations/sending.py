@@ -43,6 +43,7 @@ def _send(
     payload: Any = None,
     reply: str = "",
     expires: int | None = None,
+    later: bool = False,
 ) -> Any:
     """Leave a message for everybody it is for."""
     limits = call.policy.work["messages"]
@@ -52,7 +53,7 @@ def _send(
     if origin is not None and not any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
         return Forbidden(f"{reply} is between others: only who sent it or got it may reply.", message_id=reply)
-    wanted = _recipients(tx, call, to, origin)
+    wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
     boxes = _boxes(tx, wanted)
     reached = [name for name in wanted if not _full(boxes[name], call.agent, limits)]
     if not reached:
@@ -127,9 +128,21 @@ def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> 
     return [_known(tx, names.found(tx, to))]
 
 
+def _to_come(tx: Transaction, to: str) -> list[str]:
+    """An agent by its id, whether it has called yet or not: what is in its mailbox waits for its first call."""
+    if to in {ALL, OTHER_SIDE} or to.startswith(OF_TYPE):
+        raise Invalid("later: only for one agent, by the id that it will have", field="later")
+    check_agent_id(to)
+    return [names.found(tx, to)]
+
+
 def _known(tx: Transaction, agent: str) -> str:
     if tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is None:
-        raise names.unknown(tx, agent)
+        error = names.unknown(tx, agent)
+        if "near" not in error.fields:
+            text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for one to come"
+            raise NotFound(text, agent=agent)
+        raise error
     return agent
 
 
@@ -195,7 +208,8 @@ OPERATIONS = (
             ),
             Field("text", "text", "what you have to say", positional=True, required=True, metavar="TEXT"),
             Field("type", "text", "one word for what it is about", default="message", metavar="T"),
-            Field("ack", "flag", "tell it again and again until it is acknowledged", default=False),
+            Field("ack", "flag", "tell it again until it is acknowledged, and then tell you", default=False),
+            Field("later", "flag", "keep it for an agent that has not called yet (TO is its id)", default=False),
             Field("payload", "json", "a value to go with it", metavar="JSON"),
             Field("reply", "text", "the message that this one answers", default="", metavar="ID"),
             Field("expires", "duration", "of no use after this (default 7d, or the config's)", metavar="D"),

@@ -140,6 +140,11 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
             break
     ending.serve(tx, freed)
     done["claims"] += ended
+    dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
+    if dead:
+        from dibs.operations import deaths
+
+        deaths.tell(tx, call, dead)
     if cut:  # the next sweep begins with the same agent: it may hold more
         before = [agent["agent"] for _, agent in found.rows if agent["agent"] < cut]
         if before:

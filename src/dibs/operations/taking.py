@@ -353,6 +353,10 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
         over = [claim for claim in suspects if claim["until"] <= tx.now]
         lost = ending.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
         ending.clear(tx, over, lost)
+        if lost:
+            from dibs.operations import deaths
+
+            deaths.tell_of(tx, call, lost)
         found += len(over) + len(lost)
         if found or not page.truncated:
             return bool(found)

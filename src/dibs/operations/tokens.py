@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.errors import Fenced, Invalid, NotFound, Quota
 from dibs.operations import holds, names, resources
-from dibs.operations.call import check_text, iso, within
+from dibs.operations.call import check_text, iso, related, within
 from dibs.operations.declare import Field, Operation
 from dibs.operations.resources import ranges_for
 
@@ -24,7 +24,8 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
     for record in holds.meeting(tx, [wanted], ""):
         if holds.CLAIM not in record or record["until"] <= tx.now:
             continue
-        if record["token"] == token and resources.all_covered([wanted], record["resources"]):
+        live = record["token"] == token and resources.all_covered([wanted], record["resources"])
+        if live and _is_the_callers(tx, call, record):
             return {"holder": record["agent"], "token": token, "expires_at": iso(tx, record["until"])}
         if other is None and record["mode"] != resources.WATCH:
             other = record
@@ -35,6 +36,11 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
         token=other["token"] if other else None,
         since=iso(tx, other["since"]) if other else None,
     )
+
+
+def _is_the_callers(tx: Transaction, call: Call, record: Record) -> bool:
+    """Is the holder the caller or one of its family? A caller that nobody has named may ask about any token."""
+    return not call.agent or related(record["agent"], names.found(tx, call.agent))
 
 
 def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dibs.errors import Quota
 from dibs.operations import cycles, ending, holds, resources
+from dibs.operations.declare import Operation
 from dibs.operations.policy import WAITS_PER_AGENT, YOUNG
 from dibs.stores.seam import COMMIT
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.call import Call, Record
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Fetched, Transaction
 
 SHOWN = 4  # of those in the way, in the answer to a waiter; it changes with every look
 LOOK_EVERY = 5_000  # ms: three looks within a lease, so that one missed look costs nothing
@@ -116,3 +117,25 @@ def alert(tx: Transaction, record: Record) -> None:
     record["alert_at"] = 0
     data = {"what": what, "expected": expected, "actual": actual, "resources": resources.shown(record["resources"])}
     tx.append("alert.raised", record["agent"], record[kind], data)
+
+
+def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str) -> dict[str, Any]:
+    """An interrupted call leaves nothing behind: neither its place, nor a claim whose grant its caller never heard of.
+
+    An upgrade that was granted stays: it took the place of a claim that the agent knows of, and must not lose.
+    """
+    freed: list[Any] = []
+    for place in holds.of_agent(tx, holds.WAITER, call.agent, limit=WAITS_PER_AGENT):
+        if place["waiter"] == waiter:
+            freed += place["resources"]
+            ending.drop_waiter(tx, place, "gave_up")
+    for held in holds.of_agent(tx, holds.CLAIM, call.agent):
+        handed = held["pending"] and held.get("place") == waiter
+        if (handed or held["claim"] == claim) and not held.get("upgrade"):
+            freed += held["resources"]
+            ending.give_back(tx, held, held["resources"], "released")
+    ending.serve(tx, freed)
+    return {}
+
+
+WITHDRAW = Operation("withdraw", _withdraw, "End what an interrupted call left behind.")

@@ -15,8 +15,9 @@ it knows more of the same database. It is written where that is possible: a sand
 from __future__ import annotations
 
 import _thread
-import fcntl
 import os
+from _io import FileIO
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 
 from dibs.errors import Busy, Unavailable
 from dibs.facts import processes
@@ -25,46 +26,49 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
     from collections.abc import Callable
-    from typing import Any, NoReturn
+    from types import FrameType
+    from typing import NoReturn
 else:
     import _signal  # `signal` itself imports enum
 
 LARGEST = 2**62  # a commit above this was never made: then the line is damaged, and nothing is remembered
+TAKEN_WITHIN_S = 1.0  # a lock that a helper thread got is taken at once, or its waiter is gone
 LINE = 48  # bytes: ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
 
 
 class Gate:
-    """At most one process is inside at a time."""
+    """At most one process is inside at a time. In one process one thread at a time uses a gate: see turns.py.
+
+    An interrupt may come at any bytecode, so nothing here has to be undone. The kernel's lock belongs to the open file:
+    `flock` on a file that has it already succeeds, and a file object that nobody holds any more closes itself and drops
+    it. Whoever is done calls `flock(gate.file, LOCK_UN)` in a `finally` of its own: a signal's handler runs after a C
+    function has returned, not before it was called.
+    """
 
     def __init__(self, path: str, timeout: float, kept: str = "") -> None:
         self.path = path
         self.kept = kept
         self.timeout = timeout
-        self._fd = -1
-        self._threads = _thread.allocate_lock()  # the kernel's lock is per open file, not per thread
+        self.file: FileIO | None = None
         self._pid = 0
         self._commit = 0
         self._id = ""
 
     def enter(self) -> tuple[int, str]:
         """Go in, or raise Busy after the timeout. Returns the last commit that was answered, and by which database."""
-        if not self._threads.acquire(timeout=self.timeout):
-            raise Busy(pid=os.getpid(), stopped=False, waited=self.timeout)
+        if self.file is None:
+            self.file = self._open()
         try:
-            if self._fd < 0:
-                self._fd = self._open()
             try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                flock(self.file, LOCK_EX | LOCK_NB)
             except BlockingIOError:
                 if not self._queue_here():
                     self._queue_elsewhere()
-            self._pid, self._commit, self._id = self._known(_read(os.pread(self._fd, LINE, 0)))
+            self._pid, self._commit, self._id = self._known(_read(os.pread(self.file.fileno(), LINE, 0)))
             if self._pid != os.getpid():
                 self._write()
         except BaseException:  # also Ctrl-C between the kernel's yes and our return
-            if self._fd >= 0:
-                fcntl.flock(self._fd, fcntl.LOCK_UN)
-            self._threads.release()
+            flock(self.file, LOCK_UN)
             raise
         return self._commit, self._id
 
@@ -76,8 +80,8 @@ class Gate:
                 self._write()
                 self._keep()
         finally:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
-            self._threads.release()
+            if self.file is not None:
+                flock(self.file, LOCK_UN)
 
     def remembered(self) -> tuple[int, str]:
         """The last commit that was answered and by which database, read without going in."""
@@ -98,13 +102,16 @@ class Gate:
 
     def close(self) -> None:
         """Give the file back."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        if self.file is not None:
+            self.file.close()
+            self.file = None
 
-    def _open(self) -> int:
+    def __del__(self) -> None:
+        self.close()
+
+    def _open(self) -> FileIO:
         try:
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
         except OSError as error:
             message = f"{self.path} cannot be opened for writing: {error.strerror}. Nothing was changed."
             raise Unavailable(message, path=self.path) from None
@@ -112,7 +119,8 @@ class Gate:
     def _write(self) -> None:
         # Without this line nothing is decided differently: a full disk must not stop a release.
         try:
-            os.pwrite(self._fd, b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode()), 0)
+            assert self.file is not None
+            os.pwrite(self.file.fileno(), b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode()), 0)
         except OSError:
             pass
 
@@ -154,43 +162,56 @@ class Gate:
 
     def _queue_here(self) -> bool:
         """Wait in the kernel's queue, until the timeout; False where that cannot be ended."""
+        assert self.file is not None
+        file = self.file
         try:
-            return timed(lambda: fcntl.flock(self._fd, fcntl.LOCK_EX), self.timeout)
+            return timed(lambda: flock(file, LOCK_EX), self.timeout)
         except TimeIsUpError:
-            fcntl.flock(self._fd, fcntl.LOCK_UN)  # it may have rung in the moment after
+            flock(file, LOCK_UN)  # it may have rung in the moment after
             self._give_up()
 
     def _queue_elsewhere(self) -> None:
         """Wait in the kernel's queue, from a helper thread so that the wait can end at the timeout.
 
-        The helper waits on an open file of its own: should we give up, the lock it gets later belongs to nobody
-        else, and it drops it by closing that file.
+        The helper waits on an open file of its own and puts it into the tray once it has the lock. Whoever takes the
+        file out of the tray has the lock. A file that is not taken out within a moment is closed, and with it the lock
+        is free: its waiter has given up, or was interrupted.
         """
-        done = _thread.allocate_lock()
-        done.acquire()
-        ticket: dict[str, Any] = {"fd": self._open(), "got": False, "abandoned": False}
-        change = _thread.allocate_lock()
+        tray: list[FileIO] = []
+        came, taken = _thread.allocate_lock(), _thread.allocate_lock()
+        came.acquire()
+        taken.acquire()
+        waits = [True]
 
-        def helper() -> None:
-            error: OSError | None = None
+        def helper(file: FileIO) -> None:
             try:
-                fcntl.flock(ticket["fd"], fcntl.LOCK_EX)
-            except OSError as raised:  # pragma: no cover - the kernel ran out of locks
-                error = raised
-            with change:
-                ticket["got"] = error is None
-                if ticket["abandoned"]:
-                    os.close(ticket["fd"])
-            done.release()
-
-        _thread.start_new_thread(helper, ())
-        done.acquire(timeout=self.timeout)
-        with change:
-            if ticket["got"]:
-                os.close(self._fd)
-                self._fd = ticket["fd"]
+                flock(file, LOCK_EX)
+            except OSError:  # pragma: no cover - the kernel ran out of locks
+                file.close()
                 return
-            ticket["abandoned"] = True
+            tray.append(file)
+            del file  # the tray alone holds it
+            came.release()
+            if waits:
+                taken.acquire(timeout=TAKEN_WITHIN_S)
+            try:
+                tray.pop().close()
+            except IndexError:
+                pass  # it was taken out
+
+        try:
+            _thread.start_new_thread(helper, (self._open(),))
+            came.acquire(timeout=self.timeout)
+            if tray:
+                former, self.file = self.file, tray.pop()
+                if former is not None:
+                    former.close()
+                return
+        except IndexError:  # too late by a hair
+            pass
+        finally:
+            waits.clear()
+            taken.release()
         self._give_up()
 
     def _give_up(self) -> NoReturn:
@@ -205,10 +226,13 @@ class TimeIsUpError(Exception):
 def timed(wait: Callable[[], None], seconds: float) -> bool:
     """Wait for the kernel, with a timer that ends the wait by TimeIsUpError; False where a timer is not ours to set.
 
-    That is the case outside the main thread, and in a program that uses SIGALRM itself.
+    That is the case outside the main thread, and in a program that uses SIGALRM itself. A handler of ours that an
+    interrupt left behind is ours.
     """
     try:
-        if _signal.getsignal(_signal.SIGALRM) != _signal.SIG_DFL or _signal.getitimer(_signal.ITIMER_REAL)[0]:
+        handler = _signal.getsignal(_signal.SIGALRM)
+        ours = handler == _signal.SIG_DFL or handler is _time_is_up
+        if not ours or _signal.getitimer(_signal.ITIMER_REAL)[0]:
             return False
         _signal.signal(_signal.SIGALRM, _time_is_up)
     except ValueError:  # not the main thread
@@ -223,8 +247,12 @@ def timed(wait: Callable[[], None], seconds: float) -> bool:
     return True
 
 
-def _time_is_up(_number: int, _frame: object) -> None:
-    raise TimeIsUpError
+def _time_is_up(_number: int, frame: FrameType | None) -> None:
+    """End the wait, if it still goes on: a timer that an interrupt left behind rings for nobody."""
+    while frame is not None:
+        if frame.f_code is timed.__code__:
+            raise TimeIsUpError
+        frame = frame.f_back
 
 
 def _read(line: bytes) -> tuple[int, int, str]:

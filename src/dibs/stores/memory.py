@@ -7,7 +7,6 @@ whether to throw it away and run it again, and ``between`` is called in that gap
 
 from __future__ import annotations
 
-import _thread
 from bisect import bisect_left, insort
 from marshal import dumps, loads
 
@@ -29,6 +28,7 @@ from dibs.stores.seam import (
     chained,
     fill,
 )
+from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from dibs.stores.seam import Json, Range, Row, T, Transaction
 
-
+TIMEOUT_S = 5.0  # to wait for another thread
 PLAIN = 2  # the version of `marshal` that writes everything where it stands, without references, and is read fastest
 
 
@@ -61,11 +61,13 @@ class MemoryStore:
         self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self._abort, self._between = abort, between
-        self._lock = _thread.RLock()
+        self._turns = Turns(self._set_right, nested=True)  # `between` runs other transactions
+        self._open: _Transaction | None = None  # what was written so far is to be taken back, unless it committed
         # A value is kept as `marshal` writes it, which is read several times as fast as its text, and each time anew: a
         # caller may change what it was given.
         self._rows: dict[str, tuple[bytes, str | None, str | None]] = {}
         self._keys: list[str] = []
+        self._torn = False  # a row was being changed: keys and entries may not fit the rows
         self._entries: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
         self._events: list[Event] = []
         self._seals: list[Seal] = []
@@ -77,32 +79,36 @@ class MemoryStore:
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction."""
-        with self._lock:
-            identifier = self._new_id()
-            for _ in range(MAX_RUNS):
-                tx = _Transaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
-                try:
-                    result = fn(tx)
-                except BaseException:
-                    tx.undo()
-                    raise
+        return self._turns.call(self._run, fn, TIMEOUT_S)
+
+    def _run(self, fn: Callable[[Transaction], T]) -> T:
+        identifier = self._new_id()
+        for _ in range(MAX_RUNS):
+            tx = _Transaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
+            self._open = tx
+            try:
+                result = fn(tx)
                 if self._abort is not None and self._abort():
-                    tx.undo()
+                    self._set_right()
                     if self._between is not None:
                         self._between()
                     continue
                 if self._now() - tx.now > STALE_NOW:
-                    tx.undo()
                     continue
                 self._commit(tx)
-                filled: T = fill(result, tx.number)
-                return filled
-            raise Busy(tried=MAX_RUNS)
+            finally:
+                if self._open is tx:
+                    self._set_right()
+            filled: T = fill(result, tx.number)
+            return filled
+        raise Busy(tried=MAX_RUNS)
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
-        with self._lock:
-            return fn(_Transaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
+        return self._turns.call(self._look, fn, TIMEOUT_S)
+
+    def _look(self, fn: Callable[[Transaction], T]) -> T:
+        return fn(_Transaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
 
     def watch(self, name: str) -> None:
         """Nothing to prepare: `wait` looks at what was woken since."""
@@ -124,17 +130,20 @@ class MemoryStore:
 
     def head(self) -> Head:
         """Where the log ends."""
-        return self._head
+        return self.look(lambda tx: tx.tail())
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above `after`, in order."""
+        return self.look(lambda _: self._events_after(after, limit))
+
+    def _events_after(self, after: int, limit: int) -> list[Event]:
         first = self._events[0].seq if self._events else 1
         start = max(0, after + 1 - first)
         return self._events[start : start + limit]
 
     def seals(self) -> list[Seal]:
         """The seals of pruned stretches."""
-        return list(self._seals)
+        return self.look(lambda _: list(self._seals))
 
     def close(self) -> None:
         """Nothing to close."""
@@ -142,6 +151,7 @@ class MemoryStore:
     # --- what a commit does
 
     def _commit(self, tx: _Transaction) -> None:
+        """Keep it: from the moment when the head says so. Nothing else that is done here counts before that."""
         if not tx.touched:
             return
         seq, link = self._head.seq, self._head.link
@@ -149,25 +159,49 @@ class MemoryStore:
             seq, link = event.seq, event.link
             self._events.append(event)
         self._head = Head(tx.number, seq, link, tx.now)
+        self._open = None
         self._woken.update(tx.names)
+
+    def _set_right(self) -> None:
+        """Take back what a transaction wrote that did not commit. May itself be interrupted, and done again."""
+        tx = self._open
+        if tx is not None:
+            if tx.number > self._head.commit:
+                tx.undo()
+            self._open = None
 
     # --- rows, shared with the transaction
 
     def _set(self, key: str, row: tuple[bytes, str | None, str | None] | None) -> None:
+        self._torn = True
         old = self._rows.pop(key, None)
         if old is not None:
             if row is None:
                 del self._keys[bisect_left(self._keys, key)]
-            for entry, entries in zip(old[1:], self._entries, strict=True):
+            for entries, entry in zip(self._entries, old[1:], strict=True):
                 if entry is not None:
                     del entries[bisect_left(entries, (entry, key))]
         elif row is not None:
             insort(self._keys, key)
         if row is not None:
             self._rows[key] = row
-            for entry, entries in zip(row[1:], self._entries, strict=True):
+            for entries, entry in zip(self._entries, row[1:], strict=True):
                 if entry is not None:
                     insort(entries, (entry, key))
+        self._torn = False
+
+    def _index(self) -> None:
+        """Make keys and entries anew from the rows."""
+        self._keys = sorted(self._rows)
+        found: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+        for key, row in self._rows.items():
+            for entries, entry in zip(found, row[1:], strict=True):
+                if entry is not None:
+                    entries.append((entry, key))
+        for entries in found:
+            entries.sort()
+        self._entries = found
+        self._torn = False
 
 
 class _Transaction:
@@ -181,8 +215,7 @@ class _Transaction:
         self.names: list[str] = []
         self.touched = False
         self._undo: list[tuple[str, tuple[bytes, str | None, str | None] | None]] = []
-        self._pruned: list[Event] = []
-        self._seals = store._seals
+        self._events, self._seals = store._events, store._seals
         self._ids = 0
 
     since = 0  # nothing that was answered is ever missing
@@ -251,20 +284,27 @@ class _Transaction:
         if all(seal.seq != through for seal in store._seals):
             message = f"no seal stands at event {through}"
             raise ValueError(message)
-        kept = [event for event in store._events if event.seq > through]
-        self._pruned = store._events[: len(store._events) - len(kept)]
-        store._events = kept
+        store._events = [event for event in store._events if event.seq > through]
         store._seals = [seal for seal in store._seals if seal.seq >= through]
 
     def wake(self, name: str) -> None:
         self.names.append(name)
 
     def undo(self) -> None:
-        """Take back everything this run wrote."""
+        """Take back everything this run wrote, wherever it stopped: what was first there is written again."""
+        store = self._store
+        if store._torn:
+            for key, row in reversed(self._undo):
+                if row is None:
+                    store._rows.pop(key, None)
+                else:
+                    store._rows[key] = row
+            store._index()
         for key, row in reversed(self._undo):
-            self._store._set(key, row)
-        self._store._events[:0] = self._pruned
-        self._store._seals = self._seals
+            store._set(key, row)
+        store._events, store._seals = self._events, self._seals
+        while store._events and store._events[-1].seq > store._head.seq:
+            store._events.pop()
 
     def _change(self, key: str, row: tuple[bytes, str | None, str | None] | None) -> None:
         self._may_write()

@@ -11,12 +11,11 @@ What is not here: any word of what dibs is for.
 
 from __future__ import annotations
 
-import _thread
-
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch, redis_scripts
 from dibs.stores.redis_guess import MOST, Habits, Memory
+from dibs.stores.redis_pace import Pace
 from dibs.stores.redis_transaction import Known, MovedError, RedisTransaction, bytes_of, words_of
 from dibs.stores.redis_wire import Absent, Lost, Said, hidden, plain
 from dibs.stores.seam import (
@@ -29,6 +28,7 @@ from dibs.stores.seam import (
     fill,
     sha1_of,
 )
+from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ FORGETS = 590_000  # ms; the scripts remember for 600 s what became of a transac
 GOING = (b"done", b"again", b"gated", b"moving")  # what applying ends in on a server where all is in order
 PAUSE = 0.001  # seconds before a transaction that lost a race is run again, grown with each loss
 BREATH = 0.02  # seconds before a broken connection is opened again, doubled each time
+TURN_S = 60.0  # for another thread of this process, which gives up by itself when the server is silent
+WITNESSED = 5  # words of an answer that names the last event of its commit
 ANSWERED = 3  # words of the answer to a transaction that was done before
 DIGESTS: dict[str, str] = {}
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
@@ -64,8 +66,10 @@ class RedisStore:
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = redis_epoch.Remembered(memory, kept)
-        self._mutex = _thread.RLock()
+        self._turns = Turns(self._set_right, nested=True)
         self._memory = Memory()
+        self._pace = Pace(f"{memory}-clock" if memory else "")
+        self._asked_at = clock.since_boot()  # right before the last question
         self.habits = Habits()
         self._woken = False  # nothing was read since the last wake
         self._after_wake: list[Read] = []
@@ -79,8 +83,11 @@ class RedisStore:
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable as far as the server's settings say."""
-        with self._mutex:
-            return self._run(fn)
+        return self._turns.call(self._run, fn, TURN_S)
+
+    def _set_right(self) -> None:
+        """A call that was interrupted may have left these behind."""
+        self._settling = self._looking = False
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
@@ -102,14 +109,16 @@ class RedisStore:
                     continue
                 except (Unavailable, Unsettled):
                     raise
-                except Exception:
+                except Exception as error:
                     if tx.sure:
+                        self._refuse_missing(tx, error)
                         self._memory.recent = tx.seen  # for the next one: perhaps it only lacked a fact
                         raise
                     self._memory.wrong(tx.reads)
                     continue  # what is believed is no reason to refuse anything
                 if not tx.touched:
                     if tx.sure:
+                        self._refuse_missing(tx)
                         return result
                     self._memory.wrong(tx.reads)
                     continue
@@ -121,9 +130,7 @@ class RedisStore:
                     continue
                 if answer[0] == b"done":
                     trial.alone = False
-                    number = int(answer[1])
-                    self.remembered.rise(number)
-                    self._learn(tx, answer, len(results) - 1)
+                    number = self._learn(tx, answer, len(results) - 1)
                     filled: T = fill(results[int(answer[2])], number)
                     return filled
                 known = self._next_try(tx, trial, answer)
@@ -132,6 +139,14 @@ class RedisStore:
                 self._let_others(trial.id)
         raise Busy(tried=trial.lost)
 
+    def _refuse_missing(self, tx: RedisTransaction, error: Exception | None = None) -> None:
+        """A transaction that will not be applied: nobody has looked yet whether a part of the workspace is missing.
+
+        An error that is no refusal (facts are needed) decides nothing.
+        """
+        if tx.reads and (error is None or isinstance(error, DibsError)):
+            self.read([])
+
     def _guess(self, trial: _Trial) -> Known | None:
         """What is where, as far as this process knows; once a transaction."""
         if not trial.guess or self._settling:
@@ -139,16 +154,21 @@ class RedisStore:
         trial.guess = False
         return Known(None, (), self._memory) if self._memory.usable(trial.began) else None
 
-    def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> None:
-        """What was written is known from now on."""
+    def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> int:
+        """What was written is known from now on. Gives the number of the commit."""
+        number = int(answer[1])
+        self.remembered.rise(number)
+        if len(answer) > WITNESSED:
+            self.remembered.saw(number, int(answer[4]), answer[5])
         if int(answer[2]) != attempt:  # it was done by an earlier run, which wrote something else
             self._memory.clear()
-            return
+            return number
         if not tx.sure:
             self._memory.right(tx.reads)
         time = int(answer[3]) if len(answer) > ANSWERED else 0
         written = [(bytes_of(key), texts) for key, texts in tx.written.items()]
-        self._memory.wrote(int(answer[1]), tx.now, time, written, [] if tx.sure else tx.reads)
+        self._memory.wrote(number, tx.now, time, written, [] if tx.sure else tx.reads)
+        return number
 
     def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Known | None:
         """Wait as is fit before the transaction is run again; what the answer brought saves a trip."""
@@ -178,8 +198,20 @@ class RedisStore:
     def _take(self, answer: Any, reads: list[Read]) -> Known:
         """What an answer brought."""
         known = Known(answer, reads)
+        excess = min(self._pace.excess(known.now), known.now - known.last)
+        if excess > 0:
+            self._hold_back(known, answer[6], excess)
+        self._pace.note(self._asked_at, known.now)
         self._memory.learn([read.words for read in reads], answer[-1], known)
         return known
+
+    def _hold_back(self, known: Known, offset: bytes, excess: int) -> None:
+        """The server's clock was set forward: the store's clock goes on from where it stood."""
+        try:
+            self.script(redis_scripts.HOLD_BACK, [self.keys[4]], lambda: [offset, str(excess)])
+        except DibsError:
+            pass  # one who may only read: then it counts for this call alone
+        known.now -= excess
 
     def _let_others(self, identifier: str) -> None:
         """It was to commit alone for a moment, and will not."""
@@ -190,15 +222,17 @@ class RedisStore:
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
-        with self._mutex:
-            known: Known | None = None
-            for _ in range(MAX_RUNS):
-                tx = RedisTransaction(self, "", known, writes=False)
-                try:
-                    return fn(tx)
-                except MovedError as moved:
-                    known = moved.known
-            raise Busy(tried=MAX_RUNS)
+        return self._turns.call(self._look, fn, TURN_S)
+
+    def _look(self, fn: Callable[[Transaction], T]) -> T:
+        known: Known | None = None
+        for _ in range(MAX_RUNS):
+            tx = RedisTransaction(self, "", known, writes=False)
+            try:
+                return fn(tx)
+            except MovedError as moved:
+                known = moved.known
+        raise Busy(tried=MAX_RUNS)
 
     def watch(self, name: str) -> None:
         """Nothing to prepare: a wake is kept for a minute until somebody takes it."""
@@ -206,8 +240,7 @@ class RedisStore:
     def unwatch(self, name: str) -> None:
         """Drop a wake that nobody will wait for; if that fails, it goes by itself."""
         try:
-            with self._mutex:
-                self.wire.call("DEL", f"{self.tag}w:{name}")
+            self._turns.call(lambda key: self.wire.call("DEL", key), f"{self.tag}w:{name}", TURN_S)
         except (Lost, Said):
             pass
 
@@ -228,11 +261,14 @@ class RedisStore:
         if reads and wire.run_id:
             then = ["EVALSHA", _digest(redis_scripts.READ), len(self.keys), *self.keys, *self._question(reads, 3)]
         woken, answer = wire.wait(f"{self.tag}w:{name}", timeout, then)
-        with self._mutex:
+
+        def learn(answer: Any) -> None:
             self._memory.clear()
             self._woken = True
             if answer is not None and answer[0] == b"ok" and int(answer[1]) >= self.remembered.number:
                 self._memory.recent = self._take(answer, reads).found
+
+        self._turns.call(learn, answer, TURN_S)
         return woken
 
     def _wait_for_event(self, timeout: float) -> bool:
@@ -245,18 +281,24 @@ class RedisStore:
 
     def head(self) -> Head:
         """Where the log ends. What is not settled yet is no hindrance: nothing is decided by it."""
-        with self._mutex:
+
+        def tail(_: None) -> Head:
             before, self._looking = self._looking, True
             try:
-                return self.look(lambda tx: tx.tail())
+                return self._look(lambda tx: tx.tail())
             finally:
                 self._looking = before
 
+        return self._turns.call(tail, None, TURN_S)
+
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above `after`, in order."""
-        with self._mutex:
+
+        def entries(first: str) -> Any:
             self.head()  # refuses what is not to be gone on with
-            found = self.ask("XRANGE", self.keys[5], f"{after + 1}-1", "+", "COUNT", limit)
+            return self.ask("XRANGE", self.keys[5], first, "+", "COUNT", limit)
+
+        found = self._turns.call(entries, f"{after + 1}-1", TURN_S)
         events = []
         for entry, fields in found:
             said = dict(zip(fields[::2], fields[1::2], strict=True))
@@ -268,8 +310,7 @@ class RedisStore:
 
     def seals(self) -> list[Seal]:
         """The seals, in order."""
-        with self._mutex:
-            flat = self.ask("HGETALL", f"{self.tag}seals")
+        flat = self._turns.call(lambda key: self.ask("HGETALL", key), f"{self.tag}seals", TURN_S)
         pairs = list(flat.items()) if isinstance(flat, dict) else list(zip(flat[::2], flat[1::2], strict=True))
         found = []
         for seq, text in pairs:
@@ -286,17 +327,19 @@ class RedisStore:
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """Let `fn` give up what rests on lost commits: it runs transactions, and says whether there is more to do."""
-        with self._mutex:
-            since = self.ask("HGET", self.keys[4], "since")
-            self._settling = True
-            try:
-                while fn():
-                    pass
-            except _SettledError:
-                return
-            finally:
-                self._settling = False
-            self.script(redis_scripts.SETTLED, [self.keys[4]], lambda: [since])
+        self._turns.call(self._settle, fn, TURN_S)
+
+    def _settle(self, fn: Callable[[], bool]) -> None:
+        since = self.ask("HGET", self.keys[4], "since")
+        self._settling = True
+        try:
+            while fn():
+                pass
+        except _SettledError:
+            return
+        finally:
+            self._settling = False
+        self.script(redis_scripts.SETTLED, [self.keys[4]], lambda: [since])
 
     # --- asking the server
 
@@ -311,6 +354,7 @@ class RedisStore:
         def once() -> Any:
             if not wire.run_id:
                 wire.identify()  # connects
+            self._asked_at = clock.since_boot()
             try:
                 return wire.call("EVALSHA", _digest(text), len(keys), *keys, *words())
             except Said as error:
@@ -358,7 +402,7 @@ class RedisStore:
         raise Busy(tried=MAX_RUNS)
 
     def _question(self, reads: list[Read], how: int) -> list[Any]:
-        return [self.wire.run_id, how, len(reads), *words_of(reads)]
+        return [self.wire.run_id, how, self.remembered.witness, len(reads), *words_of(reads)]
 
     def _apply(self, tx: RedisTransaction, trial: _Trial, attempt: int) -> Any:
         """Check and apply; None where that has to be done on another footing, from the start."""
@@ -409,6 +453,9 @@ class RedisStore:
             moved.refuse(answer[1].decode(), where)
         if status == b"run":
             redis_epoch.another_server(self, answer[1].decode(), int(answer[2]))
+            return False
+        if status == b"other":
+            redis_epoch.replaced(self, int(answer[1]))
             return False
         if status == b"empty":
             redis_epoch.empty(self, leftovers=answer[1] != b"0")

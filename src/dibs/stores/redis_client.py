@@ -50,10 +50,12 @@ class ClientWire:
         self._other: list[Any] = []  # the same for those who wait, which may be several threads
         self._connection: Any = None
         self.run_id = ""
+        self._connected = False  # the whole way in
+        self._asking = False  # an answer may be on the way: to a call that was interrupted, if no other asks
 
     def call(self, *words: Any) -> Any:
         """Send one command and give its answer."""
-        if self._connection is None:
+        if not self._connected or self._asking:
             self._connect()
         return self._exchange(words)
 
@@ -95,6 +97,7 @@ class ClientWire:
     def _drop(self) -> None:
         """Close the pinned connection."""
         self.run_id = ""
+        self._connected = False
         if self._connection is not None:
             self._connection.disconnect()
             self._connection = None
@@ -104,13 +107,18 @@ class ClientWire:
 
     def identify(self) -> None:
         """Ask the server for its run id."""
-        if self._connection is None:
+        if not self._connected or self._asking:
             self._connect()
             return
+        self._identify()
+
+    def _identify(self) -> None:
         server = self._exchange(("INFO", "server"))
         self.run_id = identity_of(server, self._exchange(("INFO", "replication")))
 
     def _connect(self) -> None:
+        self._drop()
+        self._asking = False
         try:
             self._client = self._open()
             self._connection = self._client[0].connection_pool.get_connection()
@@ -128,7 +136,8 @@ class ClientWire:
             self._drop()
             raise Said(f"ERR {error}") from None
         try:
-            self.identify()
+            self._identify()
+            self._connected = True
         except BaseException:  # half a way in is none
             self._drop()
             raise
@@ -144,8 +153,10 @@ class ClientWire:
     def _exchange(self, words: tuple[Any, ...]) -> Any:
         connection = self._connection
         try:
+            self._asking = True
             connection.send_command(*words)
-            return connection.read_response()
+            answer = connection.read_response()
+            self._asking = False
         except BROKEN as error:
             self._drop()
             raise Lost(str(error)) from None
@@ -155,10 +166,12 @@ class ClientWire:
         except redis.RedisError as error:
             if not isinstance(error, redis.ResponseError):
                 self._drop()
+            self._asking = False
             raise _said(error) from None
         except BaseException:  # interrupted between question and answer: the next answer would be the wrong one
             self._drop()
             raise
+        return answer
 
 
 def _said(error: redis.RedisError) -> Said:

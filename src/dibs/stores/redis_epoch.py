@@ -5,7 +5,9 @@ process answers, nothing is lost and numbers go on by one. When another answers 
 from a new epoch, above all that were ever given. What was answered can only be trusted to be all there if the server
 writes every command to its disk before it answers (appendonly, appendfsync always), did so before the restart too, was
 never a replica, and stands where this machine remembers. Otherwise whoever comes first has to give up what rests on
-lost commits (`Unsettled`). A machine that comes later and remembers more than was there begins another epoch.
+lost commits (`Unsettled`). A machine that comes later and remembers more than was there begins another epoch; so does
+one that remembers another event than the log has, because an older state was put back into the running server and
+others went on from there.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.stores import redis_scripts
 from dibs.stores.redis_wire import Lost, Said, hidden
-from dibs.stores.seam import GENESIS
+from dibs.stores.seam import GENESIS, sha1_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = "1"
 EPOCH_BITS = 20  # below the epoch: a million commits a second; with 33 bits for the seconds (to the year 2242) a number
 LARGEST = 1 << 53  # stays below this, which JSON and Lua can carry
+WITNESS = 160  # bytes of the file with a remembered commit: number, event, link, and a digest of these
 SLOTS, WIDTH = 16, 21  # of the memory: numbers side by side
 NEVER = b"0" * 40  # the second replication id of a server that was never a replica
 
@@ -40,6 +43,10 @@ class Remembered:
     def __init__(self, path: str, kept: str = "") -> None:
         self._fds: list[int] = []
         self.number = 0
+        self.witness = b""  # a commit that was answered here, the number and the link of its last event
+        self._witness_fd = -1
+        if path:
+            self._open_witness(f"{path}-log")
         for name in (path, kept):
             if name:
                 try:
@@ -74,8 +81,31 @@ class Remembered:
                 except OSError:
                     pass  # the commit is done, and a full disk here does not undo it
 
+    def _open_witness(self, path: str) -> None:
+        try:
+            self._witness_fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            line, _, check = os.pread(self._witness_fd, WITNESS, 0).rstrip().rpartition(b" ")
+        except OSError:
+            return
+        if line and sha1_of(line).encode() == check:  # two that wrote at once may have left a mixture
+            self.witness = line
+
+    def saw(self, number: int, seq: int, link: bytes) -> None:
+        """Remember what the log's last event was at a commit that is about to be answered."""
+        if not seq:
+            return
+        self.witness = b"%d %d %s" % (number, seq, link)
+        if self._witness_fd >= 0:
+            try:
+                os.pwrite(self._witness_fd, (self.witness + b" " + sha1_of(self.witness).encode()).ljust(WITNESS), 0)
+            except OSError:
+                pass
+
     def close(self) -> None:
         """Close the files."""
+        if self._witness_fd >= 0:
+            os.close(self._witness_fd)
+            self._witness_fd = -1
         while self._fds:
             os.close(self._fds.pop())
 
@@ -165,6 +195,12 @@ def check(store: RedisStore, commit: int, since: int) -> bool:
             break
     store.remembered.rise(commit)
     return True
+
+
+def replaced(store: RedisStore, commit: int) -> None:
+    """The log has another event where this machine saw one: an older state was put back, and others went on from it."""
+    store.remembered.look()
+    _new(store, store.wire.run_id, commit)
 
 
 def _new(store: RedisStore, before: str, commit: int | None = None) -> None:

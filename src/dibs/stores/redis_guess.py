@@ -41,11 +41,11 @@ class Memory:
 
     def clear(self) -> None:
         """Forget all of it."""
+        self._at = -FRESH
         self._rows.clear()
         self.recent = {}
         self._idle.clear()
         self._whole.clear()
-        self._at = -FRESH
 
     def usable(self, moment: int) -> bool:
         """Is this a moment for a guess?"""
@@ -133,9 +133,12 @@ class Memory:
     # --- learning
 
     def learn(self, reads: Sequence[list[Any]], found: Sequence[Any], known: Any) -> None:
-        """Keep what reads found at one moment."""
-        self._at = clock.since_boot()
-        self._ahead = known.now - self._at
+        """Keep what reads found at one moment.
+
+        While something is being changed here nothing is usable: an interrupt then leaves nothing that is half true.
+        """
+        at, self._at = clock.since_boot(), -FRESH
+        self._ahead = known.now - at
         if known.commit != self.commit:
             self._whole.clear()
         self.commit, self.last, self.since, self.offset = known.commit, known.last, known.since, known.now - known.wall
@@ -147,7 +150,7 @@ class Memory:
                     self._idle.discard((words[1], words[3]))
                 elif len(self._idle) < SOME:
                     self._idle.add((words[1], words[3]))
-        self._bound()
+        self._bound(at)
 
     def _fetched(self, words: list[Any], found: Any) -> None:
         keys = words[2]
@@ -163,7 +166,7 @@ class Memory:
         self, number: int, now: int, time: int, written: Iterable[tuple[bytes, Any]], guessed: Sequence[Any] = ()
     ) -> None:
         """Keep what a commit of this process wrote: by key, the text with its two entries; `guessed` was right."""
-        self._at = clock.since_boot()
+        at, self._at = clock.since_boot(), -FRESH
         if number != self.commit + 1:
             self._whole.clear()
         for read in guessed:
@@ -171,18 +174,21 @@ class Memory:
                 self._whole.update(_parts(read.words))
         self.commit, self.last = number, max(self.last, now)
         if time:
-            self._ahead = time - self._at
+            self._ahead = time - at
         for key, (text, one, two) in written:
             if text is None:
                 self._rows.pop(key, None)
             else:
                 filled = text.replace(COMMIT_TEXT, str(number))
                 self._rows[key] = f"{number}\n{one or ''}\n{two or ''}\n{filled}".encode("utf-8", "surrogatepass")
-        self._bound()
+        self._bound(at)
 
-    def _bound(self) -> None:
+    def _bound(self, at: int) -> None:
+        """What was learnt is complete, and usable from now on."""
         if len(self._rows) > ROWS:
             self.clear()
+        else:
+            self._at = at
 
 
 class Habits:

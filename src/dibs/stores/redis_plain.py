@@ -34,10 +34,12 @@ class PlainWire:
         self._reader: Any = None
         self._others: list[PlainWire] = []  # connections to wait on, not in use right now
         self.run_id = ""
+        self._connected = False  # the whole way in
+        self._asking = False  # an answer may be on the way: to a call that was interrupted, if no other asks
 
     def call(self, *words: Any) -> Any:
         """Send one command and give its answer."""
-        if self._socket is None:
+        if not self._connected or self._asking:
             self._connect()
         return self._exchange(words)
 
@@ -59,7 +61,7 @@ class PlainWire:
             other = self._others.pop()
         except IndexError:  # each thread that waits has its own
             other = PlainWire(self.url, self._timeout)
-        if other._socket is None:
+        if not other._connected or other._asking:
             other._connect()
         other._limit(timeout + self._timeout)
         answer = other._exchange(words, then)
@@ -74,18 +76,21 @@ class PlainWire:
 
     def identify(self) -> None:
         """Ask the server for its run id."""
-        if self._socket is None:
+        if not self._connected or self._asking:
             self._connect()
         else:
             self._identify()
 
     def _drop(self) -> None:
         self.run_id = ""
+        self._connected = False
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     def _connect(self) -> None:
+        self._drop()
+        self._asking = False
         try:
             self._open()
             self._reader = Reader()
@@ -94,6 +99,7 @@ class PlainWire:
             if self._database:
                 self._exchange(("SELECT", self._database))
             self._identify()
+            self._connected = True
         except BaseException:  # half a way in is none
             self._drop()
             raise
@@ -136,8 +142,10 @@ class PlainWire:
 
     def _identify(self) -> None:
         try:
+            self._asking = True
             self._socket.sendall(WHO)
             server, replication = self._answer(), self._answer()
+            self._asking = False
         except HiredisError as error:
             self._drop()
             raise Said(f"{STRANGE} ({error})") from None
@@ -162,10 +170,12 @@ class PlainWire:
 
     def _exchange(self, words: tuple[Any, ...], then: tuple[Any, ...] = ()) -> Any:
         try:
+            self._asking = True
             self._socket.sendall(pack_command(words) + pack_command(then) if then else pack_command(words))
             answer = self._answer()
             if then:
                 following = self._answer()
+            self._asking = False
         except HiredisError as error:
             known = bool(self.run_id)
             self._drop()

@@ -8,7 +8,8 @@ Keys, all under one hash tag so that they lie on one node of a cluster:
                    since: the first commit of the epoch; void: what was before `since` is still to be settled;
                    moving, moved: another server is being filled, or in charge (moved.py); origin: the move that filled
                    this one; offset: the store's clock is ahead of the wall's by so much, because it goes on from where
-                   it stood in the store before, or before the server's clock was set back; expire: ms without a
+                   it stood in the store before, or before the server's clock was set back; it is behind (below 0) by
+                   what the server's clock was set forward (redis_pace.py); expire: ms without a
                    commit after which all of it goes; sure: the server kept all that it answered when this run began;
                    kept: restarts of such a server, as `commit that was there:number gone on from`; size: how many rows
                    and entries there are after the last commit, so that a key that was evicted or deleted is missed.
@@ -173,17 +174,25 @@ local offset = tonumber(head[12] or '0')
 """
 
 # ARGV: run id, whether this settles (1), only looks where the log ends (2), or will be followed by APPLY, which misses
-# what is missing (3); number of reads, the reads.
+# what is missing (3); a commit that was answered on this machine, with the number and the link of its last event (empty
+# if none is remembered); number of reads, the reads. `other`: that event of this epoch is another one here.
 # Answers: status, commit, seq, link, last now, clock, how far the clock is ahead of the wall's, since, the reads.
 READ = (
     READS
     + """
-local run, settling = arg(), arg()
+local run, settling, witness = arg(), arg(), arg()
 local looking, sized = settling == '2', settling ~= '3'
 settling = settling == '1'
 """
     + CHECK
     + """
+local w_commit, w_seq, w_link = string.match(witness, '^(%d+) (%d+) (%x+)$')
+if w_commit and tonumber(w_commit) >= tonumber(head[8]) then
+  local there = redis.call('XRANGE', KEYS[6], w_seq .. '-1', w_seq .. '-1')[1]
+  for n = 1, there and #there[2] or 0, 2 do
+    if there[2][n] == 'l' and there[2][n + 1] ~= w_link then return {'other', head[1]} end
+  end
+end
 return {'ok', head[1], head[2], head[3], head[4], whole(clock() + offset), whole(offset), head[8],
   read_all(tonumber(arg()))}
 """
@@ -319,9 +328,17 @@ if head[13] then  -- the URL says after how long without a commit all of it may 
   for n = 1, 6 do redis.call('PEXPIRE', KEYS[n], head[13]) end
   redis.call('PEXPIRE', TAG .. 'seals', head[13])
 end
-return {'done', number, attempt, whole(time)}
+return {'done', number, attempt, whole(time), whole(seq), link}
 """
 )
+
+# The server's clock was set forward by so much. KEYS: head. ARGV: the offset that was seen, the difference in ms.
+HOLD_BACK = """
+local offset = redis.call('HGET', KEYS[1], 'offset') or '0'
+if offset ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'offset', string.format('%d', tonumber(offset) - tonumber(ARGV[2])))
+return 1
+"""
 
 # Who was to commit alone leaves without a commit. KEYS: gate. ARGV: transaction id.
 LEAVE = """

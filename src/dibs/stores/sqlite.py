@@ -10,13 +10,13 @@ What is not here: any word of what dibs is for.
 
 from __future__ import annotations
 
-import _thread
 import os
+from fcntl import LOCK_UN, flock
 
 import apsw
 
 from dibs import jsontext
-from dibs.errors import Busy, DibsError, Unavailable
+from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes
 from dibs.stores import sqlite_file
 from dibs.stores.gate import Gate
@@ -37,6 +37,7 @@ from dibs.stores.seam import (
     link_of,
     prefix_range,
 )
+from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ PUT = (
 )
 DELETE = "DELETE FROM kv WHERE k = ?"
 APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+WALL_SET_MS = 1_000  # a wall clock that is off by more was set; less is the noise of reading two clocks
 MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
 TOGETHER = 4  # events in one statement: most commits have no more, and each number of them is prepared once
 
@@ -79,6 +81,7 @@ class SqliteStore:
         except OSError:
             raise sqlite_file.cannot_open(path) from None
         self._file = found.st_dev, found.st_ino
+        self._beside: list[tuple[int, int]] = []  # the same of the files beside it, once SQLite has opened them
         if not os.major(found.st_dev):  # no block device: a network, or one of several local kinds
             from dibs.facts import filesystems
 
@@ -94,17 +97,18 @@ class SqliteStore:
             _LEFT_OPEN.append(self._connection)
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
-        self._mutex = _thread.RLock()  # one connection, one transaction at a time, whatever the number of threads
+        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, whatever the number of threads
+        self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
 
     # --- the verbs of the store
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
+        self._refuse_forked()
         end = 0
         while True:
             try:
-                with self._mutex:
-                    return self._run(fn)
+                return self._turns.call(self._run, fn, self._timeout)
             except Busy as error:
                 end = end or clock.since_boot() + int(self._timeout * 1000)
                 if "moving" not in error.fields or clock.since_boot() >= end:
@@ -113,53 +117,84 @@ class SqliteStore:
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
-        for _ in range(MAX_RUNS):
-            remembered = self._gate.enter()
-            committed, store_id = 0, ""
+        try:
+            for _ in range(MAX_RUNS):
+                tx, result = self._attempt(fn, identifier)
+                if tx is None:
+                    continue
+                for name in tx.names:
+                    self._wakes().wake(name)
+                filled: T = fill(result, tx.number)
+                return filled
+        except BaseException:
+            self._set_right()  # should an interrupt have hit the very lines below that give back
+            raise
+        raise Busy(tried=MAX_RUNS)
+
+    def _attempt(self, fn: Callable[[Transaction], T], identifier: str) -> tuple[_Transaction | None, Any]:
+        """Run it once; no transaction is given where that took so long that it has to be run again.
+
+        Each `finally` gives back by a C function that it calls itself: a second Ctrl-C comes when that is done.
+        """
+        gate, connection = self._gate, self._connection
+        try:
+            remembered = gate.enter()
             try:
                 tx = self._begin(identifier, remembered)
                 result = fn(tx)
                 if tx.touched:
                     self._finish(tx)
                 if clock.since_boot() + tx.base - tx.now > STALE_NOW:  # as late as can be: right before the commit
-                    self._sql("ROLLBACK")
-                    continue
+                    return None, None
                 self._sql("COMMIT" if tx.touched else "ROLLBACK")
-                if tx.touched:
-                    committed, store_id = tx.number, tx.store_id
-            except (apsw.Error, OSError, ValueError) as error:
-                self._abandon()
+            except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
                 raise self._plain(error) from error
-            except BaseException:
-                self._abandon()
-                raise
             finally:
-                self._gate.leave(committed, store_id)
-            for name in tx.names:
-                self._wakes().wake(name)
-            filled: T = fill(result, tx.number)
-            return filled
-        raise Busy(tried=MAX_RUNS)
+                try:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                except apsw.Error:
+                    pass  # the statement that failed has rolled back already, or the file is beyond it
+            if tx.touched:
+                gate.leave(tx.number, tx.store_id)
+            return tx, result
+        finally:
+            if gate.file is not None:
+                flock(gate.file, LOCK_UN)
+
+    def _set_right(self) -> None:
+        """End what a call that was interrupted may have left: an open transaction, the lock of the gate."""
+        self._abandon()
+        if self._gate.file is not None:
+            flock(self._gate.file, LOCK_UN)
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. A writer, even one stopped halfway, is not waited for."""
-        with self._mutex:
-            return self._look(fn)
+        self._refuse_forked()
+        return self._turns.call(self._look, fn, self._timeout)
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
+        connection = self._connection
         try:
             self._refuse_replaced()
             self._check()
             remembered = self._gate.remembered()  # before the snapshot: what is committed in between is no loss
-            self._sql("BEGIN")
             try:
+                self._sql("BEGIN")
                 head = self._head()
                 self._refuse_other(head, remembered)
                 return fn(_Transaction(self, head, "", writes=False))
             finally:
-                self._abandon()
-        except (apsw.Error, ValueError) as error:
+                try:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                except apsw.Error:
+                    pass
+        except (apsw.Error, UnicodeError, DamagedError) as error:
             raise self._plain(error) from error
+        except BaseException:
+            self._abandon()
+            raise
 
     def watch(self, name: str) -> None:
         """Listen for `name` from now on."""
@@ -200,19 +235,23 @@ class SqliteStore:
 
     def journal_mode(self) -> str:
         """How SQLite keeps its journal; `wal`, or something is wrong."""
-        with self._mutex:
-            mode: str = self._sql("PRAGMA journal_mode").get
-            return mode
+        mode: str = self._turns.call(lambda statement: self._sql(statement).get, "PRAGMA journal_mode", self._timeout)
+        return mode
 
     def integrity(self) -> list[str]:
         """What SQLite's own check of every page finds; empty when all is well."""
-        with self._mutex:
-            return sqlite_file.integrity(self._connection)
+        return self._turns.call(sqlite_file.integrity, self._connection, self._timeout)
 
     def try_gate(self) -> None:
         """Go through the gate and out again. Raises as a writer's call would: Busy when somebody is in the way."""
-        self._gate.enter()
-        self._gate.leave()
+
+        def through(gate: Gate) -> None:
+            try:
+                gate.enter()
+            finally:
+                gate.leave()
+
+        self._turns.call(through, self._gate, self._timeout)
 
     # --- the parts
 
@@ -255,7 +294,7 @@ class SqliteStore:
         row: tuple[Any, ...] | None = self._sql(HEAD).fetchone()
         if row is None:
             message = "its head record is missing"
-            raise ValueError(message)
+            raise DamagedError(message)
         return row
 
     def _check(self) -> None:
@@ -267,13 +306,17 @@ class SqliteStore:
             sqlite_file.refuse_partial(self._connection, self.path)
             self._sql("PRAGMA synchronous = FULL")
             self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+            self._beside = self._found_beside()
             self._checked = True
 
-    def _refuse_replaced(self) -> None:
-        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
+    def _refuse_forked(self) -> None:
+        """The lock of the gate is shared with the parent: giving it back here would take it from the parent."""
         if os.getpid() != self._pid:
             message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
             raise Unavailable(message, path=self.path, forked=True)
+
+    def _refuse_replaced(self) -> None:
+        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -281,6 +324,24 @@ class SqliteStore:
         if (found.st_dev, found.st_ino) != self._file:
             message = f"{self.path} was replaced while this process had it open. Nothing was changed; open it again."
             raise Unavailable(message, path=self.path, replaced=True)
+
+        if self._beside and self._found_beside() != self._beside:
+            message = (
+                f"{self.path}-wal or -shm was removed or replaced while this process had the database open. "
+                "Nothing was changed; open it again."
+            )
+            raise Unavailable(message, path=self.path, replaced=True)
+
+    def _found_beside(self) -> list[tuple[int, int]]:
+        """Which files stand beside the database now. SQLite goes on with the ones it opened, even if they are gone."""
+        found = []
+        for name in (f"{self.path}-wal", f"{self.path}-shm"):
+            try:
+                status = os.stat(name)
+            except OSError:
+                continue
+            found.append((status.st_dev, status.st_ino))
+        return found
 
     def _refuse_other(self, head: tuple[Any, ...], remembered: tuple[int, str]) -> None:
         """Tokens never fall: a database behind what was answered, or another in its place, is not gone on with."""
@@ -314,7 +375,9 @@ class SqliteStore:
                 pass  # the statement that failed has rolled back already, or the file is beyond it
 
     def _plain(self, error: Exception) -> DibsError:
-        if isinstance(error, ValueError):  # the text of a row is not what dibs writes
+        if isinstance(error, UnicodeEncodeError):
+            return Invalid("this text is not valid Unicode: it contains half of a character. Nothing was changed.")
+        if isinstance(error, (UnicodeError, DamagedError)):  # the text of a row is not what dibs writes
             message = f"{self.path} is damaged ({error}). Nothing was changed. {sqlite_file.RECOVER}"
             return Unavailable(message, path=self.path, damaged=True)
         if isinstance(error, apsw.SQLError):
@@ -324,6 +387,28 @@ class SqliteStore:
                 return better
         return sqlite_file.plain(error, self.path)
 
+    def _wall_offset(self, measured: int) -> int:
+        """From the store's clock to the wall clock: as in the last event, unless the wall clock was set since.
+
+        Measured anew each time it would differ by a millisecond from call to call, and so would every time shown.
+        """
+        if self._offset is None or abs(measured - self._offset) > WALL_SET_MS:
+            row = next(iter(self._sql("SELECT wall - now FROM log ORDER BY seq DESC LIMIT 1")), None)
+            self._offset = None if row is None or abs(measured - row[0]) > WALL_SET_MS else int(row[0])
+        return measured if self._offset is None else self._offset
+
+
+class DamagedError(Exception):
+    """A record of the database is not what dibs writes. Errors of the operation itself say nothing about the file."""
+
+
+def _decode(texts: list[str]) -> list[Any]:
+    """The values of stored texts."""
+    try:
+        return jsontext.decode_all(texts)
+    except ValueError as error:
+        raise DamagedError(str(error)) from error
+
 
 class _Transaction:
     """One run of one transaction on an open connection."""
@@ -332,16 +417,24 @@ class _Transaction:
         commit, self.seq, self.link, self.last, boot, base, self.store_id, _ = head
         self._store, self._identifier, self._writes = store, identifier, writes
         self.number = commit + 1
-        since_boot, self.wall = clock.both()
+        since_boot = clock.since_boot()
         # After a reboot (or in a database just made) the store's clock goes on from its last commit.
         self.base = base if boot == store._boot else self.last + 1 - since_boot
         self.now = max(since_boot + self.base, self.last)
+        self._wall = 0
         self.bodies: list[str] = []
         self.names: list[str] = []
         self.touched = False
         self._ids = 0
 
     since = 0  # nothing that was answered is ever missing
+
+    @property
+    def wall(self) -> int:
+        """The wall clock at `now`."""
+        if not self._wall:
+            self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base)
+        return self._wall
 
     def id(self) -> str:
         self._ids += 1
@@ -357,7 +450,7 @@ class _Transaction:
         if not bounds:
             return Fetched(values, [], False)
         found = self._store._sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall()
-        decoded = jsontext.decode_all([text for _, _, text in found])
+        decoded = _decode([text for _, _, text in found])
         rows: list[Row] = []
         for (of_range, key, _), value in zip(found, decoded, strict=True):
             if of_range:
@@ -394,7 +487,7 @@ class _Transaction:
         found = self._store._sql(statement, (low, high)).fetchall()
         if not found:
             return Scanned([], False)
-        decoded = jsontext.decode_all([text for _, _, text in found[:limit]])
+        decoded = _decode([text for _, _, text in found[:limit]])
         rows = [(entry, key, value) for (entry, key, _), value in zip(found[:limit], decoded, strict=True)]
         return Scanned(rows, len(found) > limit)
 

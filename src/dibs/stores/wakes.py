@@ -6,10 +6,12 @@ of its timeout and nothing else, so nothing here is retried and no error of a wa
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 
 MARK = "@"  # how the name of a mark begins
+SWEPT = 1_000  # entries of the folder that a process looks at before its first wait
 TRIES = 100  # to make a pipe that wakers keep taking away; each loses a race of some microseconds
 
 
@@ -19,6 +21,7 @@ class Wakes:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._open: dict[str, int] = {}
+        self._swept = False
 
     def watch(self, name: str) -> None:
         """Open the pipe, so that a wake from now on is kept until `wait`."""
@@ -29,6 +32,9 @@ class Wakes:
             os.mkdir(self._folder, 0o700)
         except FileExistsError:
             pass
+        if not self._swept:
+            self._swept = True
+            self._sweep()
         for _ in range(TRIES):
             try:
                 os.mkfifo(path, 0o600)
@@ -39,6 +45,25 @@ class Wakes:
             except FileNotFoundError:
                 continue  # a waker met the pipe before it was open and took it for a dead waiter's
             return
+
+    def _sweep(self) -> None:
+        """Remove the pipes of processes that ended without a word: nobody has them open for reading.
+
+        A waiter whose new pipe is taken away before it was opened makes it again.
+        """
+        try:
+            with os.scandir(self._folder) as entries:
+                names = [entry.name for _, entry in zip(range(SWEPT), entries, strict=False)]
+        except OSError:
+            return
+        for name in names:
+            if name.startswith(MARK) or name in self._open:
+                continue
+            try:
+                os.close(os.open(self._path(name), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    self._remove(name)
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait for a wake. Without a pipe (a folder that cannot be written) it just waits."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def entry() -> NoReturn:
     """Run the command and leave at once: closing the database would only fold its log (0.8 ms), which others do."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     code = main(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -40,6 +41,8 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("dibs: interrupted\n")
         return 130
+    except SystemExit as ended:  # a signal that ends a wait
+        return ended.code if isinstance(ended.code, int) else CANNOT_DECIDE
     except BrokenPipeError:
         return CANNOT_DECIDE
     except Exception as error:  # noqa: BLE001 - the last line of defence: an agent gets words, not a traceback

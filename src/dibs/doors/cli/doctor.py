@@ -35,6 +35,7 @@ FIELDS = (
     Field("yes", "flag", "with --recover: do not ask", default=False),
 )
 HELP = "Check the workspace and its store, and prove the guards; --recover after damage."
+PROBE_BYTES = 256 * 1024  # more than a commit, its copy in the write-ahead log and a page of each index take
 ABOVE = 2**32  # more commits than a damaged end can have hidden
 
 
@@ -145,6 +146,33 @@ def _folder(session: Session) -> tuple[bool, str]:
     return True, f"{local} is this user's own"
 
 
+def _space(session: Session) -> tuple[bool, str]:
+    """Can a commit be written? By writing as much beside the database: what cannot be kept is refused to everybody."""
+    probe = f"{session.place.local}/probe.{os.getpid()}"
+    try:
+        try:
+            fd = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                written = os.write(fd, bytes(PROBE_BYTES))
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        finally:
+            if os.path.exists(probe):
+                os.unlink(probe)
+    except OSError as error:
+        return (
+            False,
+            f"{session.place.local} takes no more writes: {error.strerror}. No claim is granted",
+        )
+    if written < PROBE_BYTES:
+        return (
+            False,
+            f"{session.place.local} is full: {written} of {PROBE_BYTES} bytes could be written. Make room",
+        )
+    return True, f"{session.place.local} takes writes"
+
+
 def _filesystem(session: Session) -> tuple[bool, str]:
     filesystems.refuse_network(session.place.local)
     return True, filesystems.kind_of(session.place.local) or "unknown kind"
@@ -204,7 +232,7 @@ def _gate(session: Session) -> tuple[bool, str]:
 
 
 # What is looked at whatever the store is, and what only on a file of this machine.
-PLACE = (("workspace", _workspace), ("folder", _folder), ("filesystem", _filesystem))
+PLACE = (("workspace", _workspace), ("folder", _folder), ("filesystem", _filesystem), ("space", _space))
 FILE = (("sqlite", _sqlite), ("database", _database), ("pages", _pages), ("gate", _gate))
 
 # --- recovery

@@ -86,7 +86,10 @@ COMMON = (
     ("--json", "print one JSON object, also for refusals"),
     ("--help", "this"),
 )
-EXITS = "Exit codes: 0 yes · 1 no, the reason is printed · 2 could not decide · 64 the call's words are off"
+EXITS = (
+    "Exit codes: 0 yes · 1 no, the reason is printed · 2 could not decide · 64 the call's words are off · "
+    "130, 143 interrupted"
+)
 
 
 def run(arguments: list[str]) -> int:

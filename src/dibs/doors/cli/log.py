@@ -27,6 +27,7 @@ FIELDS = (
     ),
 )
 HELP = "Show the events of the log."
+NOTED = ("mode", "token", "code", "why", "to", "text", "what", "commit")  # what a line says of an event's data
 PAGE = 1000
 POLL = 0.2  # seconds between two looks when following; people do not read faster
 
@@ -140,9 +141,7 @@ def _line(event: dict[str, Any]) -> str:
         notes.append(
             ", ".join(r if isinstance(r, str) else (r[1] or ".") for r in data["resources"] if r[0] != "inode")
         )
-    notes += [
-        f"{name}={data[name]}" for name in ("mode", "token", "code", "why", "to", "text", "what") if data.get(name)
-    ]
+    notes += [f"{name}={data[name]}" for name in NOTED if data.get(name)]
     subject = "" if event["subject"] == event["agent"] else event["subject"]
     return (
         f"{event['seq']:>6}  {event['at']}  {event['kind']:<16} {named(event)}  {subject}  {' '.join(notes)}".rstrip()

@@ -14,9 +14,12 @@ from dibs.operations import index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal  # the same functions, with types
     from typing import Any
 
     from dibs.operations.declare import Operation
+else:
+    import _signal  # `signal` itself imports enum
 
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
 OTHERS = (
@@ -117,15 +120,45 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
 
         return help.of_operation(operation)
     session, call, values = read(operation, words)
+    if operation.name == "claim":
+        return _claim(operation, session, call, values, words)
     if values.get("wait"):
         gc.enable()
+        _end_well()
         result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
     else:
         result = session.run(operation, call, values)
     result = session.finish(operation.name, result)
     code = NO if operation.name == "boot" and result["lost"] else YES
-    answer(operation.name, result, as_json=words.json)
+    answer(operation.name, result, as_json=words.json, ok=code == YES)
     return code
+
+
+def _claim(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
+    """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
+    _end_well()
+    try:
+        if values.get("wait"):
+            gc.enable()
+            result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
+        else:
+            result = session.run(operation, call, values)
+        answer(operation.name, session.finish(operation.name, result), as_json=words.json)
+        for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
+            _signal.signal(number, _signal.SIG_IGN)
+    except (KeyboardInterrupt, SystemExit):
+        session.withdraw(call)
+        raise
+    return YES
+
+
+def _end_well() -> None:
+    """SIGTERM, too, leaves the queue first; then the exit code says that it came."""
+    _signal.signal(_signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
@@ -144,10 +177,10 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     return session
 
 
-def answer(command: str, result: dict[str, Any], *, as_json: bool) -> None:
-    """Print what came of it."""
+def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = True) -> None:
+    """Print what came of it. `ok` says the same as the exit code: yes, or no."""
     if as_json:
-        sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
+        sys.stdout.write(jsontext.encode({"ok": ok, **result}) + "\n")
     else:
         from dibs.doors.cli import show
 

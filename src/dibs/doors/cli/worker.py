@@ -10,7 +10,7 @@ from dibs import jsontext
 from dibs.doors import durations
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
-from dibs.errors import YES, DibsError, Invalid
+from dibs.errors import YES, DibsError, Invalid, named
 from dibs.operations.declare import Field
 
 TYPE_CHECKING = False
@@ -42,7 +42,8 @@ MORE = (
     "When the task is lost or called off the command and all it started are ended; when the worker dies, too.",
     "SIGTERM and Ctrl-C end the command and give its task back. `--drain` ends when no task is ready for it, none is",
     "at work with anybody and none is planned for a later time; what waits for a failed one, or for others, is left.",
-    "With --json a line for each event: started, taken, done, split, failed, lost, returned, idle, swept, store, ended",
+    "With --json a line for each event: started, taken, done, split, failed, lost, returned, idle, draining, swept,",
+    "store, ended",
 )
 SIGNALLED = 128  # and the signal's number: how a shell tells it
 
@@ -152,6 +153,13 @@ def _say(event: dict[str, Any]) -> None:
         sys.stdout.flush()
 
 
+def _draining(event: dict[str, Any]) -> str:
+    """Whom a worker waits for that is to end when all is done."""
+    found = [f"{named(one)} works on {one['task']}" for one in event["at_work"]]
+    found += ["a task is ready"] * event["ready"] + ["a task is planned for later"] * event["later"]
+    return f"draining: {'; '.join(found)}"
+
+
 def _ended(event: dict[str, Any]) -> str:
     counts = ", ".join(
         f"{event[name]} {name}" for name in ("done", "split", "failed", "lost", "returned") if event[name]
@@ -169,6 +177,7 @@ _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
     "returned": lambda e: f"{e['task']} given back",
     "idle": lambda _: "nothing to do; waiting",
     "swept": lambda _: "",
+    "draining": _draining,
     "store": lambda e: f"trying again: {e['why']}",
     "ended": _ended,
 }

@@ -137,6 +137,9 @@ def read(client: str, name: str, sent: Any) -> Event | None:
         raise Unreadable("the payload names no session")
     event.subagent = _text(sent, "agent_id") or _text(sent, "agentId")
     event.type = _text(sent, "agent_type") or _text(sent, "agentType")
+    for value in (event.session, event.subagent, event.type):
+        if not value.isascii() and not value.isprintable():
+            raise Unreadable("the payload names a session or an agent by text that is not valid Unicode")
     event.cwd = _text(sent, "cwd")
     event.source = _text(sent, "source")
     event.call = _text(sent, "tool_use_id") or _text(sent, "toolUseId")

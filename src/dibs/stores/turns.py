@@ -1,0 +1,113 @@
+"""Turns: one thread of this process at a time uses a store, and no interrupt can leave the store taken.
+
+An exception from a signal handler (Ctrl-C) can come at any bytecode, also at those that would give a lock back. So a
+turn is not a lock that has to be given back. It is an entry in a list, and the entry counts for as long as the call
+that made it is on the stack of its thread. Whoever finds an entry in front whose call has ended removes it.
+
+Every change of the list is one call of a C function, which either happened or did not. An engine sets right at the
+start of a turn whatever the turn before left undone.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+
+from dibs.errors import Busy
+from dibs.facts import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import TypeVar
+
+    A = TypeVar("A")
+    R = TypeVar("R")
+
+LOOK_EVERY_S = 0.02  # between two looks at who is in front; usually the bell rings earlier
+
+
+class _Turn:
+    """One call in the line."""
+
+    __slots__ = ("bell", "frame", "thread")
+
+    def __init__(self, frame: FrameType) -> None:
+        self.thread = _thread.get_ident()
+        self.frame: FrameType | None = frame
+        self.bell: _thread.LockType | None = None
+
+    def ended(self) -> bool:
+        """Is the call that made this entry no longer on the stack of its thread?"""
+        frame = sys._current_frames().get(self.thread)
+        while frame is not None:
+            if frame is self.frame:
+                return False
+            frame = frame.f_back
+        return True
+
+
+class Turns:
+    """The line in front of one store. With `nested`, a call inside a call of the same thread goes on at once.
+
+    `begin` is called when a turn begins that is not inside another one.
+    """
+
+    def __init__(self, begin: Callable[[], None], *, nested: bool = False) -> None:
+        self._begin = begin
+        self._nested = nested
+        self._line: list[_Turn] = []
+
+    def call(self, body: Callable[[A], R], argument: A, timeout_s: float) -> R:
+        """Run `body(argument)` while no other thread of this process runs one. Raises Busy after the timeout.
+
+        This frame is what says that a turn lasts: it does nothing but this, and is gone when the turn is over.
+        """
+        turn = _Turn(sys._getframe())
+        try:
+            self._line.append(turn)
+            if self._line[0] is turn or self._wait(turn, timeout_s):
+                self._begin()
+            return body(argument)
+        finally:
+            turn.frame = None  # it would keep itself alive
+            try:
+                self._line.remove(turn)
+            except ValueError:  # it never stood there, or went inside another turn
+                pass
+            if self._line:
+                self._ring()
+
+    def _wait(self, turn: _Turn, timeout_s: float) -> bool:
+        """Wait until this turn is the first in the line; False where it goes on inside another one."""
+        end = clock.since_boot() + int(timeout_s * 1000)
+        turn.bell = _thread.allocate_lock()
+        turn.bell.acquire()
+        while (first := self._line[0]) is not turn:
+            if first.ended():
+                try:
+                    self._line.remove(first)
+                except ValueError:  # another thread was quicker
+                    pass
+                continue
+            if first.thread == turn.thread:  # a call inside a call
+                if not self._nested:
+                    raise Busy("the store is busy: this very thread is in the middle of another call (did a signal "
+                               "handler call dibs?).", pid=os.getpid(), nested=True)  # fmt: skip
+                self._line.remove(turn)
+                return False
+            if clock.since_boot() >= end:
+                raise Busy(pid=os.getpid(), stopped=False, waited=timeout_s)
+            turn.bell.acquire(timeout=LOOK_EVERY_S)
+        return True
+
+    def _ring(self) -> None:
+        """Tell the next one, who would otherwise find out a moment later."""
+        try:
+            bell = self._line[0].bell
+            if bell is not None:
+                bell.release()
+        except (IndexError, RuntimeError):  # it has left, or was told already
+            pass

@@ -1,0 +1,58 @@
+"""Lines that keep the promises in the corners: interrupted calls, request fields, patterns of paths, dead agents.
+
+A row is what tests/mutants.py makes a mutant of: file, text, what stands there instead, the test that finds out.
+"""
+
+from __future__ import annotations
+
+UPGRADES = "tests/operations/test_upgrades.py"
+CLAIMS, PATTERNS = "tests/operations/test_claims.py", "tests/facts/test_patterns.py"
+SMALL = "tests/operations/test_small_things.py"
+ODD = "tests/doors/test_odd_values.py"
+
+CORNERS = (
+    # an interrupted call leaves nothing behind, and loses nothing that its agent knows of
+    ("operations/waiting.py", 'ending.drop_waiter(tx, place, "gave_up")', "pass",
+     f"{UPGRADES}::test_an_interrupted_wait_leaves_no_place_and_who_stood_behind_it_moves_up"),
+    ("operations/waiting.py", 'handed = held["pending"] and held.get("place") == waiter', "handed = False",
+     f"{UPGRADES}::test_an_interrupted_wait_gives_back_what_it_was_handed_and_nothing_that_was_held_before"),
+    ("operations/waiting.py", 'or held["claim"] == claim) and not held.get("upgrade"):',
+     'or held["claim"] == claim):',
+     f"{UPGRADES}::test_an_upgrade_that_was_granted_stays_when_its_call_is_interrupted"),
+    ("operations/waiting.py", '(handed or held["claim"] == claim)', "handed",
+     f"{UPGRADES}::test_an_interrupted_call_gives_back_a_grant_that_nobody_heard_of"),
+    # request fields are what their kinds say
+    ("doors/fields.py", "        if isinstance(one, Canonical):\n", "        if isinstance(one, list):\n",
+     f"{ODD}::test_a_list_does_not_pass_for_a_canonical_resource"),
+    ("doors/fields.py", "    if isinstance(value, Canonical):\n", "    if isinstance(value, list):\n",
+     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    ("doors/fields.py", "return field.check(value if reader is None else reader(session, field, value))",
+     "return value if reader is None else reader(session, field, value)",
+     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    ("operations/declare.py", "return isinstance(value, int) and not isinstance(value, bool) and -WHOLE",
+     "return isinstance(value, int) and -WHOLE", f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    ("operations/payloads.py", "    if not is_text(text):\n", "    if False:\n",
+     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    # what looks like a pattern protects what it says, or is refused
+    ("facts/patterns.py", "        _refuse_broken(text, one, cwd)\n", "        pass\n",
+     f"{PATTERNS}::test_what_is_no_pattern_is_refused_with_what_to_write"),
+    ("facts/patterns.py", "if group is None or _is_there(one, group[1], cwd):", "if True:",
+     f"{PATTERNS}::test_a_text_stands_for_these"),
+    # no life without end
+    ("operations/releases.py", '        if claim["agent"] == to:  # a', "        if False:  # a",
+     f"{CLAIMS}::test_a_hand_over_to_oneself_is_no_new_life"),
+    ("operations/releases.py", '        if not related(claim["agent"], to):  # within', "        if True:  # within",
+     f"{CLAIMS}::test_a_hand_over_within_a_family_goes_on_with_the_same_life"),
+    # the times of a thing do not flicker
+    ("stores/sqlite.py", "return measured if self._offset is None else self._offset", "return measured",
+     "tests/doors/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
+    # who died is told, once
+    ("operations/sweeps.py", "        deaths.tell(tx, call, dead)\n", "        pass\n",
+     f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
+    ("operations/deaths.py", 'agent["mourned"] = process_name(process)', "pass",
+     f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
+    ("operations/messages.py", '    if message.get("again") and message["from"] != call.agent:\n', "    if False:\n",
+     f"{SMALL}::test_who_asked_for_an_acknowledgement_hears_of_it"),
+    ("doors/fields.py", '    found = "" if value.startswith("-")', "    found = value if True",
+     "tests/doors/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
+)  # fmt: skip
