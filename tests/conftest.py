@@ -18,6 +18,7 @@ from dibs.doors.session import SESSION_VARIABLES
 settings.register_profile(
     "default",
     deadline=None,
+    max_examples=60,
     derandomize=True,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests import warm
+
 DIBS = str(Path(sys.executable).parent / "dibs")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PATIENCE = 60.0  # seconds for something to become true on a busy machine
@@ -44,10 +46,7 @@ class Place:
 
     def run(self, *words: str, code: int = 0, **environment: str) -> str:
         """Run dibs to its end."""
-        done = subprocess.run(
-            [DIBS, *words], cwd=self.folder, env={**self.environment, **environment}, capture_output=True, text=True,
-            check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = warm.dibs(words, self.folder, {**self.environment, **environment}, timeout=PATIENCE)
         assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr, self.logs())
         assert "Traceback" not in done.stderr
         return done.stdout

@@ -23,6 +23,7 @@ Token = frozenset[str]
 Component = tuple[Token, ...] | str
 Pattern = tuple[Component, ...]
 STAR: Token = frozenset()
+EXAMPLES = max(150, settings().max_examples)  # or as many as the torture has
 LETTERS = "abc"  # `c` is in no pattern but through a wildcard: it stands for every other character
 
 TEXTS = {
@@ -87,21 +88,21 @@ def patterns(*, tokens: int, components: int) -> st.SearchStrategy[Pattern]:
 # A shortest common path of two globs is never longer than the characters (components) that both ask for together.
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(patterns(tokens=4, components=1), patterns(tokens=4, components=1))
 def test_globs_of_one_component_overlap_exactly_when_some_name_matches_both(left: Pattern, right: Pattern) -> None:
     found = bool(covered(left, 6, 1) & covered(right, 6, 1))
     assert overlap(("glob", render(left)), ("glob", render(right))) == found
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(patterns(tokens=1, components=4), patterns(tokens=1, components=4))
 def test_globs_of_many_components_overlap_exactly_when_some_path_matches_both(left: Pattern, right: Pattern) -> None:
     found = bool(covered(left, 1, 6) & covered(right, 1, 6))
     assert overlap(("glob", render(left)), ("glob", render(right))) == found
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(patterns(tokens=2, components=2), patterns(tokens=2, components=2))
 def test_small_globs_overlap_exactly_when_some_path_matches_both(left: Pattern, right: Pattern) -> None:
     found = bool(covered(left, 2, 2) & covered(right, 2, 2))
@@ -109,14 +110,14 @@ def test_small_globs_overlap_exactly_when_some_path_matches_both(left: Pattern, 
     assert overlap(("glob", render(right)), ("glob", render(left))) == found
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(patterns(tokens=2, components=3), st.sampled_from(paths(2, 2)))
 def test_a_glob_overlaps_a_file_exactly_when_it_matches_it(pattern: Pattern, path: tuple[str, ...]) -> None:
     assert overlap(("glob", render(pattern)), ("file", "/".join(path))) == matches(pattern, path)
     assert overlap(("file", "/".join(path)), ("glob", render(pattern))) == matches(pattern, path)
 
 
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 @given(patterns(tokens=2, components=3), st.sampled_from([(), *paths(1, 2)]))
 def test_a_glob_overlaps_a_tree_exactly_when_it_matches_the_directory_or_something_below(
     pattern: Pattern, directory: tuple[str, ...]

@@ -81,7 +81,7 @@ STEPS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=max(150, settings().max_examples))
 @given(st.lists(STEPS, min_size=8, max_size=40))
 def test_deadlock_is_said_exactly_when_a_request_would_close_a_cycle(steps: list[Any]) -> None:
     fleet = Fleet()

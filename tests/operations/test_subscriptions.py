@@ -610,4 +610,4 @@ class Hearing(RuleBasedStateMachine):
 
 
 TestHearing = Hearing.TestCase
-TestHearing.settings = settings(max_examples=80, stateful_step_count=40)
+TestHearing.settings = settings(max_examples=max(50, settings().max_examples), stateful_step_count=40)

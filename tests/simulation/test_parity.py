@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Store
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
-OPERATIONS = 20_000 if TORTURE else 1_500
+OPERATIONS = 20_000 if TORTURE else 1_000
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else [101, 102, 103, 104]
 
 

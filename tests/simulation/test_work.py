@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 OPERATIONS = 20_000 if TORTURE else 3_000  # in one run; half of them find their agent asleep or idle
-RUNS = 20 if TORTURE else 10
+RUNS = 20 if TORTURE else 6
 CHECK_EVERY = 250
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else list(range(1, RUNS + 1))
 TRACED = 10_000 if TORTURE else 1_200
