@@ -15,6 +15,9 @@ else
 PYTHONS := $(PYTHON)
 endif
 
+# Tests that were compiled once need not be again, by each process of pytest in each run: 7 s of each of them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test e2e e2e-all lint format bench torture mutants generate clean
 

@@ -18,6 +18,7 @@ from tests.mutants_authority import AUTHORITY
 from tests.mutants_boot import BOOT
 from tests.mutants_bounded import BOUNDED
 from tests.mutants_corners import CORNERS
+from tests.mutants_deploys import DEPLOYS as DEPLOY_CHECKS
 from tests.mutants_ledger import LEDGER
 from tests.mutants_stores import STORES as ENGINES
 
@@ -239,7 +240,7 @@ MUTANTS = (
            f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     Mutant("operations/commits.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
            f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),
-    Mutant("operations/deploys.py", ' and call.alive(running["process"]) is not False', "",
+    Mutant("operations/deploys.py", 'if alive or (alive is None and running["token"] == token):', "if True:",
            f"{DEPLOYS}::test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives"),
     Mutant("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
            "    return ALLOW\n", "tests/doors/test_hooks.py"),
@@ -429,7 +430,7 @@ MUTANTS = (
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
-    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *CORNERS, *ENGINES)),
+    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *CORNERS, *DEPLOY_CHECKS, *ENGINES)),
 )  # fmt: skip
 
 

@@ -167,12 +167,21 @@ class Behind(DibsError):
     code = "behind"
 
     def say(self) -> str:
-        branch, upstream = self.fields.get("branch") or "HEAD", self.fields.get("upstream")
+        branch, upstream = self.fields.get("branch") or "HEAD", self.fields.get("upstream") or ""
+        deployed = self.fields.get("deployed")
+        if deployed:
+            commit, target = deployed["commit"][:12], self.fields.get("target")
+            return (
+                f"{branch} does not contain {commit}, which {named(deployed)} deployed to {target}: this would roll it "
+                f"back. Bring it in (`git merge {commit}`), test, then try again. If a rollback is what you want, say "
+                "--rollback; it is recorded."
+            )
         count = self.fields.get("behind")
         far = f"{count} commit{'' if count == 1 else 's'} behind" if count else "behind"
+        remote, _, there = upstream.partition("/")
         return (
             f"{branch} is {far} {upstream}: what others did there is missing here. "
-            "Bring it in (`git pull --rebase`), test, then try again."
+            f"Bring it in (`git pull --rebase{f' {remote} {there}' if there else ''}`), test, then try again."
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.doors.hooking import Repository
 
 DIBS = str(Path(sys.executable).parent / "dibs")
@@ -26,16 +27,7 @@ class Shell:
 
     def run(self, *words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         """The command with these words; what it printed and its exit code."""
-        return subprocess.run(
-            [DIBS, *words],
-            cwd=cwd or self.folder,
-            env={**self.environment, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
+        return warm.dibs(words, cwd or self.folder, {**self.environment, **environment})
 
     def json(self, *words: str, exit: int | None = None, **more: Any) -> dict[str, Any]:
         """The same with `--json`: the one object that was printed."""

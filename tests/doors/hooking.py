@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import dibs
+from dibs.facts import processes
+from tests import warm
 
 ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "entry.py")
 DIBS = str(Path(sys.executable).with_name("dibs"))
+HOOK = [sys.executable, "-I", "-S", "-X", "utf8", ENTRY]
 STAND_IN = str(Path(__file__).with_name("client.py"))
 PATIENCE = 60.0  # seconds after which a silent process is a failure
 LIMIT = 20.0  # seconds that `dibs init` gives a client's hook
@@ -69,32 +72,32 @@ class Answer:
 
 
 class Client:
-    """A stand-in client's process."""
+    """A stand-in client's process. Its hooks and `dibs` start warm (see tests/warm.py) unless it is to be `real`."""
 
-    def __init__(self, folder: Path, name: str, env: dict[str, str]) -> None:
+    def __init__(self, folder: Path, name: str, env: dict[str, str], *, real: bool = False) -> None:
         self.env = env
-        link = folder / "bin" / name
-        link.parent.mkdir(exist_ok=True)
-        if not link.is_symlink():
-            link.symlink_to(sys.executable)
-        self._process = subprocess.Popen(
-            [str(link), "-I", "-S", STAND_IN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=env
-        )
-        assert self._process.stdout is not None
-        self.pid = int(self._process.stdout.readline())
-        self._process.wait(PATIENCE)
+        if warm.can(env) and not real and "DIBS_AGENT" not in env:  # what it was started with can be seen from outside
+            self.pid, self._asks, self._answers = warm.client(name, HOOK, folder, env)
+            return
+        process = subprocess.Popen(
+            [link_named(folder, name), "-I", "-S", STAND_IN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder,
+            env=env,
+        )  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._asks, self._answers = process.stdin, process.stdout
+        self.pid = int(self._answers.readline())
+        process.wait(PATIENCE)
 
     def run(self, *words: str, cwd: Path, given: bytes = b"", seconds: float = PATIENCE, **env: str) -> Answer:
         """Start a program as this client's child, and wait for its end."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         order = {
             "words": words, "cwd": str(cwd), "env": {**self.env, **env}, "given": given.decode("latin-1"),
             "seconds": seconds,
         }  # fmt: skip
-        self._process.stdin.write(json.dumps(order).encode() + b"\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
+        self._asks.write(json.dumps(order).encode() + b"\n")
+        self._asks.flush()
+        answer = json.loads(self._answers.readline())
         assert "late" not in answer, f"{words} did not end within {seconds} s"
         out, err = (answer[name].encode("latin-1").decode("utf-8", "replace") for name in ("out", "err"))
         return Answer(answer["code"], out, err, answer["took"])
@@ -107,14 +110,24 @@ class Client:
         while not is_gone(self.pid):
             assert time.monotonic() < end, "it does not die"
             time.sleep(0.002)
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+        for pipe in (self._asks, self._answers):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+def link_named(folder: Path, name: str) -> str:
+    """The interpreter by another name, so that a process of it has that name."""
+    link = folder / "bin" / name
+    link.parent.mkdir(exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(sys.executable)
+    return str(link)
 
 
 def is_gone(pid: int) -> bool:
     """Is there no such process any more, or only its remains?"""
+    if sys.platform == "linux":
+        return processes.name_of(pid) == ""
     done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return done.stdout.strip()[:1] in {"", "Z", "X"}
 
@@ -144,8 +157,7 @@ class Agent:
 
     def entry(self, *words: str, given: bytes, seconds: float = PATIENCE, **env: str) -> Answer:
         """The entry itself, with whatever comes on its stdin."""
-        python = [sys.executable, "-I", "-S", "-X", "utf8", ENTRY]
-        return self.client.run(*python, *words, cwd=self.cwd, given=given, seconds=seconds, **env)
+        return self.client.run(*HOOK, *words, cwd=self.cwd, given=given, seconds=seconds, **env)
 
     def boot(self, source: str = "startup") -> str:
         """The session begins, or begins again; the briefing."""

@@ -65,7 +65,7 @@ def test_every_example_in_the_template_is_a_setting_that_works(tmp_path: Path) -
         },
     }
     assert set(guards["files"]) == set(config_guards.FILES)
-    assert guards["deploy"]["commands"] == {"wrangler deploy": "prod"}
+    assert guards["deploy"]["commands"]["make ship"] == "prod"
     target = guards["deploy"]["targets"]["prod"]
     assert (target["branch"], target["ships"]) == ("main", ["site/**"])
     assert target["verify"].startswith("curl ")
@@ -102,6 +102,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         placeholders = []
         fetch_timeout = 5
         verify_timeout = 3600
+        branch = "trunk"
         [deploy.targets.prod]
         verify = "make check"
         branch = "release"
@@ -122,7 +123,9 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
             "named": {"writer": {"write": ["docs/"], "tools": ["Write"], "commit": True, "deploy": False}},
         },
         "deploy": {
-            "commands": {"make ship": "prod"},
+            "branch": "trunk",
+            "remote": "",
+            "commands": {**config_guards.COMMANDS, "make ship": "prod"},
             "protected": ["release"],
             "placeholders": [],
             "fetch_timeout": 5,
@@ -196,7 +199,7 @@ BAD = [
     ("deploy = 1", "[deploy] is a table"),
     ("[deploy]\nprotect = ['main']", "[deploy] has no setting 'protect'"),
     ("[deploy]\ncommands = ['make ship']", "deploy.commands has pairs such as"),
-    ("[deploy]\ncommands = { 'make ship' = '' }", "deploy.commands has pairs such as"),
+    ("[deploy]\ncommands = { 'make ship' = 3 }", "deploy.commands has pairs such as"),
     ("[deploy]\nprotected = 'main'", "deploy.protected is a list of texts"),
     ("[deploy]\nplaceholders = [true]", "deploy.placeholders is a list of texts"),
     ("[deploy]\nfetch_timeout = 0", "deploy.fetch_timeout is a number of seconds up to 3600"),

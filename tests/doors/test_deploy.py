@@ -13,6 +13,7 @@ import pytest
 
 from tests.doors.conftest import DIBS
 from tests.doors.test_git_hooks import Repository, commit, pushed, repo
+from tests.doors.working import alive, until
 
 __all__ = ["pushed", "repo"]  # fixtures
 
@@ -156,12 +157,73 @@ def test_an_interrupted_deploy_ends_its_command_and_is_recorded(pushed: Reposito
     assert pushed.held() == []
 
 
-def test_a_token_lost_on_the_way_is_reported(pushed: Repository) -> None:
-    line = f'"{DIBS}" release deploy:prod --as ann && "{DIBS}" claim deploy:prod --as bob'
-    error = deploy(pushed, "--verify", "true", "--", "sh", "-c", line, exit=1)["error"]
-    assert (error["code"], error["holder"]) == ("fenced", "bob")
-    assert pushed.events("deploy.finished")[0]["data"]["fenced"] is True
+def test_a_command_whose_claim_is_lost_is_ended_and_that_is_reported(pushed: Repository) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    line = f"echo $$ > ../pid; echo up > {fifo}; exec sleep 600"
+    words = [DIBS, "deploy", "prod", "--as", "ann", "--unverified", "--json", "--", "sh", "-c", line]
+    with subprocess.Popen(
+        words, cwd=pushed.folder, env=pushed.environment, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert fifo.read_text() == "up\n"
+        pushed.json("kill", "ann", "--why", "enough", "--as", "boss", exit=0)
+        pushed.json("claim", "deploy:prod", "--as", "bob", exit=0)
+        answer = json.loads(running.communicate(timeout=60)[0])
+    assert running.returncode == 1
+    assert answer["error"]["code"] in {"fenced", "killed"}
+    assert not alive(int((pushed.folder.parent / "pid").read_text()))
     assert pushed.held() == [("bob", "deploy:prod")]
+
+
+def test_the_command_dies_with_the_deploy_that_was_killed(pushed: Repository) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    line = f"sleep 600 & echo $! > ../pid; echo up > {fifo}; wait"
+    words = [DIBS, "deploy", "prod", "--as", "ann", "--unverified", "--", "sh", "-c", line]
+    with subprocess.Popen(words, cwd=pushed.folder, env=pushed.environment) as running:
+        assert fifo.read_text() == "up\n"
+        running.kill()
+    pid = int((pushed.folder.parent / "pid").read_text())
+    until(lambda: not alive(pid), "the end of what the command started")
+    until(lambda: pushed.run("deploy", "prod", "--as", "ann", "--unverified", *DONE).returncode == 0, "the next deploy")
+
+
+def test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_by_its_pid(pushed: Repository) -> None:
+    fifo = pushed.folder.parent / "fifo"
+    os.mkfifo(fifo)
+    line = f"echo $$ > ../pid; echo up > {fifo}; exec sleep 600"
+    words = [DIBS, "deploy", "prod", "--as", "ann", "--unverified", "--", "sh", "-c", line]
+    with subprocess.Popen(words, cwd=pushed.folder, env=pushed.environment) as running:
+        assert fifo.read_text() == "up\n"
+        pid = int((pushed.folder.parent / "pid").read_text())
+        for keeper in keepers(running.pid):
+            os.kill(keeper, signal.SIGKILL)  # so that nobody is left to end it
+        running.kill()
+    assert alive(pid)
+    blocker = deploy(pushed, "--unverified", *DONE, exit=1)["error"]["blockers"][0]
+    assert (blocker["pid"], f"pid {pid}" in blocker["reason"]) == (pid, True)
+    assert not shipped(pushed)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid), "its end")
+    deploy(pushed, "--unverified", *DONE)
+
+
+def keepers(owner: int) -> list[int]:
+    """The keepers that a process started."""
+    found = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in found.splitlines()]
+    return [int(pid) for pid, parent, words in rows if int(parent) == owner and "keeper.py" in words]
+
+
+def test_what_a_good_deploy_leaves_running_goes_on_and_what_a_failed_one_leaves_does_not(pushed: Repository) -> None:
+    service = "sleep 600 > /dev/null 2>&1 & echo $! > ../pid"
+    deploy(pushed, "--unverified", "--", "sh", "-c", service)
+    first = int((pushed.folder.parent / "pid").read_text())
+    assert alive(first)
+    os.kill(first, signal.SIGKILL)
+    deploy(pushed, "--unverified", "--", "sh", "-c", f"{service}; exit 3", exit=1)
+    second = int((pushed.folder.parent / "pid").read_text())
+    until(lambda: not alive(second), "its end")
 
 
 def test_a_copy_that_is_behind_is_refused_with_how_many_commits(pushed: Repository) -> None:
@@ -251,12 +313,105 @@ def test_a_remote_that_does_not_answer_is_a_doubt(pushed: Repository) -> None:
     assert pushed.json("sync-check", exit=2)["error"]["code"] == "unavailable"
 
 
-def test_outside_git_a_deploy_is_claimed_and_verified_all_the_same(tmp_path: Path) -> None:
+def test_outside_git_nothing_can_be_compared_and_with_unsynced_a_deploy_is_claimed_and_verified(tmp_path: Path) -> None:
     place = Repository(tmp_path / "plain")
     place.folder.mkdir()
     place.json("init", exit=0)
-    assert deploy(place, "--verify", "test -f ../shipped", *DONE)["verified"] is True
-    assert "not in a git repository" in place.json("sync-check", exit=0)["note"]
+    assert "not a git repository" in deploy(place, "--verify", "true", *DONE, exit=2)["error"]["why"]
+    assert not shipped(place)
+    found = deploy(place, "--unsynced", "--verify", "test -f ../shipped", *DONE)
+    assert (found["verified"], found["behind"], found["unsynced"]) == (True, None, True)
+    assert "not a git repository" in place.json("sync-check", exit=2)["error"]["why"]
+
+
+# --- the default branch counts, from wherever
+
+
+def stale_feature(repo: Repository) -> None:
+    """A feature branch that is pushed and followed, while main went on by two commits."""
+    repo.git("switch", "-q", "-c", "feature")
+    commit(repo, "feature.py", "1\n")
+    repo.git("push", "-q", "-u", "origin", "feature")
+    ahead(repo, 2)
+
+
+def test_a_feature_branch_that_is_behind_main_is_not_deployed_but_may_be_pushed(pushed: Repository) -> None:
+    stale_feature(pushed)
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    facts = {name: error[name] for name in ("code", "target", "branch", "behind", "upstream")}
+    assert facts == {"code": "behind", "target": "prod", "branch": "feature", "behind": 2, "upstream": "origin/main"}
+    assert error["commit"] == pushed.log("--format=%H")
+    assert "git pull --rebase origin main" in error["message"]
+    assert not shipped(pushed)
+    commit(pushed, "more.py", "1\n")
+    pushed.git("push", "-q", "origin", "feature", agent="bob")  # ordinary work
+    pushed.git("pull", "-q", "--rebase", "origin", "main")
+    assert deploy(pushed, "--verify", "true", *DONE)["behind"] == 0
+
+
+def test_unsynced_does_not_excuse_a_copy_that_is_known_to_be_stale(pushed: Repository) -> None:
+    ahead(pushed, 1)
+    assert deploy(pushed, "--unsynced", "--verify", "true", *DONE, exit=1)["error"]["code"] == "behind"
+    assert not shipped(pushed)
+
+
+def test_the_last_good_deploy_is_rolled_back_only_on_purpose_and_the_log_has_it(pushed: Repository) -> None:
+    commit(pushed, "new.py", "1\n")
+    good = deploy(pushed, "--verify", "true", *DONE)["commit"]
+    pushed.git("checkout", "-q", "--detach", "HEAD~1")  # it has all of origin/main, and not what was deployed
+    (pushed.folder.parent / "shipped").unlink()
+    error = deploy(pushed, "--verify", "true", *DONE, exit=1)["error"]
+    assert (error["code"], error["target"], error["deployed"]["commit"]) == ("behind", "prod", good)
+    assert "--rollback" in error["message"]
+    assert not shipped(pushed)
+    found = deploy(pushed, "--rollback", "--verify", "true", *DONE)
+    assert (found["rollback"], shipped(pushed)) == (True, True)
+    started, finished = pushed.events("deploy.started")[-1], pushed.events("deploy.finished")[-1]
+    assert (started["data"]["rollback"], finished["data"]["rollback"]) == (True, True)
+    pushed.git("checkout", "-q", "main")
+    deploy(pushed, "--verify", "true", *DONE)  # forward again, over the rollback
+    pushed.json("verify", exit=0)
+
+
+def test_what_cannot_be_compared_is_deployed_only_if_told_and_the_log_has_it(pushed: Repository) -> None:
+    (pushed.folder.parent / "remote.git").rename(pushed.folder.parent / "moved.git")
+    error = deploy(pushed, "--verify", "true", *DONE, exit=2)["error"]
+    assert (error["code"], error["behind"], error["target"]) == ("unavailable", None, "prod")
+    assert "--unsynced" in error["message"]
+    assert not shipped(pushed)
+    assert deploy(pushed, "--unsynced", "--verify", "true", *DONE)["unsynced"] is True
+    assert pushed.events("deploy.refused")[-1]["data"]["code"] == "unavailable"
+    assert pushed.events("deploy.finished")[-1]["data"]["unsynced"] is True
+
+
+def test_a_protected_branch_takes_no_push_that_lacks_something_of_the_default_branch(pushed: Repository) -> None:
+    configure(pushed, '\n[deploy]\nprotected = ["main", "live"]\n')
+    pushed.git("push", "-q", "origin", "main", "main:live", agent="bob")
+    stale_feature(pushed)
+    done = pushed.git("push", "origin", "feature:live", agent="bob", exit=1)
+    assert "live is 2 commits behind origin/main" in done.stderr
+    pushed.git("pull", "-q", "--rebase", "origin", "main")
+    pushed.git("push", "-q", "origin", "feature:live", agent="bob")
+
+
+def test_a_first_push_to_an_empty_remote_passes(repo: Repository) -> None:
+    remote = repo.folder.parent / "remote.git"
+    repo.git("init", "-q", "--bare", "-b", "trunk", str(remote))
+    repo.git("branch", "-M", "main")
+    repo.git("remote", "add", "origin", str(remote))
+    repo.git("push", "-q", "origin", "main:draft", agent="bob")
+    repo.git("push", "-q", "origin", "main", agent="bob")
+
+
+def test_a_rollback_by_push_runs_under_a_deploy_that_is_called_one(pushed: Repository) -> None:
+    commit(pushed, "new.py", "1\n")
+    pushed.git("push", "-q", "origin", "main")
+    push = ("--", "git", "push", "-q", "-f", "origin", "HEAD~1:main")
+    assert deploy(pushed, "--unverified", *push, exit=1)["error"]["code"] == "failed"
+    deploy(pushed, "--unverified", "--rollback", *push)
+    assert (
+        pushed.git("ls-remote", "origin", "main").stdout.split()[0] == pushed.git("rev-parse", "HEAD~1").stdout.strip()
+    )
 
 
 # --- sync-check
@@ -273,16 +428,19 @@ def test_sync_check_tells_behind_ahead_and_what_it_compared(pushed: Repository) 
     assert "3 commits behind" in pushed.run("sync-check").stderr
     linked = pushed.folder.parent / "linked"
     pushed.git("worktree", "add", "-q", "--detach", str(linked), "origin/main")
-    assert "no branch" in pushed.json("sync-check", exit=0, cwd=linked)["note"]
-    assert pushed.json("sync-check", "--branch", "main", exit=0, cwd=linked)["behind"] == 0
+    found = pushed.json("sync-check", exit=0, cwd=linked)
+    assert (found["branch"], found["behind"], found["upstream"], found["target"]) == ("", 0, "origin/main", "")
 
 
-def test_sync_check_without_anything_to_compare_with_says_so(repo: Repository) -> None:
-    assert "no remote" in repo.json("sync-check", exit=0)["note"]
-    assert "nothing to compare" in repo.run("sync-check").stdout
+def test_sync_check_without_anything_to_compare_with_is_no_yes_unless_told(repo: Repository) -> None:
+    error = repo.json("sync-check", exit=2)["error"]
+    assert (error["code"], error["behind"], error["why"]) == ("unavailable", None, "there is no remote to compare with")
+    assert repo.json("sync-check", "--unsynced", exit=0)["behind"] is None
+    assert "not compared: there is no remote" in repo.run("sync-check", "--unsynced").stdout
     assert repo.json("sync-check", "--remote", "nowhere", exit=64)["error"]["code"] == "invalid"
 
 
-def test_sync_check_on_a_branch_that_the_remote_does_not_have_says_so(pushed: Repository) -> None:
+def test_sync_check_from_a_branch_that_the_remote_does_not_have_compares_with_main(pushed: Repository) -> None:
     pushed.git("checkout", "-q", "-b", "fresh")
-    assert "origin has no branch fresh" in pushed.json("sync-check", exit=0)["note"]
+    assert pushed.json("sync-check", exit=0)["upstream"] == "origin/main"
+    assert "origin has no branch gone" in pushed.json("sync-check", "--branch", "gone", exit=2)["error"]["why"]

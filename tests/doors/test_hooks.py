@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dibs.doors import rules
 from dibs.doors.install import launcher
-from tests.doors.hooking import ENTRY, LIMIT, Repository
+from tests.doors.hooking import ENTRY, LIMIT, Repository, link_named
 
 
 def token_in(briefing: str, name: str) -> int:
@@ -365,7 +365,7 @@ def test_a_client_inside_another_clients_shell_is_the_hooks_parent_whatever_its_
     """Gemini and Copilot run as `node`; an orchestrator starts them from its own shell."""
     outer = repo.agent("outer")
     outer.boot()
-    node = repo.client("node")  # makes the link by which a process has that name
+    node = repo.client("node")
     payload = {
         "session_id": "inner", "cwd": str(repo.folder), "hook_event_name": "BeforeTool", "tool_name": "write_file",
         "tool_input": {"file_path": str(repo.folder / "a.py"), "content": "x"},
@@ -376,7 +376,7 @@ def test_a_client_inside_another_clients_shell_is_the_hooks_parent_whatever_its_
     )
     words = [sys.executable, "-I", "-S", "-X", "utf8", ENTRY, "gemini"]
     done = outer.client.run(
-        str(repo.scratch / "bin" / "node"), "-I", "-S", "-c", script, *words, cwd=repo.folder,
+        link_named(repo.scratch, "node"), "-I", "-S", "-c", script, *words, cwd=repo.folder,
         given=json.dumps(payload).encode(),
     )  # fmt: skip
     pid, code = done.out.split()

@@ -270,7 +270,7 @@ def test_a_result_that_no_store_takes_until_its_claim_is_over_is_lost_and_said_s
     monkeypatch.setattr(ws, "task_done", away)
 
     def handler(job: heartbeat.Job) -> None:
-        job.until = clock.since_boot() + 20
+        job.hold.until = clock.since_boot() + 20
 
     counts = Worker(ws, handler, limit=1, tell=told.append).run()
     assert counts["lost"] == 1

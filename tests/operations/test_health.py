@@ -142,7 +142,7 @@ def test_what_is_ready_counts_only_if_it_is_for_this_agent(fleet: Fleet) -> None
 def test_a_task_at_work_may_come_back(fleet: Fleet) -> None:
     fleet.call("lead", "task add", title="one")
     fleet.call("bob", "task next")
-    assert look(fleet) == {"executing"}
+    assert look(fleet) == {"executing", "at_work"}
 
 
 def test_a_task_that_pauses_after_a_failure_will_come(fleet: Fleet) -> None:

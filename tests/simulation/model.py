@@ -7,6 +7,7 @@ token).
 from __future__ import annotations
 
 import re
+from functools import cache
 
 FILES = (
     "src/a.py", "src/b.py", "src/c.txt", "src/sub/a.py", "src/sub/d.py", "src/sub/deep/a.py", "lib/a.py", "lib/x.txt",
@@ -22,6 +23,7 @@ RESOURCES = (
 )  # fmt: skip
 
 
+@cache
 def files_of(resource: tuple[str, str]) -> frozenset[str]:
     """The concrete files that a resource matches."""
     kind, text = resource
@@ -34,9 +36,15 @@ def files_of(resource: tuple[str, str]) -> frozenset[str]:
     return frozenset(f for f in FILES if ":" not in f and re.fullmatch(pattern, f))
 
 
+@cache
 def spelt(text: str) -> tuple[str, str]:
     """The resource that a text in an answer stands for."""
     return next(resource for resource in RESOURCES if resource[1] == text)
+
+
+@cache
+def _files_of_all(texts: frozenset[str]) -> frozenset[str]:
+    return frozenset().union(*[files_of(spelt(text)) for text in texts])
 
 
 def unrelated(one: str, other: str) -> bool:
@@ -54,7 +62,7 @@ class Hold:
     @property
     def files(self) -> frozenset[str]:
         """The concrete files that it covers."""
-        return frozenset().union(*[files_of(spelt(text)) for text in self.texts])
+        return _files_of_all(frozenset(self.texts))
 
 
 class Model:

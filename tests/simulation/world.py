@@ -8,6 +8,9 @@ be left.
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dibs.doors import catalogue
@@ -27,6 +30,17 @@ if TYPE_CHECKING:
 
 NAMES = ("ann", "bob", "cid", "dan", "eve", "fay", "ann/one", "ann/two", "bob/one", "bob/one/x")
 START = 1_700_000_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ACTIONS = {
+    "claim": 40, "release": 16, "confirm": 8, "renew": 6, "retry": 5, "boot": 3, "crash": 2, "pause": 2, "kill": 1,
+    "leave": 1, "sweep": 2, "hand": 2, "ask": 1, "status": 1, "seal": 1,
+}  # fmt: skip
+CHOICES, WEIGHTS = list(ACTIONS), list(accumulate(ACTIONS.values()))
+
+
+@cache
+def _milliseconds(iso: str) -> int:
+    return (datetime.fromisoformat(iso) - EPOCH) // timedelta(milliseconds=1)
 
 
 class Agent:
@@ -67,6 +81,7 @@ class World:
         self.store: Store = make(self) if make is not None else self._memory()
         self.policy = Policy(ttl=60_000, max_life=600_000)
         self.agents = {name: Agent(name) for name in NAMES}
+        self.everybody = list(self.agents.values())
         self.model = Model()
         self.done: dict[str, int] = {}
         self.trace: list[Any] = []
@@ -101,7 +116,7 @@ class World:
         self.now += int(self.dice.expovariate(1 / 800)) if self.dice.random() < 0.98 else self.dice.randrange(90_000)
         if self.dice.random() < 0.002:  # the wall clock jumps; nothing may come of it
             self.wall_offset = START + self.dice.choice((0, 3_600_000, -3_600_000, 315_360_000_000, -315_360_000_000))
-        self.act(self.dice.choice(list(self.agents.values())))
+        self.act(self.dice.choice(self.everybody))
 
     def act(self, agent: Agent) -> None:
         """One call of one agent, or one misfortune."""
@@ -110,14 +125,9 @@ class World:
         if agent.waiting is not None and self.dice.random() < 0.7:
             self.poll(agent)
             return
-        actions: tuple[tuple[Callable[[Agent], None], int], ...] = (
-            (self.claim, 40), (self.release, 16), (self.confirm, 8), (self.renew, 6), (self.retry, 5), (self.boot, 3),
-            (self.crash, 2), (self.pause, 2), (self.kill, 1), (self.leave, 1), (self.sweep, 2), (self.hand, 2),
-            (self.ask, 1), (self.status, 1), (self.seal, 1),
-        )  # fmt: skip
-        chosen = self.dice.choices([a for a, _ in actions], [w for _, w in actions])[0]
-        self.done[chosen.__name__] = self.done.get(chosen.__name__, 0) + 1
-        chosen(agent)
+        chosen = self.dice.choices(CHOICES, cum_weights=WEIGHTS)[0]
+        self.done[chosen] = self.done.get(chosen, 0) + 1
+        getattr(self, chosen)(agent)
 
     def call(self, agent: Agent, name: str, fields: dict[str, Any], request: str = "") -> Any:
         """Run one operation; the answer or the refusal, after facts were looked up as often as needed."""
@@ -142,6 +152,8 @@ class World:
                 answer = error
                 break
         for event in self.store.events(head) if operation.writes else ():  # activity renews what an agent holds
+            if '"claim.renewed"' not in event.body:
+                continue
             said = read_event(event)
             if said["kind"] == "claim.renewed" and said["subject"] in self.model.holds:
                 self.model.holds[said["subject"]].until = said["data"]["until"]
@@ -262,11 +274,7 @@ class World:
 
     def until(self, iso: str) -> int:
         """Milliseconds from now until a time in an answer."""
-        from datetime import UTC, datetime, timedelta
-
-        moment = datetime.strptime(iso, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-        epoch = datetime(1970, 1, 1, tzinfo=UTC)
-        return (moment - epoch) // timedelta(milliseconds=1) - (self.now + self.wall_offset)
+        return _milliseconds(iso) - (self.now + self.wall_offset)
 
     def release(self, agent: Agent) -> None:
         """Give back one thing by its token, which may be stale, or everything."""

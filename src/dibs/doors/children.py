@@ -1,4 +1,4 @@
-"""Commands that run under a claim: started, ended as a whole, and never left behind. For `dibs worker` and `dibs lead`.
+"""Commands that end with their owner: started, ended as a whole, and never left behind. held_command.py adds the claim.
 
 Each command is a process group of its own. The keeper (keeper.py) knows the group and the claim's deadline before the
 command's first instruction runs, so that the command ends when its owner dies, by whatever signal, and when the claim's
@@ -96,27 +96,59 @@ class Keeper:
 class Child:
     """One command at work."""
 
-    __slots__ = ("_asked", "_keeper", "_over", "_process")
+    __slots__ = ("_asked", "_keeper", "_over", "_process", "_word")
 
-    def __init__(self, keeper: Keeper, command: Sequence[str], *, until: int, **settings: Any) -> None:
-        """Start it. `settings` are those of subprocess.Popen: the environment, the folder, the three streams."""
+    def __init__(
+        self, keeper: Keeper, command: Sequence[str], *, until: int, waits: bool = False, **settings: Any
+    ) -> None:
+        """Start it. `settings` are those of subprocess.Popen: the environment, the folder, the three streams.
+
+        `waits`: it does nothing until `go`; if this process dies before, it never does.
+        """
         self._keeper = keeper
         self._asked = 0  # when it was asked to end
         self._over = False  # from then on its number may be another's
-        reading, writing = os.pipe()
+        reading, self._word = os.pipe()
         try:
             words = ["/bin/sh", "-c", WAIT_FOR_WORD, str(reading), *command]
             self._process = subprocess.Popen(words, pass_fds=(reading,), start_new_session=True, **settings)  # noqa: S603 - a command is what we are here for
             try:
                 keeper.tell(self._process.pid, until)
-                os.write(writing, b"\n")
+                if not waits:
+                    self.go()
             except BaseException:
                 self._process.kill()
                 self._process.wait()
                 raise
+        except BaseException:
+            self._close_word()
+            raise
         finally:
             os.close(reading)
-            os.close(writing)
+
+    def go(self) -> None:
+        """It may begin."""
+        word, self._word = self._word, -1
+        try:
+            os.write(word, b"\n")
+        except BrokenPipeError:  # it was ended before it began
+            pass
+        finally:
+            os.close(word)
+
+    def cancel(self) -> None:
+        """It is not to begin."""
+        self._close_word()
+        self._process.kill()
+        self._process.wait()
+        with self._keeper.lock:
+            self._over = True
+            self._keeper.tell(0, 0)
+
+    def _close_word(self) -> None:
+        word, self._word = self._word, -1
+        if word >= 0:
+            os.close(word)
 
     @property
     def pid(self) -> int:
@@ -149,14 +181,18 @@ class Child:
         if self._asked and clock.since_boot() - self._asked >= MERCY:
             self._signal(signal.SIGKILL)
 
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Its exit code (minus a signal's number), or None if it still runs. What it left behind in its group ends."""
+    def wait(self, timeout: float | None = None, *, leaves: bool = False) -> int | None:
+        """Its exit code (minus a signal's number), or None if it still runs.
+
+        What it left behind in its group ends, unless it ended well and `leaves`.
+        """
         try:
             code = self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
         with self._keeper.lock:
-            self._signal(signal.SIGKILL)
+            if code or not leaves:
+                self._signal(signal.SIGKILL)
             self._over = True
             self._keeper.tell(0, 0)
         return code

@@ -20,6 +20,7 @@ from threading import Thread
 
 from dibs import jsontext
 from dibs.doors import children, jsonfiles
+from dibs.doors.held_command import HeldCommand
 from dibs.doors.worker import Permanent, Stopped
 from dibs.errors import DibsError, Failed, Invalid
 from dibs.operations import payloads
@@ -47,6 +48,7 @@ class Commands:
     def __init__(self, worker: Worker, command_for: Callable[[dict[str, Any]], str | None]) -> None:
         self._worker, self._command_for = worker, command_for
         self._keeper = children.Keeper()
+        self._asked = False  # was the last command asked to end?
 
     def __call__(self, job: Job) -> Any:
         """The task's result. Raises why there is none."""
@@ -59,7 +61,7 @@ class Commands:
             code, last = self._run(job, command, given, said)
             if job.lost is not None:
                 raise job.lost
-            if job.child is not None and job.child.asked and self._worker.stopped:
+            if self._asked and self._worker.stopped:
                 raise Stopped
             self._judge(code, last, said)
             said.seek(0)
@@ -73,23 +75,23 @@ class Commands:
         """Run it to its end; its exit code, and the last line on standard error."""
         if self._worker.told_to_end(job):
             raise Stopped
-        child = children.Child(
+        held = HeldCommand(
             self._keeper,
+            job.hold,
             ["/bin/sh", "-c", command],
-            until=job.until,
             stdin=given,
             stdout=said,
             stderr=subprocess.PIPE,
             env={**os.environ, **environment(job, self._worker)},
         )
+        child = held.child
         errors = _Errors(job, child.stderr)
         errors.start()
         job.watch = lambda: _bound(child, said)
-        job.child = child
         if self._worker.told_to_end(job) and not child.asked:  # while it was started
             child.end()
-        code = child.wait()
-        assert code is not None
+        code = held.run_attended()
+        self._asked = child.asked
         job.watch = None
         errors.join(LATE)
         return code, errors.last

@@ -99,9 +99,11 @@ id = "{id}"            # names this workspace on a shared store
 # keep = "30d"                   # `dibs sweep` seals the log each day and drops events older than this; else all stay
 
 # [deploy]
+# branch = "main"                # what a deploy must contain (default: the remote's default branch)
+# remote = "origin"              # where that branch is
 # protected = ["main", "master"] # branches whose push is a deploy
 # placeholders = ["TODO", "TBD", "coming soon"]
-# commands = {{ "wrangler deploy" = "prod" }}  # typed in an agent's shell, they need `dibs deploy`
+# commands = {{ "make ship" = "prod" }}  # in an agent's shell they need `dibs deploy`, like those known anyway
 # [deploy.targets.prod]
 # verify = "curl -fsS https://example.com/healthz"
 # branch = "main"

@@ -14,18 +14,43 @@ ACROSS = ("warn", "block", "ignore")
 FILES = ("state", "decisions", "lessons")
 ROLES = ("viewer", "worker", "agent", "orchestrator")  # those that need no table of their own
 
-# Commands that ship something wherever they are typed; the value is the target whose claim they need.
+# Commands that ship something wherever they are typed; the value is the target whose claim they need. `*`: any words.
 COMMANDS = {
     "wrangler deploy": "wrangler", "wrangler publish": "wrangler", "wrangler pages deploy": "wrangler",
-    "kubectl apply": "kubernetes", "kubectl rollout restart": "kubernetes", "helm upgrade": "kubernetes",
-    "helm install": "kubernetes", "terraform apply": "terraform", "terraform destroy": "terraform",
-    "tofu apply": "terraform", "pulumi up": "pulumi", "vercel deploy": "vercel", "vercel --prod": "vercel",
-    "netlify deploy": "netlify", "fly deploy": "fly", "flyctl deploy": "fly", "firebase deploy": "firebase",
-    "serverless deploy": "serverless", "sls deploy": "serverless", "cdk deploy": "cdk", "sam deploy": "sam",
-    "gcloud app deploy": "gcloud", "gcloud run deploy": "gcloud", "eb deploy": "eb",
-    "heroku container:release": "heroku",
-    "npm publish": "npm", "twine upload": "pypi", "cargo publish": "crates", "docker push": "docker",
-    "ansible-playbook": "ansible", "cap production deploy": "capistrano",
+    "wrangler pages publish": "wrangler", "wrangler versions deploy": "wrangler", "wrangler rollback": "wrangler",
+    "kubectl apply": "kubernetes", "kubectl replace": "kubernetes", "kubectl set image": "kubernetes",
+    "kubectl rollout restart": "kubernetes", "kubectl rollout undo": "kubernetes", "oc apply": "kubernetes",
+    "oc rollout": "kubernetes", "helm upgrade": "kubernetes", "helm install": "kubernetes",
+    "helm rollback": "kubernetes", "skaffold run": "kubernetes", "skaffold deploy": "kubernetes",
+    "argocd app sync": "kubernetes", "nomad job run": "nomad", "nomad run": "nomad",
+    "terraform apply": "terraform", "terraform destroy": "terraform", "tofu apply": "terraform",
+    "tofu destroy": "terraform", "terragrunt apply": "terraform", "cdktf deploy": "terraform",
+    "pulumi up": "pulumi", "pulumi destroy": "pulumi",
+    "vercel deploy": "vercel", "vercel --prod": "vercel", "vercel promote": "vercel", "vercel redeploy": "vercel",
+    "vercel rollback": "vercel", "netlify deploy": "netlify", "fly deploy": "fly", "flyctl deploy": "fly",
+    "railway up": "railway", "railway redeploy": "railway", "render deploys create": "render",
+    "supabase db push": "supabase", "supabase functions deploy": "supabase", "convex deploy": "convex",
+    "prisma migrate deploy": "database", "firebase deploy": "firebase", "firebase hosting:clone": "firebase",
+    "serverless deploy": "serverless", "sls deploy": "serverless", "sst deploy": "sst", "cdk deploy": "cdk",
+    "sam deploy": "sam", "chalice deploy": "chalice", "zappa deploy": "zappa", "zappa update": "zappa",
+    "amplify publish": "amplify", "amplify push": "amplify", "copilot deploy": "copilot",
+    "copilot svc deploy": "copilot", "aws s3 sync": "s3", "aws ecs update-service": "ecs",
+    "aws lambda update-function-code": "lambda", "aws cloudformation deploy": "cloudformation",
+    "aws deploy create-deployment": "codedeploy", "gsutil rsync": "gcs", "gsutil * rsync": "gcs",
+    "gcloud * deploy": "gcloud", "az webapp up": "azure", "az webapp deploy": "azure",
+    "az functionapp deployment": "azure", "func azure functionapp publish": "azure", "eb deploy": "eb",
+    "doctl apps create-deployment": "digitalocean", "heroku container:release": "heroku",
+    "heroku releases:rollback": "heroku", "cf push": "cloudfoundry", "kamal deploy": "kamal", "kamal rollback": "kamal",
+    "kamal redeploy": "kamal", "deployctl deploy": "deno", "modal deploy": "modal", "shopify theme push": "shopify",
+    "shopify app deploy": "shopify", "databricks bundle deploy": "databricks", "gh-pages": "pages", "surge": "surge",
+    "eas submit": "expo", "eas update": "expo", "fastlane deploy": "fastlane", "fastlane release": "fastlane",
+    "docker push": "docker", "podman push": "docker", "docker stack deploy": "docker",
+    "docker service update": "docker", "docker compose up": "docker", "docker-compose up": "docker",
+    "npm publish": "npm", "pnpm publish": "npm", "yarn publish": "npm", "yarn npm publish": "npm", "bun publish": "npm",
+    "lerna publish": "npm", "changeset publish": "npm", "semantic-release": "npm", "twine upload": "pypi",
+    "poetry publish": "pypi", "uv publish": "pypi", "flit publish": "pypi", "hatch publish": "pypi",
+    "cargo publish": "crates", "gem push": "rubygems", "mvn deploy": "maven", "goreleaser release": "github",
+    "dotnet nuget push": "nuget", "ansible-playbook": "ansible", "cap * deploy": "capistrano",
 }  # fmt: skip
 DEPLOY = {
     "commands": COMMANDS,
@@ -34,6 +59,8 @@ DEPLOY = {
     "targets": {},
     "fetch_timeout": 20,
     "verify_timeout": 120,
+    "remote": "",
+    "branch": "",
 }
 TARGET_TEXTS = ("verify", "branch", "remote")
 
@@ -123,13 +150,14 @@ def _role(role: Any, name: str, path: str) -> dict[str, Any]:
 def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
     table = _table(text, "deploy", path)
     _known(table, tuple(DEPLOY), "deploy", path)
-    commands = table.get("commands", COMMANDS)
+    commands = table.get("commands", {})
     if not isinstance(commands, dict) or not all(
-        isinstance(target, str) and target and command.strip() for command, target in commands.items()
+        isinstance(target, str) and command.strip() for command, target in commands.items()
     ):
         raise Invalid(f'{path}: deploy.commands has pairs such as "wrangler deploy" = "prod"', path=path)
     found: dict[str, Any] = {
-        "commands": dict(commands),
+        # On top of what is known anyway; "" takes one out.
+        "commands": {command: target for command, target in {**COMMANDS, **commands}.items() if target},
         "protected": _texts(table.get("protected", DEPLOY["protected"]), "deploy.protected", path),
         "placeholders": _texts(table.get("placeholders", DEPLOY["placeholders"]), "deploy.placeholders", path),
         "targets": {},
@@ -139,6 +167,10 @@ def _deploy(text: dict[str, Any], path: str) -> dict[str, Any]:
         if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= 3600:  # noqa: PLR2004 - an hour
             raise Invalid(f"{path}: deploy.{key} is a number of seconds up to 3600", path=path)
         found[key] = seconds
+    for key in ("remote", "branch"):
+        if not isinstance(table.get(key, ""), str):
+            raise Invalid(f"{path}: deploy.{key} is a text", path=path)
+        found[key] = table.get(key, "")
     targets = table.get("targets", {})
     if not isinstance(targets, dict):
         raise Invalid(f"{path}: [deploy.targets] is a table", path=path)

@@ -1,7 +1,7 @@
-"""What speaks against a deploy: shared by `dibs deploy`, `dibs sync-check`, git's pre-push and the shell guard.
+"""Deploy checks, carried: shared by `dibs deploy`, git's pre-push and the shell guard.
 
-In this order: the caller's role, somebody else who holds the target, uncommitted changes, commits of others that are
-not here, placeholder texts in what ships. The first is the answer, and the log has it.
+Looks at the repository (what is uncommitted, where it stands against the branch that counts, which placeholder texts
+ship) and hands the facts to operations/deploys.py, which decides. Looking stops at the first fact that is a refusal.
 
 Placeholders: where the target says what it `ships`, every tracked text file there is searched; where it does not, the
 lines that were added since the last good deploy of that target, and the first time none. `.dibs/` never ships. A
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Behind, Conflict, DibsError, Forbidden, Invalid
-from dibs.facts import git
+from dibs.errors import DibsError
+from dibs.facts import git, gitsync
 from dibs.operations import deploys
 
 TYPE_CHECKING = False
@@ -24,26 +24,7 @@ if TYPE_CHECKING:
     from dibs.doors.session import Session
     from dibs.operations.call import Call
 
-FOUND = 20  # places with a placeholder that are named
-SHOWN = 5
-
-
-class Standing:
-    """Where a branch stands against the one it follows; `note` says why there is nothing to compare with."""
-
-    __slots__ = ("ahead", "behind", "branch", "commit", "note", "upstream")
-
-    def __init__(self, branch: str, commit: str, upstream: str = "", note: str = "") -> None:
-        self.branch, self.commit, self.upstream, self.note = branch, commit, upstream, note
-        self.behind = self.ahead = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """The keys of `dibs sync-check`."""
-        shown = {
-            "branch": self.branch, "commit": self.commit, "behind": self.behind, "ahead": self.ahead,
-            "upstream": self.upstream,
-        }  # fmt: skip
-        return {**shown, "note": self.note} if self.note else shown
+FOUND = 20  # places with a placeholder that are looked for
 
 
 def settings(session: Session, target: str) -> dict[str, Any]:
@@ -73,130 +54,63 @@ def targets_of(session: Session, branch: str) -> list[str]:
     return named or [branch]
 
 
-def check(
-    session: Session, call: Call, target: str, top: str, *, dirty: bool = False, timeout: float | None = None
-) -> DibsError | None:
+def check(session: Session, call: Call, target: str, top: str, *, timeout: float | None = None) -> DibsError | None:
     """Why this caller may not deploy this target from this working tree now; None if nothing speaks against it."""
     try:
-        examine(session, call, target, top, dirty=dirty, timeout=timeout)
+        examine(session, call, target, top, timeout=timeout)
     except DibsError as error:
         return error
     return None
 
 
 def examine(
-    session: Session, call: Call, target: str, top: str, *, dirty: bool = False, timeout: float | None = None
-) -> Standing:
-    """The same, raised; gives where the branch stands. `dirty`: uncommitted changes are known and meant."""
+    session: Session, call: Call, target: str, top: str, *, timeout: float | None = None, **said: bool
+) -> gitsync.Standing:
+    """The same, raised; gives where HEAD stands. `said`: dirty, unsynced, rollback."""
     last = session.run(deploys.CHECK, call, {"targets": [target]})["last"][target]
     if not session.place.common:
-        return Standing("", "", note="not in a git repository")
-    named = settings(session, target)
-    try:
-        if not dirty:
-            _refuse_dirty(session, call, top)
-        standing = stand(top, named.get("remote", ""), named.get("branch", ""), timeout=timeout or patience(session))
-        refuse_behind(standing)
-        since = last["commit"] if last else ""
-        refuse_placeholders(session, top, named.get("ships", ()), since, standing.commit)
-    except (Behind, Conflict, Forbidden) as error:
-        session.run(deploys.REFUSED, call, {"target": target, "code": error.code})
-        raise
+        standing = gitsync.Standing(why="this is not a git repository")
+        _judge(session, call, target, [standing], **said)
+        return standing
+    changed = [] if said.get("dirty") else [change.path for change in git.dirty(top, untracked=False)]
+    if changed:
+        _judge(session, call, target, [], changed=changed, tree=top, **said)
+    standing = gitsync.stand(top, *branch_for(session, target), timeout=timeout or patience(session))
+    ships, since = settings(session, target).get("ships", ()), last["commit"] if last else ""
+    facts = {
+        "contains": _contains(top, standing.commit, last),
+        "placeholders": placeholders(session, top, ships, since, standing.commit),
+    }
+    _judge(session, call, target, [standing], **facts, **said)
     return standing
 
 
-def refuse_behind(standing: Standing) -> None:
-    """Raise Behind where others have commits that are not here."""
-    if standing.behind:
-        raise Behind(**standing.as_json())
+def branch_for(session: Session, target: str = "") -> tuple[str, str]:
+    """The remote and the branch that the config names for a target, or for all; "" for what it leaves open."""
+    named, all_targets = settings(session, target), config(session)
+    return tuple(named.get(key) or all_targets.get(key) or "" for key in ("remote", "branch"))  # type: ignore[return-value]
 
 
-def stand(top: str, remote: str = "", branch: str = "", *, timeout: float = git.NETWORK) -> Standing:
-    """Fetch, and say how far HEAD is behind and ahead of the branch it follows, or of the one that is named."""
-    standing = Standing(git.branch(top), git.head(top))
-    if not standing.commit:
-        standing.note = "there is no commit yet"
-        return standing
-    known = git.remotes(top)
-    if remote and remote not in known:
-        raise Invalid(f"there is no remote {remote} here; there is {', '.join(known) or 'none'}", field="remote")
-    follows = git.upstream(top) if standing.branch else None
-    if follows is None or remote or branch:
-        theirs = remote or (follows.remote if follows else "") or _default(known)
-        name = branch or (follows.branch if follows and follows.remote == theirs else standing.branch)
-        if not theirs:
-            standing.note = "there is no remote to compare with"
-            return standing
-        if not name:
-            standing.note = "HEAD is on no branch; name one with --branch"
-            return standing
-        follows = git.Upstream(f"refs/remotes/{theirs}/{name}", theirs, name)
-    if follows.remote != ".":  # a branch may follow another one of the same repository
-        git.fetch(top, follows.remote, timeout)
-    counts = git.behind_ahead(top, follows.ref)
-    if counts is None:
-        standing.note = f"{follows.remote} has no branch {follows.branch}"
-        return standing
-    standing.upstream = follows.name
-    standing.behind, standing.ahead = counts
-    return standing
+def _contains(top: str, commit: str, last: dict[str, Any] | None) -> bool | None:
+    return gitsync.contains(top, commit, last["commit"]) if last and last["commit"] and commit else None
 
 
-def _default(known: list[str]) -> str:
-    """The remote that is meant where none is named."""
-    return "origin" if "origin" in known else known[0] if len(known) == 1 else ""
-
-
-def _refuse_dirty(session: Session, call: Call, top: str) -> None:
-    """What is recorded as deployed is a commit; a tree with other content is not that commit."""
-    paths = [change.path for change in git.dirty(top, untracked=False)]
-    if not paths:
-        return
-    holders = _holders(session, call, top, paths)
-    paths.sort(key=lambda path: path in holders)
-    named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:SHOWN]]
-    shown = ", ".join(named) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
-    if not holders:
-        way = "Commit them, or deploy with --dirty."
-    else:
-        yours = "Commit your own. " if len(holders) < len(paths) else ""
-        own = "deploy from a working tree of your own (`git worktree add`), or wait."
-        way = f"{yours}Theirs are not yours to commit: {own}"
-    raise Conflict(
-        f"uncommitted changes would ship, or not, and nobody could tell: {shown}. {way}",
-        paths=paths[:FOUND],
-        holders=holders,
-    )
-
-
-def _holders(session: Session, call: Call, top: str, paths: Sequence[str]) -> dict[str, str]:
-    """Which other agents hold which of these paths."""
-    from dibs.operations import resources
-    from dibs.operations.audits import OTHERS
-
-    found: dict[str, str] = {}
-    for claim in session.run(OTHERS, call, {"tree": top})["claims"]:
-        for path in paths:
-            if any(resources.overlap(["file", path], held) for held in claim["resources"]):
-                found.setdefault(path, claim["agent"])
-    return found
+def _judge(session: Session, call: Call, target: str, syncs: Sequence[gitsync.Standing], **facts: Any) -> None:
+    given = {"target": target, "syncs": [one.as_json() for one in syncs], **facts}
+    call.facts.clear()
+    session.run(deploys.JUDGE, call, given)
 
 
 # --- placeholders
 
 
-def refuse_placeholders(session: Session, top: str, ships: Sequence[str], since: str, commit: str) -> None:
-    """Raise Forbidden for a placeholder in what ships."""
+def placeholders(session: Session, top: str, ships: Sequence[str], since: str, commit: str) -> list[dict[str, Any]]:
+    """Where placeholders are in what ships."""
     words = [word for word in config(session)["placeholders"] if word.strip()]
-    if not words:
-        return
+    if not words or not commit:
+        return []
     found = _in_files(top, words, ships) if ships else _in_added_lines(top, words, since, commit)
-    places = [place for place, _ in zip(found, range(FOUND), strict=False)]
-    if not places:
-        return
-    lines = [f"{place['path']}:{place['line']}: {place['text']}" for place in places[:SHOWN]]
-    more = f" … and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-    raise Forbidden(f"placeholder texts would ship: {'; '.join(lines)}{more}. Finish them first.", placeholders=places)
+    return [place for place, _ in zip(found, range(FOUND), strict=False)]
 
 
 def _in_files(top: str, words: Sequence[str], ships: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -274,33 +188,46 @@ def check_push(session: Session, call: Call, top: str, remote: str, updates: Seq
         targets = targets_of(session, branch)
         if not targets:
             continue
-        session.run(deploys.CHECK, call, {"targets": targets})
-        try:
-            if here and there:
-                _refuse_behind(top, remote, branch, here, there)
-                for target in targets:
-                    _refuse_pushed(session, top, target, there, here)
-        except (Behind, Forbidden) as error:
-            session.run(deploys.REFUSED, call, {"target": targets[0], "code": error.code})
-            raise
+        last = session.run(deploys.CHECK, call, {"targets": targets})["last"]
+        for target in targets if here else ():
+            facts = {
+                "contains": _contains(top, here, last[target]), "under": _under(),
+                "placeholders": _pushed_placeholders(session, top, target, there, here),
+            }  # fmt: skip
+            _judge(session, call, target, _pushed_syncs(session, top, target, remote, branch, here, there), **facts)
 
 
-def _refuse_behind(top: str, remote: str, branch: str, here: str, there: str) -> None:
-    """What the remote has now is known from git itself; it may not be here at all."""
-    counts = git.behind_ahead(top, there, here) if git.commit(top, there) else None
-    if counts is None or counts[0]:
-        behind, ahead = counts or (None, None)
-        raise Behind(branch=branch, commit=here, behind=behind, ahead=ahead, upstream=f"{remote}/{branch}")
+def _pushed_syncs(
+    session: Session, top: str, target: str, remote: str, branch: str, here: str, there: str
+) -> list[gitsync.Standing]:
+    """Where a pushed commit stands: against the branch it is pushed to, and against the branch that counts."""
+    own = gitsync.Standing(branch, here, upstream=f"{remote}/{branch}")
+    if there:
+        if not git.commit(top, there):  # somebody pushed since the last fetch
+            gitsync.fetched(top, remote, branch, patience(session))
+        gitsync.compare(top, own, there)
+    else:
+        own.behind = 0
+    to, name = branch_for(session, target)
+    usual = to or gitsync.usual_remote(top, git.remotes(top))
+    if usual == remote and branch == (name or gitsync.known_default(top, remote)):
+        return [own]
+    counts = gitsync.stand(top, to, name, here=here, or_else=branch, timeout=patience(session))
+    counts.branch = branch
+    return [own, counts]
 
 
-def _refuse_pushed(session: Session, top: str, target: str, there: str, here: str) -> None:
+def _under() -> list[Any]:
+    """The deploy whose command this is, if so: target and token."""
+    target, token = os.environ.get("DIBS_DEPLOY", ""), os.environ.get("DIBS_TOKEN", "")
+    return [target, int(token)] if target and token.isdigit() else []
+
+
+def _pushed_placeholders(session: Session, top: str, target: str, there: str, here: str) -> list[dict[str, Any]]:
     """Placeholders in what a push adds; with `ships`, only in files that ship."""
-    try:
-        refuse_placeholders(session, top, (), there, here)
-    except Forbidden as error:
-        ships = settings(session, target).get("ships")
-        if not ships:
-            raise
+    found = placeholders(session, top, (), there, here)
+    ships = settings(session, target).get("ships")
+    if found and ships:
         shipped = set(git.tracked_matching(top, [f":(top,glob){pattern}" for pattern in ships]))
-        if any(place["path"] in shipped for place in error.placeholders):
-            raise
+        found = [place for place in found if place["path"] in shipped]
+    return found

@@ -1,16 +1,15 @@
 """Heartbeats: a thread that keeps a worker's task while it is worked on, and the task as a handler sees it.
 
-It looks every second whether the task is still ours, renews its claim well before the deadline, tells the store how far
-it is, and ends the command of a task that is lost. A store that is busy is asked again at the next look. Nothing about
-tasks is decided here.
+The thread attends to the task's claim every second (held_command.py: renewed well before the deadline, its command
+ended when it is lost) and tells the store how far the task is. Nothing about tasks is decided here.
 """
 
 from __future__ import annotations
 
 from threading import Event, Lock, Thread
 
-from dibs.doors import children
-from dibs.errors import Busy, DibsError, Fenced, Unavailable
+from dibs.doors.held_command import Hold
+from dibs.errors import DibsError
 from dibs.facts import clock, paths
 
 TYPE_CHECKING = False
@@ -31,7 +30,7 @@ LONGEST_WORDS = 500  # letters of a reason or a note that are kept
 class Job:
     """One task that is worked on, as a handler sees it."""
 
-    def __init__(self, taken: dict[str, Any]) -> None:
+    def __init__(self, ws: Workspace, taken: dict[str, Any]) -> None:
         self.task: dict[str, Any] = {k: v for k, v in taken["task"].items() if k not in {"payload", "inputs"}}
         self.id: str = taken["task"]["id"]
         self.resource: Any = paths.of_name(f"task:{self.id}")  # what its claim is on
@@ -39,15 +38,35 @@ class Job:
         self.inputs: dict[str, Any] = {}
         self.token: int = taken["token"]
         self.claim: str = taken["claim"]
-        self.until = children.until_of(taken["expires_at"])  # on the clock since boot
         self.started = clock.since_boot()
-        self.beat = max(0.05, min(BEAT, (self.until - self.started) / 4000))
-        self.lost: DibsError | None = None
-        self.child: Child | None = None  # what has to end when the task is lost
+        self.hold = Hold(
+            f"task:{self.id}", self.token, taken["expires_at"],
+            confirm=lambda: ws.confirm(self.resource, token=self.token), renew=lambda: ws.renew(self.resource),
+            longest_beat=BEAT,
+        )  # fmt: skip
         self.watch: Callable[[], None] | None = None  # called now and then while it is worked on
         self.poke = Event()  # there is something to be told
         self._said: tuple[int, str] | None = None  # progress that the store does not know yet
         self._saying = Lock()
+
+    @property
+    def until(self) -> int:
+        """The claim's deadline, on the clock since boot."""
+        return self.hold.until
+
+    @property
+    def lost(self) -> DibsError | None:
+        """Why the task is no longer ours; None while it is."""
+        return self.hold.lost
+
+    @lost.setter
+    def lost(self, error: DibsError) -> None:
+        self.hold.lost = error
+
+    @property
+    def child(self) -> Child | None:
+        """Its command, while one runs."""
+        return self.hold.child
 
     def progress(self, percent: int, note: str = "") -> None:
         """Say how far it is; told to the store soon, the latest for all. Raises Fenced when the task is lost."""
@@ -121,59 +140,34 @@ class Heart:
                 self._wake.clear()
                 continue
             self._resting = False
-            due = clock.since_boot() + job.beat * 1000
             while self.job is job:
-                poked = self._wake.wait(min(LOOK, job.beat))
+                poked = self._wake.wait(min(LOOK, job.hold.beat))
                 self._wake.clear()
-                renew = clock.since_boot() >= due
                 with self._telling:
                     if self.job is job:
-                        self._attend(job, renew=renew)
-                if renew:
-                    due = clock.since_boot() + job.beat * 1000
+                        self._attend(job)
                 if poked and self.job is job:  # a command that says much is heard now and then
                     clock.sleep(CALM)
 
-    def _attend(self, job: Job, *, renew: bool) -> None:
+    def _attend(self, job: Job) -> None:
         """One look after a job."""
         try:
-            if job.child is not None:
-                job.child.insist()
             if job.watch is not None:
                 job.watch()
-            if job.lost is not None:
-                return
-            said = job.heard()
-            if said is not None:
-                self._say_progress(job, *said)
-            elif renew:
-                self._renew(job)
-            else:
-                self.ws.confirm(job.resource, token=job.token)
-            self._report_usage(job)
-        except (Busy, Unavailable):
-            pass  # there are more chances before the deadline; the keeper ends a command that is past it
-        except DibsError as error:
-            job.lost = error
-            if job.child is not None:
-                job.child.end()
+            said = job.heard() if job.lost is None else None
+            job.hold.attend((lambda: self._say_progress(job, *said)) if said is not None else None)
+            if job.lost is None:
+                self._report_usage(job)
+        except DibsError:  # of its usage, which nobody misses
+            pass
         except Exception as error:  # noqa: BLE001 - a defect must not end the heartbeats: then every task would be lost
             self.trouble = f"{type(error).__name__}: {error}"
 
-    def _say_progress(self, job: Job, percent: int, note: str) -> None:
+    def _say_progress(self, job: Job, percent: int, note: str) -> str:
+        """Tell the store, which renews the claim; its new deadline."""
         answer = self.ws.task_progress(job.id, percent, token=job.token, note=clean(note) or None)
-        self._kept(job, answer["expires_at"])
-
-    def _renew(self, job: Job) -> None:
-        (renewed,) = self.ws.renew(job.resource)["renewed"]
-        if renewed["token"] != job.token:
-            raise Fenced(resource=f"task:{job.id}", given=job.token, holder=None)
-        self._kept(job, renewed["expires_at"])
-
-    def _kept(self, job: Job, expires_at: str) -> None:
-        job.until = children.until_of(expires_at)
-        if job.child is not None:
-            job.child.keep(job.until)
+        expires_at: str = answer["expires_at"]
+        return expires_at
 
     def _report_usage(self, job: Job) -> None:
         """What this process and its command use, now and then, into the record of the task's run."""

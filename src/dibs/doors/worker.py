@@ -232,7 +232,7 @@ class Worker:
     # --- working
 
     def _work(self, taken: dict[str, Any]) -> None:
-        job = Job(taken)
+        job = Job(self.ws, taken)
         facts = {"task": job.id, "title": job.task["title"], "attempt": job.task["attempt"], "token": job.token}
         self.tell("taken", **facts)
         self._heart.keep(job)

@@ -19,7 +19,8 @@ from dibs import jsontext
 from dibs.doors import children, durations
 from dibs.doors.cli import parse
 from dibs.doors.cli.worker import SIGNALLED, leave, on_signals, open_workspace
-from dibs.errors import Busy, DibsError, Fenced, Held, Invalid, Unavailable, named
+from dibs.doors.held_command import HeldCommand, Hold
+from dibs.errors import Busy, Held, Invalid, Unavailable, named
 from dibs.facts import clock
 from dibs.operations.declare import Field
 
@@ -50,7 +51,6 @@ TTL = 15_000  # ms: a silent leader is replaced within this
 STEP = 12 * 3_600_000  # ms of one wait; then it waits again, at the end of the line
 PATIENCE = 300_000  # ms without a store before a candidate gives up
 PAUSE = 1.0  # seconds between tries while the store cannot be used
-LOOK = 0.5  # seconds between two looks at the claim
 
 
 class _Interrupted(Exception):
@@ -91,17 +91,16 @@ class _Leader:
     def __init__(self, ws: Workspace, name: str, ttl: int, *, quiet: bool) -> None:
         self.ws, self.name, self.ttl, self.quiet = ws, name, ttl, quiet
         self.resource: Any = ws.session.paths.canonical(f"role:{name}", ws.session.cwd)
-        self.token, self.until, self.signal = 0, 0, 0
-        self._child: children.Child | None = None
-        self._lost: DibsError | None = None
+        self.token, self.signal, self._expires_at = 0, 0, ""
+        self._command: HeldCommand | None = None
         self._said = ""
 
     def interrupt(self, number: int, _: FrameType | None) -> None:
         """A signal: pass it on to the command, or give up waiting."""
         self.signal = number
-        if self._child is None:
+        if self._command is None:
             raise _Interrupted
-        self._child.end(number)
+        self._command.interrupt(number)
 
     def elect(self, wait: int | None) -> None:
         """Wait in line for the claim. Raises Held when the time is over."""
@@ -131,7 +130,7 @@ class _Leader:
         answer = (
             session.run_waiting(operation, call, fields, self._waits) if wait else session.run(operation, call, fields)
         )
-        self.token, self.until = answer["token"], children.until_of(answer["expires_at"])
+        self.token, self._expires_at = answer["token"], answer["expires_at"]
 
     def _waits(self, answer: dict[str, Any]) -> None:
         who = ", ".join(sorted({named(blocker) for blocker in answer.get("blockers", ())}))
@@ -145,44 +144,21 @@ class _Leader:
 
     def lead(self, command: list[str]) -> int:
         """Run the command while the claim is ours; its exit code. Raises what became of the claim if it was lost."""
+        hold = Hold(
+            f"role:{self.name}", self.token, self._expires_at,
+            confirm=lambda: self.ws.confirm(self.resource, token=self.token),
+            renew=lambda: self.ws.renew(self.resource),
+        )  # fmt: skip
         keeper = children.Keeper()
         environment = {**os.environ, "DIBS_LEADER_TOKEN": str(self.token)}
         self._say(f"{self.ws.briefing['agent']} leads {self.name} now")
-        self._child = children.Child(keeper, command, until=self.until, env=environment)
-        renewed, code = clock.since_boot(), None
-        while code is None:
-            code = self._child.wait(min(LOOK, self.ttl / 4000))
-            self._child.insist()
-            if code is None and self._lost is None:
-                due = clock.since_boot() - renewed >= self.ttl // 4
-                renewed = clock.since_boot() if due else renewed
-                self._look(renew=due)
+        self._command = HeldCommand(keeper, hold, command, env=environment)
+        code = self._command.run()
         keeper.close()
-        if self._lost is None:
-            self._look(renew=False)
-        if self._lost is not None and not self.signal:
-            raise self._lost
+        assert code is not None, "there is no timeout"
+        hold.attend()
+        if hold.lost is not None and not self.signal:
+            raise hold.lost
         if self.signal:
             return SIGNALLED + self.signal
         return code if code >= 0 else SIGNALLED - code
-
-    def _look(self, *, renew: bool) -> None:
-        """Is the claim still ours? If it cannot be known any more, it is not."""
-        assert self._child is not None
-        try:
-            if renew:
-                (renewed,) = self.ws.renew(self.resource)["renewed"]
-                if renewed["token"] != self.token:
-                    raise Fenced(resource=f"role:{self.name}", given=self.token, holder=None)
-                self.until = children.until_of(renewed["expires_at"])
-                self._child.keep(self.until)
-            else:
-                self.ws.confirm(self.resource, token=self.token)
-        except (Busy, Unavailable) as error:
-            if clock.since_boot() < self.until:
-                return
-            self._lost = error
-        except DibsError as error:
-            self._lost = error
-        if self._lost is not None:
-            self._child.end()

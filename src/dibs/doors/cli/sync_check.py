@@ -1,4 +1,8 @@
-"""`dibs sync-check`: is what others have pushed here? Fetches and compares; changes no file and no branch."""
+"""`dibs sync-check`: is what others have pushed here? Fetches and compares; changes no file and no branch.
+
+Compares HEAD, whatever is checked out, with the remote's default branch. Being behind is a refusal (1); what cannot be
+compared is not a yes either (2), unless --unsynced says that it does not matter.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from dibs.doors import deploying
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
 from dibs.errors import YES
+from dibs.facts import gitsync
+from dibs.operations import deploys
 from dibs.operations.declare import Field
 
 TYPE_CHECKING = False
@@ -16,12 +22,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 FIELDS = (
-    Field("remote", "text", "compare with this remote (default: the one the branch follows)", default="", metavar="R"),
-    Field("branch", "text", "compare with this branch there", default="", metavar="B"),
-)
-HELP = "Fetch, and refuse when others have commits that are not here (exit 1)."
+    Field("target", "text", "compare with the branch that the config names for this deploy target", default="",
+          positional=True, metavar="TARGET"),
+    Field("remote", "text", "compare with this remote (default: origin, or the only one)", default="", metavar="R"),
+    Field("branch", "text", "compare with this branch there (default: the remote's default branch)", default="",
+          metavar="B"),
+    Field("unsynced", "flag", "exit 0 where nothing can be compared", default=False),
+)  # fmt: skip
+HELP = "Fetch, and refuse when the remote's default branch has commits that are not here (exit 1)."
 
-MORE = ("JSON beside `ok`: branch, commit, behind, ahead, upstream", "Refusals: behind")
+MORE = (
+    "The default branch counts from every branch, a detached HEAD and a CI checkout. Exit 2: it cannot be compared (no",
+    "remote, no answer, a shallow clone).",
+    "JSON beside `ok`: target, branch, commit, behind, ahead, upstream",
+    "Refusals: behind, unavailable",
+)
 
 
 def run(arguments: list[str]) -> int:
@@ -30,24 +45,31 @@ def run(arguments: list[str]) -> int:
     if words.help:
         from dibs.doors.cli import help
 
-        return help.of_command(
-            "sync-check", HELP, FIELDS, ["JSON beside `ok`: branch, commit, behind, ahead, upstream"]
-        )
+        return help.of_command("sync-check", HELP, FIELDS, list(MORE))
     session = open_session(words)
+    given = words.fields
+    target: str = given.get("target", "")
     if session.place.common:
-        found = words.fields
-        wait = deploying.patience(session)
-        standing = deploying.stand(session.place.top, found.get("remote", ""), found.get("branch", ""), timeout=wait)
+        remote, branch = deploying.branch_for(session, target)
+        standing = gitsync.stand(
+            session.place.top,
+            given.get("remote") or remote,
+            given.get("branch") or branch,
+            timeout=deploying.patience(session),
+        )
     else:
-        standing = deploying.Standing("", "", note="not in a git repository")
-    deploying.refuse_behind(standing)
-    shown = standing.as_json()
+        standing = gitsync.Standing(why="this is not a git repository")
+    shown = {"target": target, **standing.as_json()}
+    refusal = deploys.stale(standing.as_json(), target=target, unsynced=bool(given.get("unsynced")))
+    if refusal is not None:
+        raise refusal
     sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n" if words.json else _line(shown))
     return YES
 
 
 def _line(shown: dict[str, Any]) -> str:
-    if shown.get("note"):
-        return f"nothing to compare: {shown['note']}\n"
+    if shown["behind"] is None:
+        return f"not compared: {shown['why']}\n"
+    note = f" ({shown['note']})" if shown.get("note") else ""
     ahead = f", {shown['ahead']} ahead" if shown["ahead"] else ""
-    return f"{shown['branch'] or 'HEAD'} has all of {shown['upstream']}{ahead} ({shown['commit'][:12]})\n"
+    return f"{shown['branch'] or 'HEAD'} has all of {shown['upstream']}{note}{ahead} ({shown['commit'][:12]})\n"

@@ -256,24 +256,15 @@ def _give_back(session: Session, call: Call, taken: list[str]) -> None:
 
 
 def _deploys(session: Session, reading: Any) -> list[list[str]]:
-    """Commands that the config calls deploys, with their targets."""
+    """Commands that deploy, by their words or by what their scripts run, with their targets."""
     patterns: dict[str, str] = session.config.policy.guards["deploy"].get("commands", {})
-    found = []
-    for simple in reading.commands:
-        words = [word if word is not None else "…" for word in simple.words]
-        if not words:
-            continue
-        words = [words[0].rpartition("/")[2], *words[1:]]
-        if words[0] in {"npx", "bunx", "pnpm", "yarn", "npm"} and len(words) > 1:
-            runner = [word for word in words[1:] if not word.startswith("-") and word not in {"exec", "dlx", "run"}]
-            candidates = [words, runner]
-        else:
-            candidates = [words]
-        for pattern, target in patterns.items():
-            if any(_speaks_of(pattern, candidate) for candidate in candidates):
-                found.append([simple.text or " ".join(words), target])
-                break
-    return found
+    if all(simple.words and simple.words[0] in shell.PLAIN_LOOKS for simple in reading.commands):
+        return []
+    from dibs.facts import deploycommands
+
+    programs = deploycommands.names(patterns)
+    worth = [simple for simple in reading.commands if deploycommands.may_be(simple, programs)]
+    return deploycommands.find(worth, patterns, session.cwd) if worth else []
 
 
 def _against(session: Session, call: Call, target: str) -> str:
@@ -282,15 +273,3 @@ def _against(session: Session, call: Call, target: str) -> str:
 
     error = deploying.check(session, call, target, session.place.top, timeout=REMOTE)
     return "" if error is None else error.message
-
-
-def _speaks_of(pattern: str, words: list[str]) -> bool:
-    """Do the words begin as the pattern does? Options between them do not matter (`kubectl -n prod apply`)."""
-    wanted = pattern.replace("*", "").split()
-    if not wanted or not words or words[0] != wanted[0].rpartition("/")[2]:
-        return False
-    place = 1
-    for word in words[1:]:
-        if place < len(wanted) and word == wanted[place]:
-            place += 1
-    return place == len(wanted)

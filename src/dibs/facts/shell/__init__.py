@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts.shell.commands import PLAIN_LOOKS
 from dibs.facts.shell.globs import Look
 from dibs.facts.shell.reading import Doubt, Env, Reader, Reading, Simple, Target, TooMuch, unreadable
 from dibs.facts.shell.words import SAFE
 
-__all__ = ["Doubt", "Reading", "Simple", "Target", "read"]
+__all__ = ["PLAIN_LOOKS", "Doubt", "Reading", "Simple", "Target", "read"]
 
 # Words that begin something the parser has to look at; all else in a line of harmless characters is one command.
 _KEYWORDS = frozenset((

@@ -1,0 +1,379 @@
+"""Deploy commands, recognised: by their own words, and in the scripts that run them.
+
+The words of a command are compared with patterns (`kubectl apply`, `gcloud * deploy`: the config has them). `npm run`,
+`make X`, `just X`, `bash F` and `./F` are looked up in package.json, the Makefile, the justfile and the file: what they
+run is read like a command that was typed. What is called deploy counts by its name, too, because what it runs may be in
+no table. A script that runs `dibs deploy` itself is the way it should be.
+
+Only looks. A file is read only for a command that names it, and parsed only if the name of a deploy program is in it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts import shell
+from dibs.facts.shell import Simple
+from dibs.facts.shell.commands import SHELLS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Words = list[str]
+
+ANY = "*"  # in a pattern: whatever words
+BY_NAME = "production"  # the target of a script that is a deploy by its name alone
+LARGEST = 200_000  # bytes of a script that are looked through
+DEPTH = 4  # scripts in scripts
+UP = 12  # folders above, for a package.json or a Makefile
+NAMES = frozenset(("deploy", "redeploy", "rollout"))  # words in the name of a script that make it a deploy
+# … unless one of these is a word of the name, too, or an argument.
+TRIES = frozenset((
+    "build", "check", "clean", "config", "dev", "diff", "docs", "dry", "help", "lint", "list", "local", "logs", "plan",
+    "preview", "setup", "status", "test", "tests", "validate",
+))  # fmt: skip
+DRY = (
+    "--dry-run", "--dryrun", "--dry", "--help", "-h", "-help", "--version", "--check", "--syntax-check", "--build-only",
+    "--list-tasks", "--list-hosts", "--noop", "--what-if", "--diff-only",
+)  # fmt: skip
+PACKAGES = frozenset(("npm", "yarn", "pnpm", "bun"))
+MAKES = {
+    "make": ("GNUmakefile", "makefile", "Makefile"), "gmake": ("GNUmakefile", "makefile", "Makefile"),
+    "just": ("justfile", "Justfile", ".justfile"), "task": (), "mise": (), "rake": (), "invoke": (),
+}  # fmt: skip
+RUN = frozenset(("run", "run-script", "rum", "urn"))
+SCRIPTS = frozenset((*PACKAGES, *MAKES, *SHELLS))  # what runs scripts
+CALLERS = frozenset((*PACKAGES, *MAKES))  # what runs a script by its name, which a line may do without a file's name
+UPLOADS = {"aws": "s3://", "gsutil": "gs://"}  # only what goes there is a deploy
+PUSHED = frozenset(("heroku", "dokku", "piku", "production", "prod", "staging", "clever", "gigalixir", "scalingo"))
+
+
+def names(patterns: Mapping[str, str]) -> set[str]:
+    """The programs that the patterns begin with."""
+    return {pattern.split(None, 1)[0].rpartition("/")[2] for pattern in patterns if pattern.strip()}
+
+
+def may_be(simple: Simple, programs: set[str]) -> bool:
+    """Is a look worth it? Cheap: nothing is read."""
+    first = simple.words[0] if simple.words else None
+    if not first:
+        return False
+    return first in programs or first in SCRIPTS or first == "git" or _is_file(first, simple.text)
+
+
+def find(commands: Sequence[Simple], patterns: Mapping[str, str], here: str, depth: int = 0) -> list[list[str]]:
+    """The commands that deploy, as typed, with their targets."""
+    found = []
+    for simple in commands:
+        target = _target(simple, patterns, here, depth)
+        if target:
+            words = [word if word is not None else "…" for word in simple.words]
+            found.append([simple.text or " ".join(words), target])
+    return found
+
+
+def _target(simple: Simple, patterns: Mapping[str, str], here: str, depth: int) -> str:
+    """Where a command deploys to; "" if it does not."""
+    words = [word if word is not None else "…" for word in simple.words]
+    if not words or any(word.partition("=")[0] in DRY for word in words[1:]):
+        return ""
+    words = [words[0].rpartition("/")[2], *words[1:]]
+    for pattern, target in patterns.items():
+        if target and _speaks_of(pattern.split(), words) and _really(pattern, words, simple.assignments):
+            return target
+    cwd = simple.cwd or here
+    if depth >= DEPTH:
+        return ""
+    if words[0] in PACKAGES:
+        return _package(words, patterns, cwd, depth)
+    if words[0] in MAKES:
+        return _made(words, patterns, cwd, depth)
+    if words[0] == "git":
+        return _pushed(words)
+    path = _script(words, simple.text, cwd)
+    return _file(path, words, patterns, cwd, depth) if path else ""
+
+
+def _speaks_of(wanted: Sequence[str], words: Words) -> bool:
+    """Do the words begin as the pattern does? Options and their values between them do not matter."""
+    if not wanted or words[0] != wanted[0].rpartition("/")[2]:
+        return False
+    place, skip, after_option = 1, False, False
+    for word in words[1:]:
+        while place < len(wanted) and wanted[place] == ANY:
+            place, skip = place + 1, True
+        if place >= len(wanted):
+            break
+        if word == wanted[place]:
+            place, skip, after_option = place + 1, False, False
+        elif word.startswith("-"):
+            after_option = "=" not in word
+        elif skip or after_option:
+            after_option = False
+        else:
+            return False
+    return place >= len(wanted)
+
+
+def _really(pattern: str, words: Words, assignments: Mapping[str, str | None]) -> bool:
+    """What the pattern alone does not tell: where it goes."""
+    if words[0] in UPLOADS and pattern.rsplit(maxsplit=1)[-1] in {"sync", "rsync"}:
+        operands = [word for word in words[1:] if not word.startswith("-")]
+        return operands[-1].startswith(UPLOADS[words[0]]) or operands[-1] == "…" or "$" in operands[-1]
+    if words[0] in {"docker", "docker-compose"} and "up" in pattern.split():
+        remote = ("--context", "-c", "-H", "--host")
+        given = [word.partition("=")[0] for word in words[1:]]
+        end = given.index("up") if "up" in given else len(given)
+        set_ = ("DOCKER_HOST", "DOCKER_CONTEXT")
+        return any(word in remote for word in given[:end]) or any(name in assignments for name in set_)
+    if words[0] == "vercel" and pattern == "vercel --prod":  # `vercel build --prod` builds, `vercel pull` brings
+        return words[1].startswith("-") or words[1] in {".", "deploy"} or "/" in words[1]
+    return True
+
+
+def _pushed(words: Words) -> str:
+    """`git push heroku main`: a remote that is a platform."""
+    operands = [word for word in words[1:] if not word.startswith("-")]
+    at = operands.index("push") if "push" in operands else -1
+    remote = operands[at + 1] if 0 <= at < len(operands) - 1 else ""
+    return remote if remote in PUSHED and "-n" not in words else ""
+
+
+# --- scripts by name
+
+
+def _is_deploy(name: str) -> bool:
+    """Is something with this name a deploy?"""
+    stem = name.rpartition("/")[2].partition(".")[0].lower()
+    for sign in "-_:.":
+        stem = stem.replace(sign, " ")
+    parts = set(stem.split())
+    return bool(parts & NAMES) and not parts & TRIES
+
+
+def _package(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
+    """`npm run X`, `yarn X`: what package.json says of X."""
+    operands = _operands(words, ("-w", "--workspace", "--prefix", "-C", "--dir", "--cwd", "-F", "--filter"))
+    runs = bool(operands) and operands[0] in RUN
+    name = operands[1] if runs and len(operands) > 1 else operands[0] if operands and not runs else ""
+    if operands[:1] in (["dlx"], ["exec"]):  # a program by its package: `wrangler@3`
+        rest = words[words.index(operands[0]) + 1 :]
+        program = next((word for word in rest if not word.startswith("-")), "")
+        return _target(Simple([program.partition("@")[0], *rest[rest.index(program) + 1 :]], cwd, "", {}), patterns,
+                       cwd, depth + 1) if program else ""  # fmt: skip
+    if not name or (not runs and words[0] == "npm"):
+        return ""
+    scripts = _package_scripts(cwd)
+    if scripts is None:
+        return BY_NAME if runs and _is_deploy(name) else ""
+    lines = [scripts[one] for one in (f"pre{name}", name, f"post{name}") if one in scripts]
+    return _text("\n".join(lines), patterns, cwd, depth) or (
+        BY_NAME if name in scripts and _by_name(name, lines) else ""
+    )
+
+
+def _by_name(name: str, lines: Sequence[str]) -> bool:
+    return _is_deploy(name) and not any("dibs deploy" in line for line in lines)
+
+
+def _package_scripts(cwd: str) -> dict[str, str] | None:
+    """The scripts of the nearest package.json; None if there is none."""
+    text = _upward(cwd, ("package.json",))
+    if text is None:
+        return None
+    from dibs import jsontext
+
+    try:
+        scripts = jsontext.decode(text).get("scripts", {})
+    except (ValueError, AttributeError):
+        return None
+    return {name: line for name, line in scripts.items() if isinstance(line, str)} if isinstance(scripts, dict) else {}
+
+
+def _made(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
+    """`make X`, `just X`: the recipe of X and of what it needs."""
+    if words[0] in {"make", "gmake"} and any(word in {"-n", "--just-print", "--recon", "-q"} for word in words):
+        return ""
+    folder = _option(words, ("-C", "--directory", "-d", "--working-directory"))
+    cwd = os.path.join(cwd, folder) if folder else cwd
+    goals = [
+        word
+        for word in _operands(words, ("-C", "-f", "--file", "--directory", "-j", "-I", "-d", "-t"))
+        if "=" not in word
+    ]
+    file = _option(words, ("-f", "--file", "--justfile"))
+    text = (
+        _upward(cwd, (file,) if file else MAKES[words[0]], up=words[0] == "just") if file or MAKES[words[0]] else None
+    )
+    recipes = dict(_recipes(text)) if text else {}
+    if text and not goals and words[0] in {"make", "gmake"}:
+        goals = [name for name in recipes if not name.startswith(".")][:1]
+    wanted = list(goals)
+    seen: set[str] = set()
+    lines: list[str] = []
+    while wanted and len(seen) < 100:  # noqa: PLR2004 - what a recipe needs, and what that needs
+        name = wanted.pop(0)
+        if name in recipes and name not in seen:
+            needs, recipe = recipes[name]
+            wanted += needs
+            lines += recipe
+        seen.add(name)
+    found = _text("\n".join(lines), patterns, cwd, depth)
+    return found or (BY_NAME if any(_by_name(goal, lines) for goal in goals) else "")
+
+
+def _recipes(text: str) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:
+    """The rules of a Makefile or a justfile: name → what it needs, and its lines with simple variables put in."""
+    values: dict[str, str] = {}
+    names_: list[str] = []
+    needs: list[str] = []
+    lines: list[str] = []
+    for line in [*text.replace("\\\n", " ").split("\n"), "end:"]:
+        if line[:1] in {"\t", " "} and names_ and line.strip():
+            lines.append(_filled(line.strip().lstrip("@-+ "), values))
+            continue
+        bare = line.partition("#")[0].rstrip()
+        head, sign, rest = bare.partition(":")
+        name, equals, value = bare.removeprefix("export ").partition("=")
+        name = name.rstrip(":?+! ")
+        if equals and not any(mark in name for mark in " :"):
+            values[name] = value.strip().strip("'\"")
+        elif sign:
+            for one in names_:
+                yield one, (needs, lines)
+            # a justfile's recipe has parameters behind its name
+            names_, needs, lines = head.lstrip("@").split(), rest.partition(";")[0].replace("|", " ").split(), []
+            if ";" in rest:
+                lines = [_filled(rest.partition(";")[2].strip(), values)]
+
+
+def _filled(line: str, values: Mapping[str, str]) -> str:
+    """A line of a recipe as the shell gets it: variables of make that are known put in, others left out."""
+    line = line.replace("$$", "\0")
+    for opening, closing in (("$(", ")"), ("${", "}"), ("{{", "}}")):
+        parts = line.split(opening)
+        for place, part in enumerate(parts[1:], 1):
+            name, found, rest = part.partition(closing)
+            parts[place] = values.get(name.strip(), "") + rest if found else part
+        line = "".join(parts)
+    return line.replace("\0", "$")
+
+
+# --- script files
+
+
+def _is_file(first: str, text: str) -> bool:
+    return first.endswith((".sh", ".bash")) or f"/{first}" in text or _is_deploy(first)
+
+
+def _script(words: Words, text: str, cwd: str) -> str:
+    """The file that `bash F` or `./F` runs; "" if none."""
+    if words[0] in SHELLS:
+        operands = [word for word in words[1:] if not word.startswith(("-", "+"))]
+        inline = any(word.startswith("-") and not word.startswith("--") and set(word) & set("cn") for word in words[1:])
+        return os.path.join(cwd, operands[0]) if operands and not inline else ""
+    for word in text.split():
+        if word.rpartition("/")[2] == words[0] and "/" in word:
+            return os.path.join(cwd, os.path.expanduser(word))
+    return os.path.join(cwd, words[0]) if words[0].endswith((".sh", ".bash")) else ""
+
+
+def _file(path: str, words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
+    """What a script of the shell runs for sure, or what its name says."""
+    if any(word in TRIES for word in words[1:]):
+        return ""
+    text = _read(path)
+    if text is None:
+        return BY_NAME if _is_deploy(path) and not os.path.exists(path) and path.endswith((".sh", ".bash")) else ""
+    if "dibs deploy" in text or (not text.startswith("#!") and not path.endswith((".sh", ".bash"))):
+        return ""
+    if _is_deploy(path):
+        return _text(text, patterns, cwd, depth) or BY_NAME
+    if text.startswith("#!") and "sh" not in text.partition("\n")[0]:
+        return ""
+    # What is indented stands in a branch or a function, and who knows whether that is run.
+    sure = [line for line in text.replace("\\\n", " ").split("\n") if line[:1] not in {" ", "\t", "#", ""}]
+    for line in sure:
+        found = _text(line, patterns, cwd, depth)
+        if found:
+            return found
+    return ""
+
+
+def _text(text: str, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
+    """Where a script deploys to; "" if it does not."""
+    if "dibs deploy" in text:
+        return ""
+    wanted = [pattern.replace(ANY, " ").split() for pattern in patterns]
+    for line in text.replace("\\\n", " ").split("\n"):
+        if _mentions(line, wanted):
+            found = find(shell.read(line, cwd).commands, patterns, cwd, depth + 1)
+            if found:
+                return found[0][1]
+    return ""
+
+
+def _mentions(line: str, wanted: Sequence[Sequence[str]]) -> bool:
+    """Are all words of a pattern in it, or what runs another script? Then it is worth parsing, which takes long."""
+    begins = line
+    for sign in "|&(`":
+        begins = begins.replace(sign, ";")
+    for part in begins.split(";"):
+        if {word.rpartition("/")[2].lstrip("@") for word in part.split()[:3]} & CALLERS:
+            return True
+    for sign in "\t;|&()'\"@/`=":
+        line = line.replace(sign, " ")
+    words = set(line.split(" "))
+    if any(_is_deploy(word) or word.endswith(".sh") for word in words):
+        return True
+    if "git" in words and "push" in words:
+        return bool(words & PUSHED)
+    return any(pattern[0].rpartition("/")[2] in words and words.issuperset(pattern[1:]) for pattern in wanted)
+
+
+# --- words and files
+
+
+def _operands(words: Words, with_value: Sequence[str]) -> Words:
+    """The words that are no options, nor values of these."""
+    found, skip = [], False
+    for word in words[1:]:
+        if word == "--":
+            break
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            skip = word in with_value
+        else:
+            found.append(word)
+    return found
+
+
+def _option(words: Words, given: Sequence[str]) -> str:
+    for place, word in enumerate(words[:-1]):
+        if word in given:
+            return words[place + 1]
+    return ""
+
+
+def _upward(folder: str, files: Sequence[str], *, up: bool = True) -> str | None:
+    """The nearest of these files."""
+    for _ in range(UP if up else 1):
+        for name in files:
+            text = _read(os.path.join(folder, name))
+            if text is not None:
+                return text
+        above = os.path.dirname(folder)
+        if above == folder:
+            break
+        folder = above
+    return None
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(LARGEST).decode(errors="replace")
+    except OSError:
+        return None

@@ -1,0 +1,151 @@
+"""A command under a claim: kept while the claim is, ended when it is lost, never run when it is called off."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dibs.doors import children, held_command
+from dibs.doors.held_command import HeldCommand, Hold
+from dibs.errors import Busy, Fenced
+from dibs.facts import clock
+from tests.doors.working import alive, number_in, until
+
+
+class Store:
+    """What a hold asks: says yes until told otherwise."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.error: Exception | None = None
+        self.then: Callable[[], None] = lambda: None  # done at each question
+        self.token, self.life = 7, 60_000
+
+    def hold(self, life: int = 60_000) -> Hold:
+        self.life = life
+        return Hold(
+            "role:x", 7, self._expires(), confirm=lambda: self._ask("confirm"), renew=lambda: self._ask("renew")
+        )
+
+    def _expires(self) -> str:
+        return clock.iso(clock.wall() + self.life)
+
+    def _ask(self, name: str) -> Any:
+        self.asked.append(name)
+        self.then()
+        if self.error is not None:
+            raise self.error
+        return {"renewed": [{"token": self.token, "expires_at": self._expires()}]}
+
+
+@pytest.fixture
+def keeper(monkeypatch: pytest.MonkeyPatch) -> Iterator[children.Keeper]:
+    monkeypatch.setattr(held_command, "LOOK_S", 0.02)
+    monkeypatch.setattr(children, "MERCY", 300)
+    made = children.Keeper()
+    yield made
+    made.close()
+
+
+def test_a_command_whose_claim_is_lost_is_ended_with_all_that_it_started(
+    keeper: children.Keeper, tmp_path: Path
+) -> None:
+    store = Store()
+    hold = store.hold()
+    script = "trap '' TERM; sleep 600 & echo $! > pid; while :; do wait; done"  # it does not listen, so it is killed
+    command = HeldCommand(keeper, hold, ["/bin/sh", "-c", script], cwd=tmp_path)
+    hold.child = command.child
+    store.error = Fenced(resource="role:x", given=7, holder="bob")
+    assert command.run(timeout=5) == -signal.SIGKILL
+    assert isinstance(hold.lost, Fenced)
+    pid = number_in(tmp_path / "pid")
+    until(lambda: not pid or not alive(pid), "the end of what it started")
+
+
+def test_a_claim_is_confirmed_at_each_look_and_renewed_within_a_quarter_of_its_life(keeper: children.Keeper) -> None:
+    store = Store()
+    hold = store.hold(400)
+    command = HeldCommand(keeper, hold, ["sleep", "600"])
+    before = hold.until
+
+    def enough() -> None:
+        if store.asked.count("renew") >= 3 and command.signal == 0:
+            command.interrupt(signal.SIGTERM)
+
+    store.then = enough
+    assert command.run(timeout=5) == -signal.SIGTERM
+    assert hold.lost is None
+    assert hold.until > before
+    assert "confirm" in store.asked
+
+
+def test_a_claim_that_came_back_under_another_token_is_lost(keeper: children.Keeper) -> None:
+    store = Store()
+    hold = store.hold(400)
+    store.token = 8
+    assert HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=5) == -signal.SIGTERM
+    assert isinstance(hold.lost, Fenced)
+
+
+def test_a_busy_store_ends_the_command_at_the_claims_deadline_and_not_before(keeper: children.Keeper) -> None:
+    store = Store()
+    hold = store.hold(300)
+    deadline = hold.until
+    store.error = Busy()
+    code = HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=5)
+    assert clock.since_boot() >= deadline
+    assert code in {-signal.SIGTERM, -signal.SIGKILL}  # by us, or by the keeper
+    assert len(store.asked) > 1
+
+
+def test_a_command_that_is_called_off_never_runs(keeper: children.Keeper, tmp_path: Path) -> None:
+    command = HeldCommand(keeper, Store().hold(), ["touch", str(tmp_path / "ran")])
+    command.cancel()
+    assert not alive(command.child.pid)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_command_that_nobody_let_run_dies_with_its_owner(tmp_path: Path) -> None:
+    owner = (
+        "from dibs.doors import children; from dibs.facts import clock; import os\n"
+        f"child = children.Child(children.Keeper(), ['touch', {str(tmp_path / 'ran')!r}], until=0, waits=True)\n"
+        "print(child.pid, flush=True); os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", owner], capture_output=True, text=True, check=False, timeout=60)
+    until(lambda: not alive(int(done.stdout)), "its end")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_signal_reaches_the_command(keeper: children.Keeper, tmp_path: Path) -> None:
+    script = "trap 'exit 9' INT; echo 1 > up; while :; do sleep 0.05; done"
+    command = HeldCommand(keeper, Store().hold(), ["/bin/sh", "-c", script], cwd=tmp_path)
+    command.child.go()
+    until(lambda: number_in(tmp_path / "up"), "the trap")
+    command.interrupt(signal.SIGINT)
+    assert command.child.wait(30) == 9
+    assert command.signal == signal.SIGINT
+
+
+def test_a_timeout_ends_the_command(keeper: children.Keeper) -> None:
+    assert HeldCommand(keeper, Store().hold(), ["sleep", "600"]).run(timeout=0.05) is None
+
+
+@pytest.mark.parametrize(("code", "leaves", "stays"), [(0, True, True), (0, False, False), (3, True, False)])
+def test_what_a_command_leaves_running_goes_on_only_after_a_success_that_may(
+    keeper: children.Keeper, tmp_path: Path, code: int, leaves: bool, stays: bool
+) -> None:
+    script = f"sleep 600 & echo $! > pid; exit {code}"
+    command = HeldCommand(keeper, Store().hold(), ["/bin/sh", "-c", script], cwd=tmp_path)
+    assert command.run(leaves=leaves) == code
+    pid = number_in(tmp_path / "pid")
+    if stays:
+        assert alive(pid)
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid), "its end")
