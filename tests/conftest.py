@@ -37,6 +37,19 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 
 
+# One test that takes long, begun last, is waited for by all processes but its own.
+LONG = (
+    "test_no_git_command_takes_anothers_work", "test_ctrl_c_at_any_step", "test_nothing_of_an_agent_s_is_lost",
+    "test_a_move_goes_by_tls", "test_a_quick_run_of_the_tasks", "test_a_call_made_again_by_its_request_id",
+    "test_ordinary_commands_pass_while",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests first."""
+    items.sort(key=lambda item: not item.name.startswith(LONG))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary folders lie in memory where there is room: half of the time of small files is the disk's.
 

@@ -38,7 +38,7 @@ class Warm:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
             [sys.executable, "-X", "utf8", PROCESS, str(theirs.fileno())],
-            stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=_plain(os.environ),
+            stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
         )  # fmt: skip
         theirs.close()
 
@@ -67,10 +67,6 @@ def _started() -> Warm:
         found = _warm[os.getpid()] = Warm()
         atexit.register(found.close)
     return found
-
-
-def _plain(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not name.startswith(AT_START)}
 
 
 def can(environment: Mapping[str, str]) -> bool:
