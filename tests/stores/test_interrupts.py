@@ -129,12 +129,20 @@ def seen_here(store: Store) -> Any:
 
 
 # The ordinary run takes one bytecode in so many, others each time; the torture takes them all.
-STEPS = {"memory": 3, "sqlite": 7, "redis": 61, "redis through redis-py": 61}
+STEPS = {"memory": 1, "sqlite": 7, "redis": 61, "redis through redis-py": 61}
 
 
 @pytest.mark.parametrize(("store", "step"), list(STEPS.items()), indirect=["store"], ids=list(STEPS))
 def test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting(store: Store, step: int) -> None:
     assert interrupted_everywhere(store, step, 1 + clock.since_boot() % step) > 20
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_an_interrupt_at_every_bytecode_of_the_sqlite_engine_keeps_no_other_process_out(store: Store) -> None:
+    store.run(count)
+    for interrupt in Interrupter("stores/sqlite.py").everywhere(lambda: store.run(count)):
+        others_go_on(store)
+        del interrupt
 
 
 @pytest.mark.torture
