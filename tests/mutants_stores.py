@@ -18,7 +18,7 @@ STORES = (
     (TURNS_PY, "                if not self._nested:\n", "                if False:\n",
      f"{INTERRUPTS}::test_a_call_inside_a_call_of_the_same_thread_is_refused_at_once_and_harms_neither"),
     (SQLITE_PY, "            self._set_right()  # should an interrupt have hit the very lines below that give back\n",
-     "", EVERYWHERE),
+     "", f"{INTERRUPTS}::test_an_interrupt_at_every_bytecode_of_the_sqlite_engine_keeps_no_other_process_out"),
     (MEMORY_PY, "            if tx.number > self._head.commit:\n                tx.undo()\n",
      "            tx.undo()\n", EVERYWHERE),
     (MEMORY_PY, "        if store._torn:\n", "        if False:\n", EVERYWHERE),

@@ -129,3 +129,10 @@ def test_a_package_json_that_makes_no_sense_is_no_error(tmp_path: Path, text: st
     (tmp_path / "package.json").write_text(text)
     deploys("npm run deploy", str(tmp_path))
     deploys("npm run build", str(tmp_path))
+
+
+def test_a_star_at_the_end_of_a_word_means_whatever_follows() -> None:
+    assert deploycommands.spelled({"./ship.sh*": "prod", "gcloud * deploy*": "p"}) == {
+        "./ship.sh": "prod",
+        "gcloud * deploy": "p",
+    }

@@ -49,6 +49,11 @@ UPLOADS = {"aws": "s3://", "gsutil": "gs://"}  # only what goes there is a deplo
 PUSHED = frozenset(("heroku", "dokku", "piku", "production", "prod", "staging", "clever", "gigalixir", "scalingo"))
 
 
+def spelled(patterns: Mapping[str, str]) -> dict[str, str]:
+    """The patterns with each word as it is compared: `./ship.sh*` means what `./ship.sh` does."""
+    return {" ".join(word.rstrip(ANY) or ANY for word in pattern.split()): to for pattern, to in patterns.items()}
+
+
 def names(patterns: Mapping[str, str]) -> set[str]:
     """The programs that the patterns begin with."""
     return {pattern.split(None, 1)[0].rpartition("/")[2] for pattern in patterns if pattern.strip()}

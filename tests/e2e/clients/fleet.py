@@ -67,7 +67,7 @@ class Agent:
     @property
     def called(self) -> str:
         """The name by which dibs speaks of it."""
-        found = self._fleet.dibs("agents")["agents"]
+        found = self._fleet.dibs("agents", "--all")["agents"]
         return next((str(one["name"]) for one in found if one["agent"] == self.session), self.session)
 
     # --- a client that is told one prompt after the other

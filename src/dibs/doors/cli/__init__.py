@@ -42,6 +42,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("dibs: interrupted\n")
         return 130
     except SystemExit as ended:  # a signal that ends a wait
+        sys.stderr.write("dibs: interrupted\n")
         return ended.code if isinstance(ended.code, int) else CANNOT_DECIDE
     except BrokenPipeError:
         return CANNOT_DECIDE

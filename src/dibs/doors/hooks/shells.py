@@ -262,6 +262,7 @@ def _deploys(session: Session, reading: Any) -> list[list[str]]:
         return []
     from dibs.facts import deploycommands
 
+    patterns = deploycommands.spelled(patterns)
     programs = deploycommands.names(patterns)
     worth = [simple for simple in reading.commands if deploycommands.may_be(simple, programs)]
     return deploycommands.find(worth, patterns, session.cwd) if worth else []
