@@ -19,7 +19,7 @@ from tests.operations.fleet import Fleet
 FACTS = {"store": "", "log": "", "report": "", "archive": "", "results": ""}
 NASTY = (
     "</title><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onload='x", "]]>&amp;<!--",
-    "a|b\n| --- |", "[x](http://example.org)", "\x1b[31mred", "\u202egnirts", "\ud800", "\ufffe", "<svg/onload=x>",
+    "a|b\n| --- |", "[x](http://example.org)", "\x1b[31mred", "\u202egnirts", "\ufffe", "<svg/onload=x>",
     "{{7*7}}", "é漢🎉",
 )  # fmt: skip
 

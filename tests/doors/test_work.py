@@ -443,7 +443,7 @@ def test_a_deadline_is_the_same_on_the_clock_since_boot() -> None:
 
 
 def test_help_names_all_that_is_told() -> None:
-    events = MORE[-1].partition(": ")[2].split(", ")
+    events = " ".join(MORE).rpartition("for each event: ")[2].split(", ")
     from dibs.doors.cli import worker as command
 
     assert sorted(events) == sorted(command._LINES)

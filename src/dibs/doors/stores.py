@@ -313,6 +313,10 @@ def write_pin(local: str, pin: Pin) -> None:
         os.replace(making, path)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None
+    try:  # another store has another log: what was seen of the former is no witness against it
+        os.unlink(f"{local}/{REDIS_COMMIT}-log")
+    except OSError:
+        pass
 
 
 def bare(url: str) -> str:
