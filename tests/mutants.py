@@ -157,9 +157,9 @@ MUTANTS = (
            f"{WAITING}::test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits"),
     Mutant("operations/sweeps.py", "    elif last is not None:\n        tx.delete(PLACE)\n", "",
            f"{WAITING}::test_sweeps_look_at_all_agents_one_after_the_other"),
-    Mutant("operations/releases.py", '    ending.serve(tx, freed)\n    return {"released": _shown(freed)}',
+    Mutant("operations/releases.py", '        ending.serve(tx, freed)\n    return {"released": _shown(freed)}',
            '    return {"released": _shown(freed)}',
-           f"{WAITING}::test_the_release_hands_over_to_the_first_in_the_same_transaction"),
+           f"{WAITING}::test_who_asks_again_keeps_its_place_and_is_no_cycle"),
     # Promise 6: nothing is lost, nothing happens twice
     Mutant("operations/call.py", "            return _same_answer(known, digest, call)\n", "            pass\n",
            f"{CLAIMS}::test_the_same_request_id_gets_the_same_answer_and_no_second_effect"),
