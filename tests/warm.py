@@ -102,6 +102,7 @@ def _run(
         os.close(tell)
         tell = -1
         pid = int.from_bytes(os.read(told, 4), "big")
+        assert pid, "the warm process is gone"  # and a signal to 0 would go to all of us
         ended = select.poll()  # select() has no numbers above 1023
         ended.register(told, select.POLLIN | select.POLLHUP)
         if not ended.poll(timeout * 1000):

@@ -78,6 +78,7 @@ class Client:
         self.env = env
         if warm.can(env) and not real and "DIBS_AGENT" not in env:  # what it was started with can be seen from outside
             self.pid, self._asks, self._answers = warm.client(name, HOOK, folder, env)
+            self._self = processes.of(self.pid)
             return
         process = subprocess.Popen(
             [link_named(folder, name), "-I", "-S", STAND_IN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder,
@@ -87,6 +88,7 @@ class Client:
         assert process.stdout is not None
         self._asks, self._answers = process.stdin, process.stdout
         self.pid = int(self._answers.readline())
+        self._self = processes.of(self.pid)
         process.wait(PATIENCE)
 
     def run(self, *words: str, cwd: Path, given: bytes = b"", seconds: float = PATIENCE, **env: str) -> Answer:
@@ -102,12 +104,16 @@ class Client:
         out, err = (answer[name].encode("latin-1").decode("utf-8", "replace") for name in ("out", "err"))
         return Answer(answer["code"], out, err, answer["took"])
 
+    def _lives(self) -> bool:
+        return self._self is not None and processes.alive(self._self) is True
+
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        """SIGKILL, and wait until it is gone. Once it is, its number may be somebody else's."""
+        if self._lives():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
         end = time.monotonic() + PATIENCE
-        while not is_gone(self.pid):
+        while self._lives():
             assert time.monotonic() < end, "it does not die"
             time.sleep(0.002)
         for pipe in (self._asks, self._answers):

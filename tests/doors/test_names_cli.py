@@ -90,3 +90,14 @@ def test_a_time_of_the_store_is_the_same_at_every_look(shell: Shell) -> None:
         seen.add(shell.json("claim", "x.py", "--as", "bob", exit=1)["error"]["blockers"][0]["since"])
         time.sleep(0.003)
     assert len(seen) == 1, seen
+
+
+def test_a_stand_in_that_is_gone_is_not_killed_again_by_its_number(repo: Repository) -> None:
+    client = repo.client()
+    client.kill()
+    innocent = subprocess.Popen(["sleep", "60"])
+    client.pid = innocent.pid  # as if the number had been given away
+    client.kill()
+    assert innocent.poll() is None
+    innocent.kill()
+    innocent.wait()
