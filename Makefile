@@ -19,7 +19,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test e2e e2e-all lint format bench torture mutants generate clean
+.PHONY: help setup demo test e2e e2e-all lint format bench torture mutants generate docs clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,11 @@ mutants: setup ## take out the lines that keep the promises, one by one; each ti
 
 generate: setup ## write the sources that are derived from the declarations of the operations
 	$(BIN)/python -m dibs.doors.generate
+
+docs: setup ## write the outputs that documents show, and the pictures of the README, anew
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/python -m tests.documents
+	$(BIN)/python tools/pictures.py
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

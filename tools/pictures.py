@@ -1,6 +1,6 @@
 """Draws the pictures of the README anew: docs/demo.svg (`dibs demo`, animated) and docs/status.svg (`dibs status`).
 
-    make pictures
+    make docs
 
 It runs the commands that it shows, in a scratch folder and a home of their own. Half a minute.
 """

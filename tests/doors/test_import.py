@@ -194,7 +194,8 @@ def test_they_find_dibs_by_what_the_workspace_remembers_of_this_machine(scripts:
     run.unlink(missing_ok=True)
     code, said = scripts.run("claim_task.sh", "T1", "ann", PATH=bare)
     assert (code, said) == (
-        1, "ERROR: dibs was not found on this machine: pip install dibs, then: dibs init\n",
+        1, "ERROR: dibs was not found on this machine: "
+        "uv tool install FOLDER (a clone of dibs; pipx works too), then: dibs init\n",
     )  # fmt: skip
     run.write_text(f"python='{Path(DIBS).parent / 'python'}'\nentry=/nowhere\n")
     assert scripts.run("claim_task.sh", "T1", "ann", PATH=bare) == (0, "SUCCESS: Task T1 claimed by agent ann.\n")

@@ -186,7 +186,7 @@ def test_a_teammate_without_dibs_is_told_once_how_to_get_it(folder: Folder, clie
     assert done.returncode == 0
     assert done.stderr == ""
     told = json.loads(done.stdout)
-    assert "pip install dibs, then: dibs init" in told["systemMessage"]
+    assert "uv tool install FOLDER (a clone of dibs; pipx works too), then: dibs init" in told["systemMessage"]
     if client == "gemini":
         assert list(told) == ["systemMessage"]
     else:  # Codex shows nobody the system's message, but its model hears the context
@@ -432,7 +432,7 @@ def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder:
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
     assert call(tmp_path).returncode == 127
-    assert "pip install dibs" in call(tmp_path).stderr
+    assert "uv tool install" in call(tmp_path).stderr
     folder.installed()
     (tmp_path / "dibs").mkdir()  # a folder of that name in the project must not take the package's place
     (tmp_path / "dibs" / "__init__.py").write_text("raise SystemExit(9)")
