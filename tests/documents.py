@@ -1,8 +1,8 @@
-"""Plays a document: runs its commands in order in one shell, as a reader types them, with only the extras that it names.
+"""Plays a document: runs its commands in one shell, as a reader types them, with only the extras that it names.
 
-A block marked `sh` has commands, a block marked `console` has commands behind `$ ` and below each what it prints. A comment
-`# exit N` says that a command ends with N. `python -m tests.documents FILE…` writes the outputs of the console blocks anew.
-The pieces of the environment are links to packages that are installed already: nothing is downloaded.
+A block marked `sh` has commands. A block marked `console` has commands after `$ `, and below each what it prints. A
+comment `# exit N` says that a command ends with N. `python -m tests.documents FILE…` writes the outputs anew. An
+environment is made of links to packages that are installed already: nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def shell(block: str, _start: int) -> list[Command]:
 
 def console(block: str, start: int) -> list[Command]:
     """The commands of a `console` block, with their outputs."""
-    found = []
-    for part in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-        found.append(command(part[1], part[2], (start + part.start(2), start + part.end(2))))
-    return found
+    return [
+        command(part[1], part[2], (start + part.start(2), start + part.end(2)))
+        for part in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    ]
 
 
 def command(text: str, output: str | None, span: tuple[int, int]) -> Command:
@@ -113,7 +113,8 @@ def play(path: Path, folder: Path) -> list[Played]:
 
 def environment(path: Path, folder: Path) -> dict[str, str]:
     """The variables of the shell: no agent, no client, a dibs that has only what the document tells to install."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_", "CLAUDE", "CODEX", "VIRTUAL_ENV"))}
+    others = ("DIBS_", "GIT_", "CLAUDE", "CODEX", "VIRTUAL_ENV")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(others)}
     binaries = f"{interpreter(extras(path)).parent}:{os.environ['PATH']}"
     return {**kept, "PATH": binaries, "HOME": str(folder), "TMPDIR": str(folder), "USER": "you", "LOGNAME": "you"}
 

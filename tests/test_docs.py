@@ -64,6 +64,17 @@ def test_an_environment_has_the_documented_extras_and_no_others() -> None:
         assert subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False).returncode == 1
 
 
+def test_a_store_whose_extra_is_missing_says_how_to_install_it(tmp_path: Path) -> None:
+    dibs = documents.interpreter(frozenset()).parent / "dibs"
+    variables = documents.environment(TOP / "README.md", tmp_path)
+    subprocess.run([dibs, "init", "--clients", "none"], cwd=tmp_path, check=True, capture_output=True, env=variables)
+    for url in f"unix://{tmp_path}/s", "redis://127.0.0.1:1", "rediss://127.0.0.1:1":
+        done = subprocess.run(
+            [dibs, "store", "move", url], cwd=tmp_path, capture_output=True, text=True, check=False, env=variables
+        )
+        assert (done.returncode, "[redis]" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.parametrize("path", [d for d in DOCUMENTS if blocks(d, "python")], ids=lambda path: path.name)
 def test_the_python_in_a_document_runs(path: Path, tmp_path: Path) -> None:
     variables = documents.environment(path, tmp_path)
@@ -85,7 +96,8 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)
 def test_a_document_says_what_a_claim_is_where_it_first_names_one(path: Path) -> None:
-    prose = re.sub(r"```.*?```|`[^`]*`|^#[^\n]*$|<[^>]*>|!\[[^]]*\]", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    no_prose = re.compile(r"```.*?```|`[^`]*`|^#[^\n]*$|<[^>]*>|!\[[^]]*\]", re.DOTALL | re.MULTILINE)
+    prose = no_prose.sub("", path.read_text())
     first = re.search(r"\bclaim(?:s|ed|ing)?\b.{0,50}", " ".join(prose.split()))
     assert first is None or "(a lease with a fencing token)" in first[0], f"{path.name}: {first[0]}"
 

@@ -1,8 +1,8 @@
 """A terminal as a picture: runs a command in a pseudo-terminal and draws what a person would see as one SVG file.
 
 pyte reads the escape sequences (`pip install '.[docs]'`); this file samples its screen and writes the frames. It knows
-nothing of dibs. Equal lines are stored once, so an animation of twenty seconds stays below 100 KB. A viewer that does not
-animate, or whose user asked for less motion, shows the last frame.
+nothing of dibs. Equal lines are stored once, so an animation of twenty seconds stays below 100 KB. A viewer that does
+not animate, or whose user asked for less motion, shows the last frame.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ COLOURS = {
     "brightblue": "#82c2ff", "brightmagenta": "#d79bea", "brightcyan": "#76d0db", "brightwhite": "#ffffff",
 }  # fmt: skip
 DIM = "#7f8694"
+DOTS = ("#ff5f57", "#febc2e", "#28c840")
 
 Run = tuple[int, str, str, bool]  # column, text, colour, bold
 Line = tuple[Run, ...]
 Frame = tuple[Line, ...]
 
 
-class Screen(pyte.Screen):
+class Screen(pyte.Screen):  # type: ignore[misc] # pyte has no types
     """pyte's screen, which also remembers what is dim: pyte drops that attribute, so blue-grey stands in for it."""
 
     def select_graphic_rendition(self, *attributes: int, **rest: bool) -> None:
         # 2 (dim) becomes a colour of its own, unless a colour is set with it
-        changed = [90 if number == 2 and len(attributes) == 1 else number for number in attributes]  # noqa: PLR2004
+        changed = [90 if number == 2 and len(attributes) == 1 else number for number in attributes]
         super().select_graphic_rendition(*changed, **rest)
 
 
@@ -147,9 +148,7 @@ def draw(
     style += colour_classes(known)
     if len(shown) > 1:
         style += animation([at for at, _ in shown], width=width, speed=speed, hold=hold)
-    dots = "".join(
-        f'<circle cx="{20 + 20 * n}" cy="18" r="6" fill="{c}"/>' for n, c in enumerate(("#ff5f57", "#febc2e", "#28c840"))
-    )
+    dots = "".join(f'<circle cx="{20 + 20 * n}" cy="18" r="6" fill="{c}"/>' for n, c in enumerate(DOTS))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-label="{escape(title)}"><title>{escape(title)}</title><style>{style}</style>'

@@ -440,7 +440,7 @@ def test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so
 
     code, answer = init()
     assert (code, answer["error"]["code"]) == (1, "forbidden")
-    assert "uv tool install dibs" in answer["error"]["message"]
+    assert "uv tool install FOLDER" in answer["error"]["message"]
     assert sorted(path.name for path in folder.iterdir()) == [".git"], "nothing was changed"
     code, answer = init("--temporary")
     assert code == 0

@@ -186,7 +186,7 @@ def test_a_teammate_without_dibs_is_told_once_how_to_get_it(folder: Folder, clie
     assert done.returncode == 0
     assert done.stderr == ""
     told = json.loads(done.stdout)
-    assert "uv tool install FOLDER (a clone of dibs; pipx works too), then: dibs init" in told["systemMessage"]
+    assert "uv tool install FOLDER (a clone of dibs), then: dibs init" in told["systemMessage"]
     if client == "gemini":
         assert list(told) == ["systemMessage"]
     else:  # Codex shows nobody the system's message, but its model hears the context

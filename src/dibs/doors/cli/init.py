@@ -114,7 +114,7 @@ def _passing(*, allowed: bool) -> str:
     if passing == "cache" and not allowed:
         message = (
             f"{sys.executable} lies in a runner's cache (uvx, pipx run), which may be emptied at any time; every "
-            "guarded call would be refused then. Install dibs to stay (`uv tool install dibs`, `pipx install dibs`), "
+            "guarded call would be refused then. Install dibs to stay (`uv tool install FOLDER`, a clone of dibs), "
             "then run `dibs init`; or say `--temporary`. Nothing was changed."
         )
         raise Forbidden(message, path=sys.executable)

@@ -79,8 +79,7 @@ if command -v dibs >/dev/null 2>&1; then
     return 1
 fi
 if [ "$1" = cli ]; then
-    echo "dibs is not installed on this machine, or was moved:" \
-        "uv tool install FOLDER (a clone of dibs; pipx works too), then: dibs init" >&2
+    echo "dibs is not installed here, or was moved: uv tool install FOLDER (a clone of dibs), then: dibs init" >&2
     exit 127
 fi
 
@@ -129,7 +128,7 @@ deny() { # in the client's own dialect: not every model hears what is said on st
 
 if [ $found = none ]; then
     message='This repository is guarded by dibs, which is not installed here. To get it:'
-    [ $moment != start ] || tell "$1" "$message uv tool install FOLDER (a clone of dibs; pipx works too), then: dibs init"
+    [ $moment != start ] || tell "$1" "$message uv tool install FOLDER (a clone of dibs), then: dibs init"
     exit 0
 fi
 message='dibs was moved or removed from this machine; run `dibs init` again, or `dibs init --uninstall`'
