@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -92,6 +93,17 @@ def test_the_python_in_a_document_runs(path: Path, tmp_path: Path) -> None:
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\":]+)\"", path.read_text()):
         assert (path.parent / (target[0] or target[1])).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", sorted((TOP / "docs").glob("*.svg")), ids=lambda path: path.name)
+def test_a_picture_is_small_and_loads_nothing(path: Path) -> None:
+    """GitHub shows an SVG as an image: no script runs, nothing else is fetched, and it must be well-formed."""
+    text = path.read_text()
+    assert len(text.encode()) < 300_000
+    names = {element.tag.rpartition("}")[2] for element in ET.fromstring(text).iter()}  # noqa: S314 our own
+    assert not names & {"script", "image", "foreignObject"}
+    assert "url(http" not in text
+    assert 'href="http' not in text
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)
