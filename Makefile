@@ -68,7 +68,7 @@ generate: setup ## write the sources that are derived from the declarations of t
 docs: setup ## write the outputs that documents show, and the pictures of the README, anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	$(BIN)/python -m tests.documents
-	$(BIN)/python tools/pictures.py
+	$(BIN)/python -m tools.pictures
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

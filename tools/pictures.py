@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-import terminal
+from tools import terminal
 
 TOP = Path(__file__).resolve().parent.parent
 DEMO = (88, 27)  # columns and rows: the live screen and, at the end, the whole table of results
@@ -58,18 +60,20 @@ def status() -> str:
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home, "shop")
         folder.mkdir()
-        waiter = subprocess.Popen(
-            ["bash", "-ec", FLEET + "touch ready; wait || true"], cwd=folder, env=clean(home), stdout=subprocess.DEVNULL
-        )
+        fleet = subprocess.Popen(
+            ["bash", "-ec", FLEET + "touch ready; wait"], cwd=folder, env=clean(home), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
         try:
             while not Path(folder, "ready").exists():
-                if waiter.poll() is not None:
+                if fleet.poll() is not None:
                     raise SystemExit("the fleet of the screenshot could not be made")
+                time.sleep(0.1)
             command = [sys.executable, "-m", "dibs", "status"]
             written = terminal.record(command, columns=columns, rows=rows, cwd=str(folder), environment=clean(home))
         finally:
-            waiter.terminate()
-            waiter.wait()
+            os.killpg(fleet.pid, signal.SIGTERM)  # the waiter with its shell
+            fleet.wait()
     last = terminal.frames(written, columns=columns, rows=rows, every=0)[-1]
     return terminal.draw([last], columns=columns, rows=terminal.last_lines(last[1]), title="dibs status")
 
