@@ -63,7 +63,7 @@ mutants: setup ## take out the lines that keep the promises, one by one; each ti
 	$(BIN)/pytest -n $(JOBS) -m mutants tests/test_mutants.py
 
 generate: setup ## write the sources that are derived from the declarations of the operations
-	$(BIN)/python -m dibs.doors.generate
+	$(BIN)/python -m tools.generate
 
 docs: setup ## write the outputs that documents show, and the pictures of the README, anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'

@@ -9,11 +9,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dibs.doors import catalogue, generate
 from dibs.doors.cli.run import OTHERS
-from dibs.operations import index
+from dibs.operations.core import index
+from dibs.session import catalogue
 from tests import documents
 from tests.documents import DOCUMENTS, GENERATED, TOP, blocks
+from tools import generate
 
 WRITTEN = [path for path in DOCUMENTS if path.name not in GENERATED]
 
