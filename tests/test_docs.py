@@ -11,7 +11,6 @@ import pytest
 
 from dibs.doors.cli.run import OTHERS
 from dibs.operations.core import index
-from dibs.session import catalogue
 from tests import documents
 from tests.documents import DOCUMENTS, GENERATED, TOP, blocks
 from tools import generate
@@ -25,7 +24,7 @@ def test_what_is_generated_is_up_to_date(name: str) -> None:
 
 
 def test_the_index_names_every_declared_operation() -> None:
-    assert catalogue.declared() == index.FILES
+    assert generate.declared() == index.FILES
 
 
 def test_every_command_is_in_the_documentation() -> None:
@@ -118,7 +117,7 @@ def test_a_document_says_what_a_claim_is_where_it_first_names_one(path: Path) ->
 def test_the_words_of_others_are_not_used_for_ours() -> None:
     """A claim is a claim: not a lock, not a reservation. A lease is what a waiter has."""
     wrong = re.compile(r"\b(locks?|locked|unlock|reservations?|mutex(es)?)\b", re.IGNORECASE)
-    for path in [*DOCUMENTS, *(TOP / "src" / "dibs" / "operations").glob("*.py")]:
+    for path in [*DOCUMENTS, *(TOP / "src" / "dibs" / "operations").rglob("*.py")]:
         for line in path.read_text().splitlines():
             speaks_of_others = any(
                 word in line
