@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -53,6 +54,12 @@ def test_the_commands_in_a_document_work_as_it_says(path: Path, tmp_path: Path) 
 def test_a_document_begins_in_a_folder_of_its_own(path: Path) -> None:
     """Whoever pastes a block must not run it in their own repository."""
     assert "mktemp -d" in documents.commands(path)[0].text
+
+
+def test_an_extra_that_a_document_names_exists() -> None:
+    declared = set(metadata.metadata("dibs").get_all("Provides-Extra") or [])
+    for path in WRITTEN:
+        assert documents.extras(path) <= declared, path.name
 
 
 def test_an_environment_has_the_documented_extras_and_no_others() -> None:
