@@ -23,8 +23,9 @@ TOP = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([TOP / "README.md", TOP / "examples" / "README.md", *(TOP / "docs").glob("*.md")])
 GENERATED = ("CLI.md", "ROLES.md")
 FENCE = re.compile(r"^```(sh|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# Tested elsewhere, or not meant for a scratch folder: what a clone's Makefile does, installing, and the long commands.
-LEFT_OUT = ("make ", "uv ", "uvx ", "pipx ", "dibs demo", "dibs bench", 'export PATH="$PWD/.venv', "#")
+# Not meant for a scratch folder: what a clone's Makefile does, and installing.
+LEFT_OUT = ("make ", "uv ", "uvx ", "pipx ", "#")
+LONG = ("dibs demo",)  # tested elsewhere; run only to write its output anew
 HERE_DOCUMENT = re.compile(r"<<-?\s*'?\"?(\w+)")
 
 
@@ -55,14 +56,14 @@ def extras(path: Path) -> frozenset[str]:
     return frozenset(name for names in re.findall(r"\.\[([a-z,]+)\]", path.read_text()) for name in names.split(","))
 
 
-def commands(path: Path) -> list[Command]:
-    """The commands of a document, in order."""
+def commands(path: Path, *, long: bool = False) -> list[Command]:
+    """The commands of a document, in order; the long ones are left out unless asked for."""
     text = path.read_text()
     found = []
     for block in FENCE.finditer(text):
         read = console if block[1] == "console" else shell
         found += read(block[2], block.start(2))
-    return [command for command in found if not command.text.startswith(LEFT_OUT)]
+    return [command for command in found if not command.text.startswith(LEFT_OUT if long else LEFT_OUT + LONG)]
 
 
 def shell(block: str, _start: int) -> list[Command]:
@@ -95,9 +96,9 @@ def command(text: str, output: str | None, span: tuple[int, int]) -> Command:
     return Command(plain, int(expected[1]) if expected else 0, output, span)
 
 
-def play(path: Path, folder: Path) -> list[Played]:
+def play(path: Path, folder: Path, *, long: bool = False) -> list[Played]:
     """Run a document's commands in one shell, in a folder and a home of their own."""
-    listed = commands(path)
+    listed = commands(path, long=long)
     shutil.copytree(TOP / "examples", folder / "examples")  # the reader stands in a clone
     script = "exec 2>&1\n"
     for number, each in enumerate(listed):
@@ -191,7 +192,7 @@ def masked(text: str) -> str:
 def write(path: Path) -> None:
     """Put what the commands print now into the document's console blocks."""
     with tempfile.TemporaryDirectory() as folder:
-        played = play(path, Path(folder))
+        played = play(path, Path(folder), long=True)
     text = path.read_text()
     for each in reversed(played):
         if each.command.output is not None:
