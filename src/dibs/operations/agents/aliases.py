@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid
 from dibs.operations.agents import names, speech
+from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import endings, holds
-from dibs.operations.core.call import TOKEN, check_agent_id, due, iso, put_agent
+from dibs.operations.core.call import TOKEN, check_agent_id, due, iso
 from dibs.operations.core.declare import Operation
 from dibs.stores.seam import prefix_range
 

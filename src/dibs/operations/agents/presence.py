@@ -9,20 +9,10 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import aliases, beliefs, departures, names, roles
+from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import (
-    TOKEN,
-    check_agent_id,
-    check_text,
-    iso,
-    name_caller,
-    process_name,
-    put_agent,
-    register,
-    related,
-    set_process,
-)
+from dibs.operations.core.call import TOKEN, check_agent_id, check_text, iso, name_caller, process_name, related
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 

@@ -15,7 +15,8 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, Killed, NotFound, Quota
-from dibs.operations.core.call import check_text, due, iso, put_agent
+from dibs.operations.agents.records import put_agent
+from dibs.operations.core.call import check_text, due, iso
 from dibs.operations.core.declare import Field, Operation
 from dibs.stores.seam import prefix_range
 

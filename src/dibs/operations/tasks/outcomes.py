@@ -389,7 +389,7 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
     record: Record | None = known if known is not None else tx.fetch([key]).values[key]
     if record is None or (not failed and not record.get("strikes")):
         return
-    from dibs.operations.core.call import put_agent
+    from dibs.operations.agents.records import put_agent
 
     record["strikes"] = record.get("strikes", 0) + 1 if failed else 0
     record["struck"] = tx.now

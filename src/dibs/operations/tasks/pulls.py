@@ -196,7 +196,7 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
 
 def expect(tx: Transaction, agent: str, until: int) -> None:
     """A task is assigned to an agent: note in its record until when it has to look for one."""
-    from dibs.operations.core.call import put_agent
+    from dibs.operations.agents.records import put_agent
 
     key = f"a\t{agent}"
     record: Record | None = tx.fetch([key]).values[key]
@@ -281,7 +281,7 @@ def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int
 def says_it_works(tx: Transaction, agent: Record) -> None:
     """The agent asks for work: from now on it may be given some. Who only looks on, or runs a script, never is."""
     if not agent.get("works"):
-        from dibs.operations.core.call import put_agent
+        from dibs.operations.agents.records import put_agent
 
         agent["works"] = True
         put_agent(tx, agent)
