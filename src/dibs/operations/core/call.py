@@ -10,7 +10,7 @@ from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from dibs.operations.core.policy import Policy
@@ -23,6 +23,10 @@ JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT = 200, 2_000
 OWN = "dibs"  # the name under which dibs itself sends messages
 TOKEN = COMMIT  # a token is the number of the commit that grants
+
+# What follows from a decision in a room above the one that decides, by name. A room imports only rooms below it, so it
+# calls these; entry.py, which stands above all rooms, puts them here.
+FOLLOW_UPS: dict[str, Callable[..., Any]] = {}
 
 
 class Need(Exception):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
-from dibs.operations.core.call import check_agent_id, check_request_id, due, lineage_of, name_caller
+from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
 from dibs.operations.core.declare import AGENT, RANKS, is_text
 from dibs.stores.seam import digest_of
 
@@ -267,3 +267,69 @@ def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
     else:
         record["result"] = result
     tx.put(key, record, i2=due(until))
+
+
+# --- what follows in a room above the one that decides
+
+
+def _task_claim_ended(tx: Transaction, claim: Record, why: str) -> None:
+    from dibs.operations.tasks import outcomes
+
+    outcomes.orphaned(tx, claim, why)
+
+
+def _sweep(tx: Transaction, count: int) -> dict[str, Any]:
+    from dibs.operations.upkeep import sweeps
+
+    return sweeps.some(tx, count)
+
+
+def _change_accepted(tx: Transaction, call: Call, change: str) -> str:
+    from dibs.operations.guards import changes
+
+    return changes.accept(tx, call, change)
+
+
+def _unblock(tx: Transaction, job: Record, room: int) -> int:
+    from dibs.operations.tasks import outcomes
+
+    return outcomes.unblock_step(tx, job, room)
+
+
+def _call_off(tx: Transaction, job: Record, room: int) -> int:
+    from dibs.operations.tasks import cancellations
+
+    return cancellations.step(tx, job, room)
+
+
+def _free_claims(tx: Transaction, job: Record, room: int) -> int:
+    from dibs.operations.agents import departures
+
+    return departures.step(tx, job, room)
+
+
+def _end_run(tx: Transaction, job: Record, room: int) -> int:
+    from dibs.operations.runs import run_endings
+
+    return run_endings.step(tx, job, room)
+
+
+def _purge_run(tx: Transaction, job: Record, room: int) -> int:
+    from dibs.operations.runs import run_endings
+
+    return run_endings.purge_step(tx, job, room)
+
+
+FOLLOW_UPS.update(
+    {
+        "task claim ended": _task_claim_ended,
+        "sweep": _sweep,
+        "change accepted": _change_accepted,
+        "job: unblock": _unblock,
+        "job: cancel": _call_off,
+        "job: race": _call_off,
+        "job: claims": _free_claims,
+        "job: run end": _end_run,
+        "job: run purge": _purge_run,
+    }
+)
