@@ -24,7 +24,7 @@ COMMON = ("dibs.errors", "dibs.jsontext")  # what every floor may say and write
 # Room (a folder or a file right below src/dibs) → what it may import of dibs. What is not named here is not allowed,
 # so a new room has to be given its place.
 MAY_IMPORT = {
-    "errors": COMMON,
+    "errors": (*COMMON, "dibs.operations.answers"),  # types alone: what a refusal tells is shown as an answer shows it
     "jsontext": COMMON,
     "facts": ("dibs.facts", *COMMON),
     "stores": ("dibs.stores", "dibs.facts", *COMMON),

@@ -11,9 +11,9 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs import patterns as patterns
-    from dibs.doors.python import Claim as Claim
-    from dibs.doors.python import Workspace as Workspace
-    from dibs.doors.python import open as open
+    from dibs.doors.python.claim import Claim as Claim
+    from dibs.doors.python.workspace import Workspace as Workspace
+    from dibs.doors.python.workspace import open as open
     from dibs.doors.worker import Permanent as Permanent
     from dibs.doors.worker import work as work
     from dibs.errors import Busy as Busy
@@ -42,9 +42,9 @@ _ERRORS = (
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
     if name in _WAY_IN:
-        from dibs.doors import python
+        from dibs.doors.python import workspace
 
-        return getattr(python, name)
+        return getattr(workspace, name)
     if name in _WORK:
         from dibs.doors import worker
 

@@ -100,7 +100,7 @@ def test_seconds_and_texts_are_durations_and_nonsense_is_invalid(shell: Shell) -
         with pytest.raises(dibs.Invalid):
             ws.claim()
         with pytest.raises(dibs.Invalid):
-            ws.claim("c", mode="own")
+            ws.claim("c", mode="own")  # type: ignore[arg-type]
 
 
 def test_a_folder_that_is_no_workspace_is_invalid(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import dibs
 from dibs.doors import children, heartbeat, worker
 from dibs.doors.cli.worker import MORE
 from dibs.doors.commanding import result_of
-from dibs.doors.python import Workspace
+from dibs.doors.python.workspace import Workspace
 from dibs.doors.worker import Worker
 from dibs.errors import Busy, Fenced, Killed, Quota, Unavailable
 from dibs.facts import clock
@@ -296,7 +296,7 @@ def test_a_claim_that_moved_under_a_new_token_is_lost(
     monkeypatch.setattr(heartbeat, "BEAT", 0.05)
     renew = ws.renew
 
-    def moved(*names: Any) -> dict[str, Any]:
+    def moved(*names: Any) -> Any:
         answer = renew(*names)
         answer["renewed"][0]["token"] += 1
         return answer

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs import patterns
-from dibs.doors.python import Workspace
+from dibs.doors.python.workspace import Workspace
 from dibs.errors import Conflict, Failed, Invalid, NotFound, Quota
 from dibs.operations import batches
 from dibs.patterns import specs

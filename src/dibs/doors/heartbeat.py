@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.children import Child
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
     from dibs.facts.usage import Meter
 
 LOOK = 1.0  # seconds between two looks whether the task is still ours: a look is cheap, and called off is called off

@@ -28,9 +28,9 @@ from dibs.operations import outlook
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
     Handler = Callable[[Job], Any]
     Tell = Callable[[dict[str, Any]], None]
@@ -317,7 +317,7 @@ class Worker:
             raise Invalid(error.message) from None
         self._count("split", job, children=answer["tasks"])
 
-    def _fail(self, job: Job, kind: str, why: str) -> None:
+    def _fail(self, job: Job, kind: Literal["transient", "permanent"], why: str) -> None:
         reason = clean(why) or "it did not say why"
         try:
             self._persist(

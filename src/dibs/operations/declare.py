@@ -148,7 +148,7 @@ class Operation:
     """
 
     __slots__ = (
-        "agents", "ahead", "asks", "body", "errors", "fields", "help", "json", "may", "name", "others", "registers",
+        "agents", "ahead", "answer", "asks", "body", "errors", "fields", "help", "may", "name", "others", "registers",
         "required", "takes", "writes",
     )  # fmt: skip
 
@@ -160,7 +160,7 @@ class Operation:
         *,
         fields: tuple[Field, ...] = (),
         errors: tuple[type[DibsError], ...] = (),
-        json: str = "",
+        answer: str = "",
         writes: bool = True,
         takes: bool = False,
         ahead: Callable[..., list[Range]] | None = None,
@@ -176,9 +176,9 @@ class Operation:
         self.required = tuple([field.name for field in fields if field.required])
         self.agents = tuple([field.name for field in fields if field.kind == "agent"])  # a name will do, too
         self.errors = errors
-        self.json = json  # the keys of the answer beside `ok`
+        self.answer = answer  # its type in answers.py
         self.writes = writes
-        self.takes = takes  # takes claims; where it has no `json`, nobody reads its grant
+        self.takes = takes  # takes claims; where it has no `answer`, nobody reads its grant
         self.ahead = ahead
         self.may = may if writes else may or VIEWER
         self.others = others

@@ -373,7 +373,7 @@ OPERATIONS = (
         ),
         registers=False,
         may="viewer",
-        json="messages[], more, cursor",
+        answer="InboxAnswer",
     ),
     Operation(
         "ack",
@@ -391,6 +391,6 @@ OPERATIONS = (
         ),
         errors=(NotFound,),
         may="viewer",
-        json="message",
+        answer="AckAnswer",
     ),
 )

@@ -413,7 +413,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, next",
+        answer="TaskDoneAnswer",
     ),
     Operation(
         "task fail",
@@ -428,7 +428,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task",
+        answer="TaskAnswer",
     ),
     Operation(
         "task release",
@@ -438,7 +438,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task",
+        answer="TaskAnswer",
     ),
     Operation(
         "task split",
@@ -458,7 +458,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, tasks[]",
+        answer="TaskSplitAnswer",
     ),
     Operation(
         "task progress",
@@ -473,6 +473,6 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, expires_at",
+        answer="TaskProgressAnswer",
     ),
 )

@@ -256,7 +256,7 @@ OPERATIONS = (
         ),
         errors=(Invalid,),
         may="worker",
-        json="event",
+        answer="EmitAnswer",
     ),
     Operation(
         "subscribe",
@@ -275,7 +275,7 @@ OPERATIONS = (
         ),
         errors=(Invalid, NotFound, Quota),
         may="worker",
-        json="subscription, cursor",
+        answer="SubscribeAnswer",
     ),
     Operation(
         "subscriptions",
@@ -284,6 +284,6 @@ OPERATIONS = (
         registers=False,
         may="viewer",
         fields=PAGED,
-        json="subscriptions[], through, more, cursor",
+        answer="SubscriptionsAnswer",
     ),
 )

@@ -228,7 +228,7 @@ OPERATIONS = (
         "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
         may="worker",
         registers=False,
-        json="swept, more",
+        answer="SweepAnswer",
     ),
     Operation(
         "seal",
@@ -236,7 +236,7 @@ OPERATIONS = (
         "Write a seal: the live claims at this point of the log.",
         may="orchestrator",
         registers=False,
-        json="seq, link, claims",
+        answer="SealAnswer",
     ),
     Operation(
         "prune",
@@ -253,6 +253,6 @@ OPERATIONS = (
         errors=(NotFound, Invalid),
         may="person",
         registers=False,
-        json="through",
+        answer="PruneAnswer",
     ),
 )

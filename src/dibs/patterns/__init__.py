@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
 __all__ = ["Poll", "Step", "Work", "map_reduce", "pipeline", "plan", "scatter_gather", "vote"]
 

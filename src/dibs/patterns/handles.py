@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Self
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
+    from dibs.operations.answers import VoteView
     from dibs.operations.declare import Operation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two looks; each is longer than the one before
@@ -95,10 +96,9 @@ class Poll(Work):
         super().__init__(workspace, run, tasks, tasks, FIRST, own=own)
         self.vote = vote
 
-    def show(self) -> dict[str, Any]:
+    def show(self) -> VoteView:
         """The vote as it stands: state, option, tally, who is missing."""
-        found: dict[str, Any] = self._workspace.vote_show(self.vote)["vote"]
-        return found
+        return self._workspace.vote_show(self.vote)["vote"]
 
     def over(self) -> bool:
         return bool(self.show()["state"] != "open")

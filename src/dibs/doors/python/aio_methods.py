@@ -1,54 +1,134 @@
-"""The typed methods of the Python API. Made by `make generate` from the declarations in operations/."""
+"""The typed methods of the Python API for asyncio. Made by `make generate` from the declarations in operations/."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, Literal
 
-    from dibs.doors.python import Claim
+    from dibs.doors.python.aio import ClaimRequest
+    from dibs.operations.answers import (
+        AckAnswer,
+        AgentsAnswer,
+        AskAnswer,
+        BootAnswer,
+        ConfirmAnswer,
+        EmitAnswer,
+        InboxAnswer,
+        KillAnswer,
+        LeaveAnswer,
+        PruneAnswer,
+        ReleaseAnswer,
+        RenewAnswer,
+        ReviveAnswer,
+        RulesAnswer,
+        RunEndAnswer,
+        RunGatesAnswer,
+        RunJoinAnswer,
+        RunListAnswer,
+        RunNoteAnswer,
+        RunPhaseAnswer,
+        RunProgressAnswer,
+        RunPurgeAnswer,
+        RunShowAnswer,
+        RunStartAnswer,
+        ScratchAnswer,
+        SealAnswer,
+        SendAnswer,
+        StateDeleteAnswer,
+        StateGetAnswer,
+        StateListAnswer,
+        StateSetAnswer,
+        StatusAnswer,
+        SubscribeAnswer,
+        SubscriptionsAnswer,
+        SweepAnswer,
+        TaskAddAnswer,
+        TaskAnswer,
+        TaskAssignAnswer,
+        TaskBidAnswer,
+        TaskCancelAnswer,
+        TaskDoneAnswer,
+        TaskInputsAnswer,
+        TaskListAnswer,
+        TaskMoveAnswer,
+        TaskProgressAnswer,
+        TaskShowAnswer,
+        TaskSplitAnswer,
+        TaskTakeAnswer,
+        TaskTurnAnswer,
+        VoteCastAnswer,
+        VoteListAnswer,
+        VoteOpenAnswer,
+        VoteShowAnswer,
+        WhoamiAnswer,
+    )
+
+    State = Literal[
+        "discovery",
+        "scoped",
+        "planned",
+        "executing",
+        "complete",
+        "failed",
+        "quarantined",
+        "cancelled",
+    ]
+
+    Strategy = Literal[
+        "priority",
+        "round_robin",
+        "load_balanced",
+        "capability",
+        "sticky",
+        "auction",
+        "preemptive",
+    ]
 
 
-class Methods:
+class AsyncMethods:
     """One method for each declared operation; durations are seconds or texts such as "30m"."""
 
-    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
+    async def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         raise NotImplementedError
 
-    def ack(
+    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> ClaimRequest:
+        raise NotImplementedError
+
+    async def ack(
         self,
         message: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> AckAnswer:
         """Acknowledge a message, so that it is not shown again.
 
-        Answers: message.
+        Answers: message; sometimes path.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: AckAnswer = await self._call(
             "ack",
             request_id,
             message=message,
         )
         return answer
 
-    def agents(
+    async def agents(
         self,
         *,
         all: bool | None = None,
         type: str | None = None,
-        state: str | None = None,
+        state: Literal["alive", "gone", "unknown", "left", "killed"] | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> AgentsAnswer:
         """List the agents and persons, those that are there first.
 
         Answers: agents[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: AgentsAnswer = await self._call(
             "agents",
             request_id,
             all=all,
@@ -59,19 +139,19 @@ class Methods:
         )
         return answer
 
-    def ask(
+    async def ask(
         self,
         resource: str,
         text: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> AskAnswer:
         """Ask whoever holds a resource to release it.
 
-        Answers: message.
+        Answers: message, to[], resource; sometimes to_name[].
         Raises: NotFound, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: AskAnswer = await self._call(
             "ask",
             request_id,
             resource=resource,
@@ -79,7 +159,7 @@ class Methods:
         )
         return answer
 
-    def boot(
+    async def boot(
         self,
         *,
         task: str | None = None,
@@ -87,12 +167,13 @@ class Methods:
         can: Sequence[str] | None = None,
         pid: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> BootAnswer:
         """Register, check what you hold against the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules.
+        Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
+        rules; sometimes name, files[], rival.
         """
-        answer: dict[str, Any] = self._call(
+        answer: BootAnswer = await self._call(
             "boot",
             request_id,
             task=task,
@@ -105,23 +186,26 @@ class Methods:
     def claim(
         self,
         *resources: str,
-        mode: str | None = None,
+        mode: Literal["write", "read", "watch"] | None = None,
         ttl: float | str | None = None,
         wait: float | str | None = None,
         reason: str | None = None,
         task: str | None = None,
         expect: float | str | None = None,
         keep: bool | None = None,
+        auto_renew: bool = True,
         request_id: str | None = None,
-    ) -> Claim:
+    ) -> ClaimRequest:
         """Claim resources, all of them or none.
 
-        Answers: claim, token, resources[], mode, expires_at; refused: error.blockers[].
+        In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
+
+        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note.
         Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid.
         """
-        answer: Claim = self._call(
-            "claim",
+        return self._claim(
             request_id,
+            auto_renew,
             resources=resources or None,
             mode=mode,
             ttl=ttl,
@@ -131,21 +215,20 @@ class Methods:
             expect=expect,
             keep=keep,
         )
-        return answer
 
-    def confirm(
+    async def confirm(
         self,
         resource: str,
         *,
         token: int,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ConfirmAnswer:
         """Ask whether a token is still live for a resource.
 
-        Answers: holder, token.
+        Answers: holder, token, expires_at; sometimes holder_name.
         Raises: Fenced.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ConfirmAnswer = await self._call(
             "confirm",
             request_id,
             resource=resource,
@@ -153,19 +236,19 @@ class Methods:
         )
         return answer
 
-    def emit(
+    async def emit(
         self,
         kind: str,
         data: Any | None = None,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> EmitAnswer:
         """Tell all who subscribe to it that something happened.
 
         Answers: event.
         Raises: Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: EmitAnswer = await self._call(
             "emit",
             request_id,
             kind=kind,
@@ -173,7 +256,7 @@ class Methods:
         )
         return answer
 
-    def inbox(
+    async def inbox(
         self,
         *,
         wait: float | str | None = None,
@@ -182,12 +265,12 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> InboxAnswer:
         """Show the messages you have not acknowledged.
 
         Answers: messages[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: InboxAnswer = await self._call(
             "inbox",
             request_id,
             wait=wait,
@@ -198,19 +281,19 @@ class Methods:
         )
         return answer
 
-    def kill(
+    async def kill(
         self,
         agent: str,
         *,
         why: str,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> KillAnswer:
         """Stop an agent: void its claims and refuse all it does.
 
         Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: KillAnswer = await self._call(
             "kill",
             request_id,
             agent=agent,
@@ -218,40 +301,40 @@ class Methods:
         )
         return answer
 
-    def leave(
+    async def leave(
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> LeaveAnswer:
         """Say that you are done: what you hold is released, a subagent's passes to its parent.
 
-        Answers: released[], passed[], count, to.
+        Answers: released[], passed[], count, to; sometimes to_name.
         """
-        answer: dict[str, Any] = self._call(
+        answer: LeaveAnswer = await self._call(
             "leave",
             request_id,
         )
         return answer
 
-    def prune(
+    async def prune(
         self,
         *,
         keep: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> PruneAnswer:
         """Drop the events before the newest seal older than --keep.
 
         Answers: through.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: PruneAnswer = await self._call(
             "prune",
             request_id,
             keep=keep,
         )
         return answer
 
-    def release(
+    async def release(
         self,
         *resources: str,
         all: bool | None = None,
@@ -261,13 +344,13 @@ class Methods:
         force: bool | None = None,
         why: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ReleaseAnswer:
         """Give claims back, or hand them over to another agent.
 
-        Answers: released[], count.
+        Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ReleaseAnswer = await self._call(
             "release",
             request_id,
             resources=resources or None,
@@ -280,59 +363,59 @@ class Methods:
         )
         return answer
 
-    def renew(
+    async def renew(
         self,
         *resources: str,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RenewAnswer:
         """Give what you hold a new deadline.
 
         Answers: renewed[].
         Raises: Fenced, NotFound, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RenewAnswer = await self._call(
             "renew",
             request_id,
             resources=resources or None,
         )
         return answer
 
-    def revive(
+    async def revive(
         self,
         agent: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ReviveAnswer:
         """Let a killed agent act again.
 
         Answers: agents[].
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ReviveAnswer = await self._call(
             "revive",
             request_id,
             agent=agent,
         )
         return answer
 
-    def rules(
+    async def rules(
         self,
         *,
         ack: bool | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RulesAnswer:
         """Show the rules of the workspace, and whether you were told this version.
 
-        Answers: digest, acknowledged, current, text.
+        Answers: digest, acknowledged, current; sometimes text.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RulesAnswer = await self._call(
             "rules",
             request_id,
             ack=ack,
         )
         return answer
 
-    def run_end(
+    async def run_end(
         self,
         *,
         run: str | None = None,
@@ -341,13 +424,13 @@ class Methods:
         force: bool | None = None,
         strict: bool | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunEndAnswer:
         """End a run.
 
-        Answers: run, existing, cancelled[], count, released[], gates[], failed, archive.
+        Answers: run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunEndAnswer = await self._call(
             "run end",
             request_id,
             run=run,
@@ -358,19 +441,19 @@ class Methods:
         )
         return answer
 
-    def run_error(
+    async def run_error(
         self,
         text: str,
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunNoteAnswer:
         """Keep an error with a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunNoteAnswer = await self._call(
             "run error",
             request_id,
             text=text,
@@ -378,20 +461,20 @@ class Methods:
         )
         return answer
 
-    def run_gates(
+    async def run_gates(
         self,
         *,
         run: str | None = None,
-        at: str | None = None,
+        at: Literal["setup", "during", "cleanup"] | None = None,
         within: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunGatesAnswer:
         """Check a run against its quality gates; exit code 1 if one fails.
 
         Answers: run, gates[], failed.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunGatesAnswer = await self._call(
             "run gates",
             request_id,
             run=run,
@@ -400,20 +483,20 @@ class Methods:
         )
         return answer
 
-    def run_handled(
+    async def run_handled(
         self,
         number: int,
         how: str,
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunNoteAnswer:
         """Say that an error of a run was dealt with.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunNoteAnswer = await self._call(
             "run handled",
             request_id,
             number=number,
@@ -422,20 +505,20 @@ class Methods:
         )
         return answer
 
-    def run_join(
+    async def run_join(
         self,
         *,
         run: str | None = None,
         type: str | None = None,
         can: Sequence[str] | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunJoinAnswer:
         """Take part in a run.
 
         Answers: run, agent.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunJoinAnswer = await self._call(
             "run join",
             request_id,
             run=run,
@@ -444,18 +527,18 @@ class Methods:
         )
         return answer
 
-    def run_list(
+    async def run_list(
         self,
         *,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunListAnswer:
         """List the runs.
 
         Answers: runs[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunListAnswer = await self._call(
             "run list",
             request_id,
             limit=limit,
@@ -463,19 +546,19 @@ class Methods:
         )
         return answer
 
-    def run_phase(
+    async def run_phase(
         self,
-        phase: str,
+        phase: Literal["discovery", "analysis", "execution", "validation"],
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunPhaseAnswer:
         """Say in which phase a run is.
 
         Answers: run, before.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunPhaseAnswer = await self._call(
             "run phase",
             request_id,
             phase=phase,
@@ -483,76 +566,76 @@ class Methods:
         )
         return answer
 
-    def run_progress(
+    async def run_progress(
         self,
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunProgressAnswer:
         """Show how far a run is.
 
         Answers: run.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunProgressAnswer = await self._call(
             "run progress",
             request_id,
             run=run,
         )
         return answer
 
-    def run_purge(
+    async def run_purge(
         self,
         run: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunPurgeAnswer:
         """Drop an ended run and its tasks now; its archive stays.
 
         Answers: run, more.
         Raises: NotFound, Conflict.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunPurgeAnswer = await self._call(
             "run purge",
             request_id,
             run=run,
         )
         return answer
 
-    def run_show(
+    async def run_show(
         self,
         run: str | None = None,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunShowAnswer:
         """Show one run with its agents.
 
         Answers: run.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunShowAnswer = await self._call(
             "run show",
             request_id,
             run=run,
         )
         return answer
 
-    def run_start(
+    async def run_start(
         self,
         name: str,
         *,
         id: str | None = None,
-        phase: str | None = None,
+        phase: Literal["discovery", "analysis", "execution", "validation"] | None = None,
         spec: str | None = None,
         tasks: Any | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunStartAnswer:
         """Start a run: one operation of the fleet.
 
-        Answers: run, tasks[].
+        Answers: run; sometimes tasks[].
         Raises: Invalid, Conflict, NotFound, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunStartAnswer = await self._call(
             "run start",
             request_id,
             name=name,
@@ -563,19 +646,19 @@ class Methods:
         )
         return answer
 
-    def run_warn(
+    async def run_warn(
         self,
         text: str,
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunNoteAnswer:
         """Keep a warning with a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunNoteAnswer = await self._call(
             "run warn",
             request_id,
             text=text,
@@ -583,37 +666,37 @@ class Methods:
         )
         return answer
 
-    def scratch(
+    async def scratch(
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ScratchAnswer:
         """Show your own scratch folder, making it if needed.
 
-        Answers: agent, scratch.
+        Answers: agent, scratch; sometimes name.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ScratchAnswer = await self._call(
             "scratch",
             request_id,
         )
         return answer
 
-    def seal(
+    async def seal(
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SealAnswer:
         """Write a seal: the live claims at this point of the log.
 
         Answers: seq, link, claims.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SealAnswer = await self._call(
             "seal",
             request_id,
         )
         return answer
 
-    def send(
+    async def send(
         self,
         to: str,
         text: str,
@@ -625,13 +708,13 @@ class Methods:
         reply: str | None = None,
         expires: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SendAnswer:
         """Send a message to an agent, to all agents of a type, or to all.
 
-        Answers: message, to[], thread, full[].
+        Answers: message, to[], thread; sometimes to_name[], full[].
         Raises: NotFound, Forbidden, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SendAnswer = await self._call(
             "send",
             request_id,
             to=to,
@@ -645,20 +728,20 @@ class Methods:
         )
         return answer
 
-    def state_delete(
+    async def state_delete(
         self,
         key: str,
         *,
         version: int | None = None,
         token: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateDeleteAnswer:
         """Delete a document, with the version you read, or a token.
 
         Answers: key, version.
         Raises: NotFound, Conflict, Held, Fenced, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateDeleteAnswer = await self._call(
             "state delete",
             request_id,
             key=key,
@@ -667,38 +750,38 @@ class Methods:
         )
         return answer
 
-    def state_get(
+    async def state_get(
         self,
         key: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateGetAnswer:
         """Read a document and its version.
 
         Answers: key, value, version, by, at.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateGetAnswer = await self._call(
             "state get",
             request_id,
             key=key,
         )
         return answer
 
-    def state_list(
+    async def state_list(
         self,
         prefix: str | None = None,
         *,
         after: str | None = None,
         limit: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateListAnswer:
         """List the documents, without their values.
 
         Answers: documents[], more, cursor.
         Raises: Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateListAnswer = await self._call(
             "state list",
             request_id,
             prefix=prefix,
@@ -707,7 +790,7 @@ class Methods:
         )
         return answer
 
-    def state_set(
+    async def state_set(
         self,
         key: str,
         value: Any,
@@ -715,13 +798,13 @@ class Methods:
         version: int | None = None,
         token: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateSetAnswer:
         """Write a document; one that exists only with the version you read, or a token.
 
         Answers: key, value, version.
         Raises: Conflict, Held, Fenced, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateSetAnswer = await self._call(
             "state set",
             request_id,
             key=key,
@@ -731,18 +814,18 @@ class Methods:
         )
         return answer
 
-    def status(
+    async def status(
         self,
         *resources: str,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StatusAnswer:
         """Show who holds what, who waits, and which agents are there.
 
-        Answers: claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to.
+        Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
         """
-        answer: dict[str, Any] = self._call(
+        answer: StatusAnswer = await self._call(
             "status",
             request_id,
             resources=resources or None,
@@ -751,19 +834,19 @@ class Methods:
         )
         return answer
 
-    def subscribe(
+    async def subscribe(
         self,
         what: str,
         *,
         off: bool | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SubscribeAnswer:
         """Hear in your inbox of each event of a kind, or of each change of a state document.
 
-        Answers: subscription, cursor.
+        Answers: subscription, cursor; sometimes off.
         Raises: Invalid, NotFound, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SubscribeAnswer = await self._call(
             "subscribe",
             request_id,
             what=what,
@@ -771,18 +854,18 @@ class Methods:
         )
         return answer
 
-    def subscriptions(
+    async def subscriptions(
         self,
         *,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SubscriptionsAnswer:
         """List what you subscribe to.
 
         Answers: subscriptions[], through, more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SubscriptionsAnswer = await self._call(
             "subscriptions",
             request_id,
             limit=limit,
@@ -790,22 +873,22 @@ class Methods:
         )
         return answer
 
-    def sweep(
+    async def sweep(
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SweepAnswer:
         """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
 
         Answers: swept, more.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SweepAnswer = await self._call(
             "sweep",
             request_id,
         )
         return answer
 
-    def task_add(
+    async def task_add(
         self,
         title: str,
         *,
@@ -817,23 +900,23 @@ class Methods:
         for_: str | None = None,
         key: str | None = None,
         expect: float | str | None = None,
-        state: str | None = None,
+        state: Literal["discovery", "scoped", "planned"] | None = None,
         payload: Any | None = None,
         attempts: int | None = None,
-        strategy: str | None = None,
+        strategy: Strategy | None = None,
         sticky: str | None = None,
         bid_window: float | str | None = None,
         race: str | None = None,
         require: Sequence[str] | None = None,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAddAnswer:
         """Add a task.
 
         Answers: task, existing.
         Raises: Invalid, NotFound, Conflict, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAddAnswer = await self._call(
             "task add",
             request_id,
             title=title,
@@ -857,20 +940,20 @@ class Methods:
         )
         return answer
 
-    def task_assign(
+    async def task_assign(
         self,
         id: str,
         *,
-        strategy: str | None = None,
+        strategy: Strategy | None = None,
         to: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAssignAnswer:
         """Give a task to an agent, which is told; chosen by a strategy, or named.
 
-        Answers: task, agent, queued.
+        Answers: task, agent, queued; sometimes name.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAssignAnswer = await self._call(
             "task assign",
             request_id,
             id=id,
@@ -879,19 +962,19 @@ class Methods:
         )
         return answer
 
-    def task_bid(
+    async def task_bid(
         self,
         id: str,
         amount: int,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskBidAnswer:
         """Bid for a task that is auctioned; the highest bid gets it.
 
         Answers: task, amount, bids, bids_until.
         Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskBidAnswer = await self._call(
             "task bid",
             request_id,
             id=id,
@@ -899,19 +982,19 @@ class Methods:
         )
         return answer
 
-    def task_cancel(
+    async def task_cancel(
         self,
         id: str,
         *,
         why: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskCancelAnswer:
         """Call a task off, with its children.
 
         Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskCancelAnswer = await self._call(
             "task cancel",
             request_id,
             id=id,
@@ -919,19 +1002,19 @@ class Methods:
         )
         return answer
 
-    def task_claim(
+    async def task_claim(
         self,
         id: str,
         *,
         wait: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskTakeAnswer:
         """Take a specific task.
 
-        Answers: task, token, claim, expires_at.
+        Answers: task, token, claim, expires_at; sometimes renewed.
         Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskTakeAnswer = await self._call(
             "task claim",
             request_id,
             id=id,
@@ -939,7 +1022,7 @@ class Methods:
         )
         return answer
 
-    def task_done(
+    async def task_done(
         self,
         id: str,
         *,
@@ -949,13 +1032,13 @@ class Methods:
         run: str | None = None,
         not_done: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskDoneAnswer:
         """Finish a task with its result.
 
-        Answers: task, next.
+        Answers: task; sometimes next.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskDoneAnswer = await self._call(
             "task done",
             request_id,
             id=id,
@@ -967,21 +1050,21 @@ class Methods:
         )
         return answer
 
-    def task_fail(
+    async def task_fail(
         self,
         id: str,
         *,
         token: int | None = None,
-        class_: str,
+        class_: Literal["transient", "permanent"],
         why: str,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAnswer:
         """Say that a task did not work.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAnswer = await self._call(
             "task fail",
             request_id,
             id=id,
@@ -991,41 +1074,41 @@ class Methods:
         )
         return answer
 
-    def task_inputs(
+    async def task_inputs(
         self,
         id: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskInputsAnswer:
         """Show the results of the tasks that one waited for, and of its children.
 
         Answers: inputs.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskInputsAnswer = await self._call(
             "task inputs",
             request_id,
             id=id,
         )
         return answer
 
-    def task_list(
+    async def task_list(
         self,
         *,
-        state: str | None = None,
+        state: State | None = None,
         run: str | None = None,
         parent: str | None = None,
         agent: str | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskListAnswer:
         """List tasks.
 
         Answers: tasks[], more, cursor.
         Raises: Invalid, NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskListAnswer = await self._call(
             "task list",
             request_id,
             state=state,
@@ -1037,19 +1120,19 @@ class Methods:
         )
         return answer
 
-    def task_move(
+    async def task_move(
         self,
         id: str,
-        state: str,
+        state: State,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskMoveAnswer:
         """Move a task by hand to another state.
 
-        Answers: task.
+        Answers: task; sometimes cancelled[], count.
         Raises: NotFound, Conflict, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskMoveAnswer = await self._call(
             "task move",
             request_id,
             id=id,
@@ -1057,19 +1140,19 @@ class Methods:
         )
         return answer
 
-    def task_next(
+    async def task_next(
         self,
         *,
         wait: float | str | None = None,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskTakeAnswer:
         """Take the best task that is ready for you.
 
-        Answers: task, token, claim, expires_at.
+        Answers: task, token, claim, expires_at; sometimes renewed.
         Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskTakeAnswer = await self._call(
             "task next",
             request_id,
             wait=wait,
@@ -1077,19 +1160,19 @@ class Methods:
         )
         return answer
 
-    def task_note(
+    async def task_note(
         self,
         id: str,
         text: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAnswer:
         """Keep where the work on a task stands.
 
         Answers: task.
         Raises: NotFound, Invalid, Fenced, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAnswer = await self._call(
             "task note",
             request_id,
             id=id,
@@ -1097,7 +1180,7 @@ class Methods:
         )
         return answer
 
-    def task_progress(
+    async def task_progress(
         self,
         id: str,
         percent: int,
@@ -1105,13 +1188,13 @@ class Methods:
         token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskProgressAnswer:
         """Say how far a task is, and keep it.
 
         Answers: task, expires_at.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskProgressAnswer = await self._call(
             "task progress",
             request_id,
             id=id,
@@ -1121,20 +1204,20 @@ class Methods:
         )
         return answer
 
-    def task_release(
+    async def task_release(
         self,
         id: str,
         *,
         token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAnswer:
         """Give a task back to the queue, unfinished.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAnswer = await self._call(
             "task release",
             request_id,
             id=id,
@@ -1143,38 +1226,38 @@ class Methods:
         )
         return answer
 
-    def task_show(
+    async def task_show(
         self,
         id: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskShowAnswer:
         """Show one task with all that belongs to it.
 
         Answers: task.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskShowAnswer = await self._call(
             "task show",
             request_id,
             id=id,
         )
         return answer
 
-    def task_split(
+    async def task_split(
         self,
         id: str,
         *,
         token: int | None = None,
         children: Any,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskSplitAnswer:
         """Break a task down: add its children, and give it back to wait for them.
 
         Answers: task, tasks[].
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskSplitAnswer = await self._call(
             "task split",
             request_id,
             id=id,
@@ -1183,20 +1266,20 @@ class Methods:
         )
         return answer
 
-    def task_turn(
+    async def task_turn(
         self,
         *,
         done: Any | None = None,
         take: int | None = None,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskTurnAnswer:
         """Hand in what is done and take what comes next, in one transaction.
 
         Answers: done[], refused[], tasks[].
         Raises: Invalid, Fenced, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskTurnAnswer = await self._call(
             "task turn",
             request_id,
             done=done,
@@ -1205,19 +1288,19 @@ class Methods:
         )
         return answer
 
-    def vote_cast(
+    async def vote_cast(
         self,
         id: str,
         option: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteCastAnswer:
         """Cast your ballot: once, and it stands.
 
-        Answers: vote, option.
+        Answers: vote, option; sometimes repeated.
         Raises: NotFound, Forbidden, Conflict, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteCastAnswer = await self._call(
             "vote cast",
             request_id,
             id=id,
@@ -1225,19 +1308,19 @@ class Methods:
         )
         return answer
 
-    def vote_list(
+    async def vote_list(
         self,
         *,
         open: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteListAnswer:
         """List the votes: the open ones, then the others.
 
         Answers: votes[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteListAnswer = await self._call(
             "vote list",
             request_id,
             open=open,
@@ -1246,7 +1329,7 @@ class Methods:
         )
         return answer
 
-    def vote_open(
+    async def vote_open(
         self,
         title: str,
         *,
@@ -1256,13 +1339,13 @@ class Methods:
         id: str | None = None,
         key: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteOpenAnswer:
         """Put a question to a named electorate; more than half of all of it decides.
 
-        Answers: vote.
+        Answers: vote; sometimes repeated.
         Raises: Conflict, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteOpenAnswer = await self._call(
             "vote open",
             request_id,
             title=title,
@@ -1274,34 +1357,34 @@ class Methods:
         )
         return answer
 
-    def vote_show(
+    async def vote_show(
         self,
         id: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteShowAnswer:
         """Show a vote: its outcome, its tally, and who has not voted.
 
         Answers: vote.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteShowAnswer = await self._call(
             "vote show",
             request_id,
             id=id,
         )
         return answer
 
-    def whoami(
+    async def whoami(
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> WhoamiAnswer:
         """Say whom dibs takes you for.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
         """
-        answer: dict[str, Any] = self._call(
+        answer: WhoamiAnswer = await self._call(
             "whoami",
             request_id,
         )

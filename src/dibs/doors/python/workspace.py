@@ -1,7 +1,8 @@
 """The Python API: `import dibs; ws = dibs.open(agent="me"); with ws.claim("src/api.py", wait=60) as claim: …`.
 
-The methods come from the declarations (`methods.py` is generated from them); what is written here is the way in and the
-handle of a claim. Durations are seconds, or texts such as "30m". Refusals are raised, one class for each code.
+The methods come from the declarations (`methods.py` is generated from them); what is written here is the way in.
+claim.py has the handle of a claim, aio.py the same for asyncio. Durations are seconds, or texts such as "30m". Refusals
+are raised, one class for each code.
 
 The process that opens a workspace is the agent's incarnation: when it dies, its claims are free as soon as anybody
 looks.
@@ -12,7 +13,9 @@ from __future__ import annotations
 import os
 
 from dibs.doors import fields as readers
-from dibs.doors.methods import Methods
+from dibs.doors.python.claim import Claim
+from dibs.doors.python.methods import Methods
+from dibs.doors.python.renewal import Renewals
 from dibs.doors.session import Session
 from dibs.facts import processes
 from dibs.operations.declare import Field
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from dibs.operations.answers import BootAnswer, StateSetAnswer
     from dibs.operations.call import Call
     from dibs.stores.seam import Store
 
@@ -51,6 +55,9 @@ class Workspace(Methods):
         self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=timeout)
         self._agent = agent
         self._process = processes.this()
+        self.renewals = Renewals()
+        self.told: Callable[[dict[str, Any]], None] | None = None  # called whenever a call has to wait
+        self.briefing: BootAnswer
         if agent or os.environ.get("DIBS_AGENT"):
             self.briefing = self.boot()  # this process is the agent's incarnation from now on
 
@@ -66,15 +73,15 @@ class Workspace(Methods):
 
     def update(
         self, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
-    ) -> dict[str, Any]:
+    ) -> StateSetAnswer:
         """Set a document to what `change` makes of its value, however many others do the same at the same time.
 
         `change` gets a copy of the value (of `default` if there is none), gives the new one, and may be called again.
         Answers like `state_set`. Raises Conflict after so many attempts.
         """
-        from dibs.doors import updating
+        from dibs.doors.python import update_loop
 
-        return updating.update(self, key, change, default, attempts)
+        return update_loop.update(self, key, change, default, attempts)
 
     def run_report(self, run: str = "", *, format: str = "json", out: str = "") -> dict[str, Any]:
         """What a run did; with a format of "md" or "html" the text is under `text`, with `out` it is in that file.
@@ -103,7 +110,8 @@ class Workspace(Methods):
         return self._session.identify(self._agent, client=self._process, request=request_id)
 
     def close(self) -> None:
-        """Close the store. Claims stay until they are released, expire, or this process ends."""
+        """Close the store. Claims stay until they are released, expire, or this process ends; none is renewed."""
+        self.renewals.stop()
         self._session.close()
 
     def __enter__(self) -> Self:
@@ -113,6 +121,32 @@ class Workspace(Methods):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def twin(self) -> Workspace:
+        """The same agent and process with a connection of its own, for calls that wait."""
+        made = object.__new__(Workspace)
+        made._session = Session(self._session.cwd, None, timeout=self._session.timeout, place=self._session.place)
+        made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
+        return made
+
+    def wake(self, channel: str) -> None:
+        """Let a call look up that waits under this name."""
+        self._session.store.run(lambda tx: tx.wake(channel))
+
+    def resources_of(self, given: dict[str, Any]) -> list[Any]:
+        """The canonical resources that somebody wrote."""
+        field = next(one for one in self._session.operation("claim").fields if one.kind == "resources")
+        found: list[Any] = readers.read(self._session, field, given[field.name] or (), typed=True)
+        return found
+
+    def ask_for(self, name: str, request_id: str | None, given: dict[str, Any]) -> Any:
+        """Run one declared operation with the fields that were given, for other doors."""
+        return self._call(name, request_id, **given)
+
+    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
+        asked = self.resources_of(given)
+        answer = self._call("claim", request_id, **{**given, "resources": asked or None})
+        return Claim(self, answer, asked, auto_renew=auto_renew)
 
     def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         """Run one declared operation with the fields that were given."""
@@ -129,61 +163,10 @@ class Workspace(Methods):
 
             act = make.end if name == "run end" else make.gates
             return act(self._session, call, values)
-        waits = self._session.run_waiting if values.get("wait") else self._session.run
-        answer = self._session.finish(name, waits(operation, call, values))
-        return Claim(self, answer, values["resources"]) if name == "claim" else answer
-
-
-class Claim:
-    """A claim that was granted. In a `with`, it is released at the end, and a loss in between is raised there.
-
-    Claiming inside what one holds already gives the same token; such an inner claim is not released at its end.
-    """
-
-    __slots__ = ("_asked", "_workspace", "answer", "expires_at", "id", "mode", "resources", "token")
-
-    def __init__(self, workspace: Workspace, answer: dict[str, Any], asked: list[list[str]]) -> None:
-        self._workspace = workspace
-        self._asked: list[Any] = asked  # canonical already (facts/paths made them), so doors pass them on
-        self.answer = answer
-        self.id: str = answer["claim"]
-        self.token: int = answer["token"]
-        self.resources: list[str] = answer["resources"]
-        self.mode: str = answer["mode"]
-        self.expires_at: str = answer["expires_at"]
-
-    def check(self) -> None:
-        """Raise Fenced unless the token is still live for every resource. Call it right before you write."""
-        for resource in self._asked:
-            self._workspace.confirm(resource, token=self.token)
-
-    def renew(self) -> None:
-        """Ask for a new deadline."""
-        answer = self._workspace.renew(*self._asked)
-        self.expires_at = answer["renewed"][0]["expires_at"]
-
-    def release(self, *, commit: str = "", to: str = "") -> None:
-        """Give it back, or hand it over. Raises Fenced if it was lost meanwhile."""
-        self._workspace.release(*self._asked, token=self.token, commit=commit or None, to=to or None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.answer.get("renewed"):
-            return
-        if kind is None:
-            self.release()
-            return
-        from dibs.errors import DibsError
-
-        try:  # the error on its way matters more than that the claim is gone already
-            self.release()
-        except DibsError:
-            pass
+        if values.get("wait"):
+            return self._session.finish(name, self._session.run_waiting(operation, call, values, self.told))
+        return self._session.finish(name, self._session.run(operation, call, values))
 
     def __repr__(self) -> str:
         """What it is, for the debugger."""
-        return f"<Claim {self.id} on {', '.join(self.resources)} ({self.mode}), token {self.token}>"
+        return f"<Workspace {self.root} as {self._agent or os.environ.get('DIBS_AGENT') or 'whoever calls'}>"
