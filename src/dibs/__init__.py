@@ -11,11 +11,13 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs import patterns as patterns
+    from dibs.doors.python import aio as aio
     from dibs.doors.python.claim import Claim as Claim
+    from dibs.doors.python.work import work as work
     from dibs.doors.python.workspace import Workspace as Workspace
+    from dibs.doors.python.workspace import init as init
     from dibs.doors.python.workspace import open as open
     from dibs.doors.worker import Permanent as Permanent
-    from dibs.doors.worker import work as work
     from dibs.errors import Busy as Busy
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from dibs.errors import Quota as Quota
     from dibs.errors import Unavailable as Unavailable
 
-_WAY_IN = ("Claim", "Workspace", "open")
+_WAY_IN = ("Claim", "Workspace", "init", "open")
+_MODULES = {"aio": "dibs.doors.python.aio", "patterns": "dibs.patterns"}
 _WORK = ("Permanent", "work")
 _ERRORS = (
     "Busy", "Conflict", "Deadlock", "DibsError", "Failed", "Fenced", "Forbidden", "Held", "Invalid", "Killed",
@@ -46,21 +49,21 @@ def __getattr__(name: str) -> object:
 
         return getattr(workspace, name)
     if name in _WORK:
-        from dibs.doors import worker
+        from dibs.doors.python import work
 
-        return getattr(worker, name)
+        return getattr(work, name)
     if name in _ERRORS:
         from dibs import errors
 
         return getattr(errors, name)
-    if name == "patterns":
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module("dibs.patterns")
+        return import_module(_MODULES[name])
     message = f"module 'dibs' has no attribute {name!r}"
     raise AttributeError(message)
 
 
 def __dir__() -> list[str]:
     """The public names."""
-    return sorted([*_WAY_IN, *_WORK, *_ERRORS, "__version__", "patterns"])
+    return sorted([*_WAY_IN, *_WORK, *_ERRORS, *_MODULES, "__version__"])

@@ -40,7 +40,7 @@ SHOWN = 60  # letters of a wrong value that a refusal repeats
 class Field:
     """One field of an operation's request."""
 
-    __slots__ = ("choices", "default", "help", "hidden", "kind", "metavar", "name", "positional", "required")
+    __slots__ = ("choices", "default", "help", "hidden", "items", "kind", "metavar", "name", "positional", "required")
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Field:
         choices: tuple[str, ...] = (),
         metavar: str = "",
         hidden: bool = False,
+        items: str = "",
     ) -> None:
         self.name = name
         self.kind = kind
@@ -64,6 +65,7 @@ class Field:
         self.choices = choices
         self.metavar = metavar or name.upper()
         self.hidden = hidden  # for other doors than the CLI
+        self.items = items  # of a list in JSON: the operation whose fields each of its objects has
 
     def check(self, value: Any) -> Any:
         """The value, if it is of this field's kind; else Invalid with the field's name."""

@@ -450,9 +450,10 @@ OPERATIONS = (
             Field(
                 "children",
                 "json",
-                "a list of objects with the fields of `task add`; durations in ms",
+                "a list of objects with the fields of `task add`",
                 required=True,
                 metavar="JSON",
+                items="task add",
             ),
         ),
         errors=_ERRORS,

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.claim import Claim
 from dibs.doors.python.workspace import Workspace
-from dibs.errors import DibsError
+from dibs.errors import DibsError, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class AsyncWorkspace(AsyncMethods):
         self._workspace: Workspace | None = None
         self._thread = ThreadPoolExecutor(1, "dibs-aio")
         self._spare: list[Workspace] = []  # connections for waits
+        self._waits: dict[_Wait, asyncio.Event] = {}  # that go on, and how their end is told
 
     @property
     def workspace(self) -> Workspace:
@@ -76,7 +77,10 @@ class AsyncWorkspace(AsyncMethods):
         return await self.in_thread(lambda: self.workspace.run_report(run, format=format, out=out))
 
     async def close(self) -> None:
-        """Close the store. Claims stay until they are released, expire, or this process ends."""
+        """Close the store; calls that wait end with Unavailable. Claims stay until they are released or expire."""
+        for wait, ended in list(self._waits.items()):
+            self._leave(wait)
+            await ended.wait()
         workspace, self._workspace = self._workspace, None
         spare, self._spare = self._spare, []
         for one in (workspace, *spare):
@@ -146,23 +150,27 @@ class AsyncWorkspace(AsyncMethods):
         """A call in a thread and with a connection of its own, since it may take long."""
         main = self.workspace
         twin = self._spare.pop() if self._spare else await self.in_thread(main.twin)
-        wait = _Wait()
+        wait, thread = _Wait(), ThreadPoolExecutor(1, "dibs-aio-wait")
         twin.told = wait.told
-        thread = ThreadPoolExecutor(1, "dibs-aio-wait")
-
-        def leave() -> None:
-            channel = wait.cancel()
-            if channel:  # it sleeps: only a wake lets it look up
-                self._thread.submit(main.wake, channel)
-
+        ended = self._waits[wait] = asyncio.Event()
         try:
-            return await self._whole(thread, lambda: ask(twin), undo, leave)
+            return await self._whole(thread, lambda: ask(twin), undo, lambda: self._leave(wait))
+        except _Cancelled:
+            raise Unavailable("the workspace was closed while this call waited.") from None
         finally:
+            del self._waits[wait]
+            ended.set()
             thread.shutdown(wait=False)
             if self._workspace is main and len(self._spare) < WAITS_KEPT:
                 self._spare.append(twin)
             else:
                 twin.close()
+
+    def _leave(self, wait: _Wait) -> None:
+        """End a wait: its thread leaves the queue."""
+        channel = wait.cancel()
+        if channel:  # it sleeps: only a wake lets it look up
+            self._thread.submit(self.workspace.wake, channel)
 
     async def _whole(
         self,

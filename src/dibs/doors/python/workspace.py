@@ -22,7 +22,7 @@ from dibs.operations.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
     from typing import Any, Self
 
@@ -36,7 +36,29 @@ def open(path: str = ".", agent: str | None = None, *, timeout: float | None = N
     return Workspace(path, agent, timeout=timeout)
 
 
+def init(path: str = ".", clients: Sequence[str] = ()) -> str:
+    """Make a folder a workspace, as `dibs init` does; gives its root, for `dibs.open`.
+
+    `clients` names those whose settings get hooks ("claude", "codex", …); without it none do. Git's hooks are put in
+    where there is a repository. A folder that is a workspace already stays as it is.
+    """
+    from dibs.doors.cli import init as installer
+    from dibs.doors.install import clients as known
+    from dibs.errors import Unavailable
+
+    PATH.check(path)
+    chosen = known.named(",".join(CLIENTS.check(clients)) or "none")
+    try:
+        place = installer.place_of(path)
+        installer.install(place, chosen)
+    except OSError as error:
+        raise Unavailable(f"{error.filename or path} cannot be made: {error.strerror}", path=path) from None
+    return place.root
+
+
 # What no operation declares, since every call has it.
+PATH = Field("path", "text", "a folder")
+CLIENTS = Field("clients", "words", "whose settings get hooks")
 AGENT = Field("agent", "agent", "who calls")
 REQUEST = Field("request_id", "text", "makes a retry get the first answer")
 REPORT = (
