@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
+import threading
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import pytest
 import dibs
 from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.methods import Methods
+from dibs.doors.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -131,6 +133,35 @@ def test_a_cancelled_wait_leaves_the_queue_at_once(shell: Shell) -> None:
                 await wait
             assert (await ann.status())["waiting"] == []
             assert time.monotonic() - began < 5
+
+    play(story())
+
+
+def test_a_grant_in_the_moment_of_the_cancellation_is_given_back(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    granted, go_on = threading.Event(), threading.Event()
+    finish = Session.finish
+
+    def slow(self: Session, name: str, result: Any) -> Any:
+        if name == "claim":  # it is granted; whoever asked has not heard of it
+            granted.set()
+            assert go_on.wait(PATIENCE)
+        return finish(self, name, result)
+
+    async def story() -> None:
+        async with two(shell) as (ann, bob):
+            for wait in (None, 5):
+                granted.clear()
+                go_on.clear()
+                monkeypatch.setattr(Session, "finish", slow)
+                asked = asyncio.ensure_future(ann.claim("x.py", wait=wait))
+                await asyncio.to_thread(granted.wait, PATIENCE)
+                monkeypatch.setattr(Session, "finish", finish)
+                asked.cancel()
+                await asyncio.sleep(0)
+                go_on.set()
+                with pytest.raises(asyncio.CancelledError):
+                    await asked
+                assert (await bob.status())["claims"] == []
 
     play(story())
 

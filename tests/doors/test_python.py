@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -170,7 +171,8 @@ def test_init_puts_in_the_hooks_of_the_clients_that_are_named(tmp_path: Path) ->
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
     dibs.init(str(tmp_path), clients=["claude"])
     assert "dibs" in (tmp_path / ".claude" / "settings.json").read_text()
-    for wrong in (["nobody"], [1], "claude,,x"):
+    wrongs: list[Any] = [["nobody"], [1], "claude,,x"]
+    for wrong in wrongs:
         with pytest.raises(dibs.Invalid):
             dibs.init(str(tmp_path), clients=wrong)
     with pytest.raises(dibs.Invalid):
@@ -182,13 +184,17 @@ def test_durations_inside_a_list_of_tasks_are_seconds_or_texts(shell: Shell) -> 
         ws.run_start("r", id="r", tasks=[{"title": "x", "id": "x", "expect": 90}])
         ws.task_add("whole", id="w", priority=9)
         taken = ws.task_claim("w")
-        parts = [{"title": "a", "id": "a", "expect": "30m"}, {"title": "b", "id": "b", "expect": 1.5}]
+        parts: list[dict[str, Any]] = [
+            {"title": "a", "id": "a", "expect": "30m"},
+            {"title": "b", "id": "b", "expect": 1.5},
+        ]
         ws.task_split("w", token=taken["token"], children=parts)
         assert parts[0]["expect"] == "30m"
         shown = [ws.task_show(name)["task"].get("expected") for name in ("x", "a", "b")]
         assert shown == [90, 1800, 1.5]
         taken = ws.task_claim("a")
-        for wrong in ("soon", -1, True, [], 1e300):
+        wrongs: list[Any] = ["soon", -1, True, [], 1e300]
+        for wrong in wrongs:
             with pytest.raises(dibs.Invalid) as refused:
                 ws.task_split("a", token=taken["token"], children=[{"title": "c"}, {"title": "d", "expect": wrong}])
             assert refused.value.field == "expect"

@@ -136,7 +136,12 @@ def test_the_thread_ends_with_the_workspace_and_leaves_no_renewal_behind(shell: 
 def test_a_program_that_claims_often_starts_one_thread(ann: dibs.Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[None] = []
     real = renewal.Renewals._start
-    monkeypatch.setattr(renewal.Renewals, "_start", lambda self: (started.append(None), real(self))[1])
+
+    def start(self: renewal.Renewals) -> None:
+        started.append(None)
+        real(self)
+
+    monkeypatch.setattr(renewal.Renewals, "_start", start)
     for _ in range(50):
         with ann.claim("x.py"):
             pass

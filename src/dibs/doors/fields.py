@@ -140,14 +140,10 @@ def _process(_: Session, field: Field, value: Any) -> list[Any]:
 
 
 def _duration(_: Session, field: Field, value: Any) -> int:
-    """Texts such as `30m`; numbers, which come from Python, are seconds."""
+    """Texts such as `30m`; numbers, which come from Python and from JSON, are seconds."""
     from dibs.doors import durations
 
-    if isinstance(value, str):
-        return durations.parse(value, field.name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < durations.MOST:
-        raise field.refusal(value, 'seconds, or a text such as "30m"')
-    return round(value * 1000)
+    return durations.read(value, field.name)
 
 
 _READERS = {

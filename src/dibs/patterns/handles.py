@@ -6,6 +6,7 @@ workers nothing moves.
 
 from __future__ import annotations
 
+from dibs.doors import durations
 from dibs.errors import Conflict, Failed
 from dibs.facts import clock
 from dibs.operations import batches
@@ -54,13 +55,14 @@ class Work:
         going: int = perform(self._workspace, batches.OUTLOOK, tasks=self._last)["going"]
         return not going
 
-    def wait(self, timeout: float = HOUR) -> Self:
-        """Wait until it is over, at most `timeout` seconds; then TimeoutError, and the work goes on."""
-        end, pause = clock.since_boot() + timeout * 1000, FIRST_PAUSE
+    def wait(self, timeout: float | str = HOUR) -> Self:
+        """Wait until it is over, at most that long (seconds, or "30m"); then TimeoutError, and the work goes on."""
+        longest = durations.read(timeout, "timeout")
+        end, pause = clock.since_boot() + longest, FIRST_PAUSE
         while not self.over():
             left = (end - clock.since_boot()) / 1000
             if left <= 0:
-                message = f"run {self.run or '-'} is at {self.progress()} percent after {timeout:g} s"
+                message = f"run {self.run or '-'} is at {self.progress()} percent after {longest / 1000:g} s"
                 raise TimeoutError(message)
             clock.sleep(min(pause, left))
             pause = min(LONGEST_PAUSE, pause * 1.5)
@@ -119,6 +121,6 @@ class Poll(Work):
         return shown["option"]
 
 
-def perform(workspace: Workspace, operation: Operation, **fields: Any) -> Any:
-    """Run an operation that is no command, as this workspace's agent."""
-    return workspace.session.run(operation, workspace.caller(), fields)
+def perform(workspace: Workspace, operation: Operation, request_id: str = "", /, **fields: Any) -> Any:
+    """Run an operation as this workspace's agent, with fields as operations have them: durations in milliseconds."""
+    return workspace.session.run(operation, workspace.caller(request_id), fields)

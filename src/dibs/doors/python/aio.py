@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WAITS_KEPT = 4  # connections of waits that have ended, kept for the next ones
 
 
-def open(path: str = ".", agent: str | None = None, *, timeout: float | None = None) -> AsyncWorkspace:  # noqa: A001 - dibs.aio.open
+def open(path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> AsyncWorkspace:  # noqa: A001 - dibs.aio.open
     """Open the workspace that `path` lies in, as `agent`: in an `async with`, or `await` it and close it."""
     return AsyncWorkspace(path, agent, timeout=timeout)
 
@@ -43,7 +43,7 @@ class _Cancelled(Exception):
 class AsyncWorkspace(AsyncMethods):
     """One agent's way into one workspace, for the tasks of one event loop."""
 
-    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | None = None) -> None:
+    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         self._given = (path, agent, timeout)
         self._workspace: Workspace | None = None
         self._thread = ThreadPoolExecutor(1, "dibs-aio")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Handler = Callable[[Any, Any, dict[str, Any], Callable[..., None]], Any]
 
 FRAMES = 3  # places that a task's record names, the innermost last
-IDLE = "idle"
 
 
 class HandlerError(Exception):
@@ -48,7 +47,7 @@ def work(  # noqa: PLR0913 - one for each option of `dibs worker`
     that could come (`drain`), after so many tasks (`limit`), or after so long without one (`idle`, in seconds or as a
     text such as "30s"). `tell` is called with what happens. Gives how many were done, failed and so on.
     """
-    from dibs.doors import fields
+    from dibs.doors import durations
     from dibs.operations.declare import Field
 
     _check_signature(handler)
@@ -57,7 +56,7 @@ def work(  # noqa: PLR0913 - one for each option of `dibs worker`
         (Field("drain", "flag", ""), drain), (Field("limit", "integer", ""), limit),
     ):  # fmt: skip
         field.check(value)
-    pause = None if idle is None else fields.read(ws.session, Field(IDLE, "duration", ""), idle, typed=True)
+    pause = None if idle is None else durations.read(idle, "idle")
     worker = Worker(
         ws, lambda job: _call(handler, job), type=type, can=can, run=run, drain=drain, limit=limit, idle=pause,
         tell=tell,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.doors import durations
 from dibs.doors import fields as readers
 from dibs.doors.python.claim import Claim
 from dibs.doors.python.methods import Methods
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Store
 
 
-def open(path: str = ".", agent: str | None = None, *, timeout: float | None = None) -> Workspace:  # noqa: A001 - dibs.open
-    """Open the workspace that `path` lies in, as `agent` (else DIBS_AGENT, else the client's own session)."""
+def open(path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> Workspace:  # noqa: A001 - dibs.open
+    """Open the workspace that `path` lies in, as `agent` (else DIBS_AGENT, else the client's own session).
+
+    `timeout`: how long a call waits for a busy store (default 5 s).
+    """
     return Workspace(path, agent, timeout=timeout)
 
 
@@ -71,10 +75,11 @@ REPORT = (
 class Workspace(Methods):
     """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
 
-    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | None = None) -> None:
+    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         AGENT.check(agent or "")
         folder = os.path.abspath(path)
-        self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=timeout)
+        wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
+        self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait)
         self._agent = agent
         self._process = processes.this()
         self.renewals = Renewals()
