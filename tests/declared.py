@@ -1,7 +1,7 @@
 """Holds answers and errors to their declarations: no key is missing, none is unknown, each has its type.
 
 Fleet.internal, the tests' command line and every Workspace in a test go through here, so each answer of the whole suite
-is compared with its TypedDict in operations/answers.py, each error with the annotations of its class.
+is compared with its TypedDict in operations/core/answers.py, each error with the annotations of its class.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
-from dibs.doors import catalogue
 from dibs.errors import ERRORS, DibsError
-from dibs.operations import answers, index
-from dibs.operations.declare import Operation
+from dibs.operations.core import answers, index
+from dibs.operations.core.declare import Operation
+from dibs.session import catalogue
 
 DECIDED = {"BootAnswer": {"files"}}  # what a door turns into something else: the file system is its own to read
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from dibs.doors.python.workspace import Workspace as Workspace
     from dibs.doors.python.workspace import init as init
     from dibs.doors.python.workspace import open as open
-    from dibs.doors.worker import Permanent as Permanent
     from dibs.errors import Busy as Busy
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.errors import Order as Order
     from dibs.errors import Quota as Quota
     from dibs.errors import Unavailable as Unavailable
+    from dibs.running.worker import Permanent as Permanent
 
 _WAY_IN = ("Claim", "Workspace", "init", "open")
 _MODULES = {"aio": "dibs.doors.python.aio", "patterns": "dibs.patterns"}

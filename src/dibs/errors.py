@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from dibs.operations.answers import BlockerView, FailedTask, GateView, HeldTask, VoteView, WaitingStep
+    from dibs.operations.core.answers import BlockerView, FailedTask, GateView, HeldTask, VoteView, WaitingStep
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 WORKS_ON = 80  # letters of what a holder says it works on

@@ -15,7 +15,7 @@ import pytest
 import dibs
 from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.methods import Methods
-from dibs.doors.session import Session
+from dibs.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.doors import catalogue
 from dibs.errors import ERRORS, Held
-from dibs.operations import answers
+from dibs.operations.core import answers
+from dibs.session import catalogue
 from tests import declared
 from tests.operations.fleet import Fleet
 

@@ -6,11 +6,11 @@ workers nothing moves.
 
 from __future__ import annotations
 
-from dibs.doors import durations
 from dibs.errors import Conflict, Failed
 from dibs.facts import clock
-from dibs.operations import batches
-from dibs.operations.lifecycle import COMPLETE
+from dibs.operations.tasks import batches
+from dibs.operations.tasks.lifecycle import COMPLETE
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from dibs.doors.python.workspace import Workspace
-    from dibs.operations.answers import VoteView
-    from dibs.operations.declare import Operation
+    from dibs.operations.core.answers import VoteView
+    from dibs.operations.core.declare import Operation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two looks; each is longer than the one before
 HOUR = 3600.0

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dibs.doors import durations
 from dibs.errors import Invalid
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

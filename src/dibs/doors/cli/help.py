@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from dibs.doors import catalogue
 from dibs.doors.cli import parse
 from dibs.doors.cli import run as commands
 from dibs.errors import YES, Invalid
-from dibs.operations import index
+from dibs.operations.core import index
+from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.declare import Field, Operation
+    from dibs.operations.core.declare import Field, Operation
 
 GROUPS = (
     ("Start", ("init", "up", "import", "demo", "boot", "leave")),
@@ -159,7 +159,7 @@ def fields_of(name: str) -> tuple[Field, ...]:
 
 def of_operation(operation: Operation) -> int:
     """Help on an operation, with what it answers and refuses."""
-    from dibs.operations import answers
+    from dibs.operations.core import answers
 
     more = [f"JSON beside `ok`: {answers.keys_of(operation.answer)}"]
     if operation.errors:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
-    from dibs.operations.answers import BootAnswer, ClaimAnswer, Mode, StateSetAnswer
+    from dibs.operations.core.answers import BootAnswer, ClaimAnswer, Mode, StateSetAnswer
 
     R = TypeVar("R")
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from dibs.doors.python.aio import ClaimRequest
-    from dibs.operations.answers import (
+    from dibs.operations.core.answers import (
         AckAnswer,
         AgentsAnswer,
         AskAnswer,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.python.workspace import Workspace
     from dibs.errors import DibsError
-    from dibs.operations.answers import ClaimAnswer, Mode
+    from dibs.operations.core.answers import ClaimAnswer, Mode
 
     OnLost = Callable[["Claim", DibsError], None]
 
@@ -60,7 +60,7 @@ class Claim:
     def until(self) -> int:
         """The same on the clock since boot, in milliseconds."""
         if self._until is None:
-            from dibs.doors.children import until_of
+            from dibs.running.child_process import until_of
 
             self._until = until_of(self.expires_at)
         return self._until

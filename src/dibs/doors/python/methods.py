@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from dibs.doors.python.claim import Claim
-    from dibs.operations.answers import (
+    from dibs.operations.core.answers import (
         AckAnswer,
         AgentsAnswer,
         AskAnswer,

@@ -6,7 +6,7 @@ and the task's record says what was raised, and where.
 
 from __future__ import annotations
 
-from dibs.doors.worker import Permanent, Stopped, Worker
+from dibs.running.worker import Permanent, Stopped, Worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from dibs.doors.heartbeat import Job
     from dibs.doors.python.workspace import Workspace
+    from dibs.running.heartbeat import Job
 
     Handler = Callable[[Any, Any, dict[str, Any], Callable[..., None]], Any]
 
@@ -47,8 +47,8 @@ def work(  # noqa: PLR0913 - one for each option of `dibs worker`
     that could come (`drain`), after so many tasks (`limit`), or after so long without one (`idle`, in seconds or as a
     text such as "30s"). `tell` is called with what happens. Gives how many were done, failed and so on.
     """
-    from dibs.doors import durations
-    from dibs.operations.declare import Field
+    from dibs.operations.core.declare import Field
+    from dibs.session import durations
 
     _check_signature(handler)
     for field, value in (

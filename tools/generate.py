@@ -1,0 +1,359 @@
+"""`make generate`: writes the sources that are derived from the declarations of the operations.
+
+`operations/core/index.py` (which file declares which operation, so that a command loads only that one),
+`operations/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py` (the
+typed methods of the Python API, plain and for asyncio), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test fails
+when one of them is out of date.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from keyword import iskeyword
+
+from dibs.operations.core import answers as answers_
+from dibs.operations.core import index as index_
+from dibs.operations.core.authority import ACTS
+from dibs.operations.core.declare import RANKS
+from dibs.session import catalogue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.errors import DibsError
+    from dibs.operations.core.declare import Field, Operation
+
+TYPES = {
+    "text": "str", "agent": "str", "duration": "float | str", "integer": "int", "flag": "bool",
+    "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
+    "commit": "str",
+}  # fmt: skip
+JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+HEAD = '''"""The typed methods of the Python API{kind}. Made by `make generate` from the declarations in operations/."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Literal
+
+    from {handle_module} import {handle}
+    from dibs.operations.core.answers import (
+{answers}    )
+{choices}
+
+class {name}:
+    """One method for each declared operation; durations are seconds or texts such as "30m"."""
+
+    {async_}def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
+        raise NotImplementedError
+
+    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> {handle}:
+        raise NotImplementedError
+'''
+
+
+ROLES = """# Who may do what
+
+Every operation declares who may call it; `operations/core/authority.py` decides. Each rank may also do what the ranks to its
+left may.
+
+| rank | who has it |
+| --- | --- |
+| viewer, worker, agent, orchestrator | agents with such a role in `.dibs/config.toml` ([GUARDS.md](GUARDS.md#roles)) |
+| agent | agents with a role of your own, unless its `may` says otherwise |
+| agent | every agent that has no role: its calls come from a client's hooks or shell |
+| person | a caller without a role and with no client above its process: a person at a terminal, a script, CI |
+
+The config alone gives roles; no caller can take one. `[roles] default` is for agents: a person has a role only if
+`[roles.assign]` names that person. An agent's shell, and whatever it starts, never counts as a person.
+
+A refusal is `forbidden`. It names the rank that is needed, the agents and persons known to have it, and the owner of
+the thing; the log has it as `call.refused`.
+
+"in part": see the note below the table.
+
+"""
+
+
+def roles() -> str:
+    """The text of docs/ROLES.md."""
+    ranks = list(RANKS)
+    lines = [f"| operation | {' | '.join(ranks)} |\n", f"| --- |{' --- |' * len(ranks)}\n"]
+    notes = []
+    for operation in catalogue.every():
+        cells = []
+        for rank in ranks:
+            whole = RANKS[rank] >= RANKS[operation.others or operation.may]
+            cells.append("yes" if whole else "in part" if RANKS[rank] >= RANKS[operation.may] else "")
+        lines.append(f"| `{operation.name}` | {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |"))
+        if operation.asks is not None:
+            said = " ".join((operation.asks.__doc__ or "").split())
+            notes.append(f"- `{operation.name}`: {said[:1].lower()}{said[1:]}\n")
+    others = [(act, RANKS[least]) for act, least in sorted(ACTS.items()) if act not in index_.FILES]
+    acts = [f"| `{act}` |{' |' * least}{' yes |' * (len(ranks) - least)}\n" for act, least in others]
+    return f"{ROLES}{''.join([*lines, *acts])}\n{''.join(notes)}"
+
+
+def index() -> str:
+    """The text of operations/core/index.py."""
+    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(catalogue.declared().items()))
+    return (
+        '"""Which file declares which operation. Made by `make generate`; a test fails when it is out of date."""\n\n'
+        f"FILES = {{\n{lines}}}\n"
+    )
+
+
+def methods() -> str:
+    """The text of doors/python/methods.py."""
+    return _class("Methods", "Claim", "dibs.doors.python.claim", "")
+
+
+def aio_methods() -> str:
+    """The text of doors/python/aio_methods.py."""
+    return _class("AsyncMethods", "ClaimRequest", "dibs.doors.python.aio", "async ")
+
+
+def _class(name: str, handle: str, module: str, async_: str) -> str:
+    every = catalogue.every()
+    answers = sorted({operation.answer for operation in every if operation.name != HANDLED})
+    head = HEAD.format(
+        name=name, handle=handle, handle_module=module, async_=async_, kind=" for asyncio" if async_ else "",
+        answers="".join(f"        {answer},\n" for answer in answers), choices=_choices(every),
+    )  # fmt: skip
+    return head + "".join(_method(operation, handle, async_) for operation in every)
+
+
+def _choices(every: list[Operation]) -> str:
+    """Names for long lists of words that one can choose from."""
+    found: dict[str, tuple[str, ...]] = {}
+    for field in [field for operation in every for field in operation.fields]:
+        if field.kind == "choice" and len(field.choices) > FEW:
+            assert found.setdefault(field.name.capitalize(), field.choices) == field.choices, field.name
+    return "".join(f"\n    {name} = Literal[\n{_rows(words)}    ]\n" for name, words in sorted(found.items()))
+
+
+def _rows(words: tuple[str, ...]) -> str:
+    return "".join(f"        {_quoted(word)},\n" for word in words)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'
+
+
+FEW = 5  # words to choose from that stand in a method's signature; more get a name
+HANDLED = "claim"  # what it gives is a handle that can be used in a `with`, and that renews the claim meanwhile
+
+
+def _method(operation: Operation, handle: str, async_: str) -> str:
+    shown = [field for field in operation.fields if not field.hidden]
+    first = [field for field in shown if field.positional]
+    named = [field for field in shown if not field.positional]
+    claimed = operation.name == HANDLED
+    async_ = "" if claimed else async_
+    lines = [f"\n    {async_}def {operation.name.replace(' ', '_')}(\n        self,\n"]
+    star = False
+    for field in first:
+        if field.kind == "resources":
+            lines.append(f"        *{field.name}: str,\n")
+            star = True
+        else:
+            lines.append(f"        {_parameter(field)}: {_type(field)}{'' if field.required else ' | None = None'},\n")
+    if not star:
+        lines.append("        *,\n")
+    for field in named:
+        default = "" if field.required else " = None"
+        optional = "" if field.required else " | None"
+        lines.append(f"        {_parameter(field)}: {_type(field)}{optional}{default},\n")
+    if claimed:
+        lines.append("        auto_renew: bool = True,\n")
+    lines.append("        request_id: str | None = None,\n")
+    lines.append(f"    ) -> {handle if claimed else operation.answer}:\n")
+    said = (
+        "\n\n        In a `with` it is renewed until the end of the block, unless `auto_renew` is False."
+        if claimed
+        else ""
+    )
+    lines.append(f'        """{operation.help}{said}\n\n        {_answers(operation)}\n        """\n')
+    given = "".join(f"            {_argument(field)},\n" for field in shown)
+    if claimed:
+        lines.append(
+            f"        return self._claim(\n            request_id,\n            auto_renew,\n{given}        )\n"
+        )
+        return "".join(lines)
+    await_ = "await " if async_ else ""
+    lines.append(
+        f"        answer: {operation.answer} = {await_}self._call(\n"
+        f'            "{operation.name}",\n            request_id,\n{given}        )\n'
+    )
+    lines.append("        return answer\n")
+    return "".join(lines)
+
+
+def _type(field: Field) -> str:
+    if field.kind == "choice":
+        if len(field.choices) > FEW:
+            return field.name.capitalize()
+        return f"Literal[{', '.join(map(_quoted, field.choices))}]"
+    return TYPES[field.kind]
+
+
+def _parameter(field: Field) -> str:
+    """A word of Python's own gets a `_` behind it: `for_`."""
+    return f"{field.name}_" if iskeyword(field.name) else field.name
+
+
+def _argument(field: Field) -> str:
+    if iskeyword(field.name):
+        return f'**{{"{field.name}": {_parameter(field)}}}'
+    return f"{field.name}={field.name} or None" if field.kind == "resources" else f"{field.name}={field.name}"
+
+
+def _answers(operation: Operation) -> str:
+    text = _wrapped(f"Answers: {answers_.keys_of(operation.answer)}.")
+    if operation.errors:
+        text += f"\n        Raises: {', '.join(error.__name__ for error in operation.errors)}."
+    return text
+
+
+def _wrapped(text: str) -> str:
+    from textwrap import wrap
+
+    return "\n        ".join(wrap(text, 110))
+
+
+def schema() -> str:
+    """The text of operations/schema.json: every answer, and every error with its fields and its HTTP status."""
+    import json
+
+    from dibs.errors import ERRORS
+
+    found: dict[str, Any] = {}
+    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in catalogue.every()}
+    errors = {
+        code: {
+            "status": error.status,
+            "exit": error.exit,
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "code": {"const": code}, "message": {"type": "string"},
+                    **_facts(error, found),
+                },
+                "required": ["code", "message"],
+                "additionalProperties": False,
+            },
+        }
+        for code, error in sorted(ERRORS.items())
+    }  # fmt: skip
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "answers": answers, "errors": errors,
+        "$defs": dict(sorted(found.items())),
+    }  # fmt: skip
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _facts(error: type[DibsError], found: dict[str, Any]) -> dict[str, Any]:
+    """The facts that an error may have, from the annotations of its class."""
+    hints = sorted(error.__annotations__.items())
+    return {name.rstrip("_"): _schema(eval(hint, vars(answers_)), found) for name, hint in hints}  # noqa: S307 - a type
+
+
+def _schema(hint: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """A type as JSON Schema; what has a name goes to `found`."""
+    from types import UnionType
+    from typing import Any as Anything
+    from typing import Literal, Union, get_args, get_origin, is_typeddict
+
+    kind, parts = get_origin(hint), get_args(hint)
+    if hint is Anything:
+        return {}
+    if hint in JSON_TYPES:
+        return {"type": JSON_TYPES[hint]}
+    if kind is Literal:
+        return {"enum": list(parts)}
+    if kind is list:
+        return {"type": "array", "items": _schema(parts[0], found)}
+    if kind is dict:
+        return {"type": "object", "additionalProperties": _schema(parts[1], found)}
+    if kind in {Union, UnionType}:
+        return {"anyOf": [_schema(part, found) for part in parts]}
+    assert is_typeddict(hint), hint
+    name = hint.__name__
+    if name not in found:
+        found[name] = {}  # it may contain itself
+        keys = answers_.hints_of(name)
+        found[name] = {
+            "type": "object",
+            "description": (hint.__doc__ or "").splitlines()[0],
+            "properties": {key: _schema(answers_.plain(one), found) for key, one in keys.items()},
+            "required": [key for key, one in keys.items() if not answers_.is_sometimes(one)],
+            "additionalProperties": False,
+        }
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def page() -> str:
+    """The text of docs/CLI.md: every command's help."""
+    import contextlib
+    import io
+
+    from dibs.doors.cli import help as helps
+
+    parts = [
+        "# Commands\n\nMade from the declarations by `make generate`; `dibs help COMMAND` prints the same.\n\n"
+        "Every command takes these:\n\n| | |\n| --- | --- |\n"
+        + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
+        + f"\n{helps.EXITS}.\n"
+    ]
+    for title, names in helps.GROUPS:
+        parts.append(f"\n## {title}\n")
+        for name in names:
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                helps.of_name(name)
+            common = {left for left, _ in helps.COMMON}
+            lines = [
+                line
+                for line in said.getvalue().splitlines()
+                if line.strip().partition("  ")[0] not in common and line != helps.EXITS
+            ]
+            body = "\n".join(lines[2:]).strip()
+            parts.append(f"\n### dibs {name}\n\n{lines[0]}\n\n```text\n{body}\n```\n")
+    return "".join(parts)
+
+
+def files() -> dict[str, str]:
+    """Every generated file under the project's top, with its text."""
+    from dibs.operations.core import index as known
+
+    known.FILES.clear()  # the help pages are found through it, and an operation may have moved
+    known.FILES.update(catalogue.declared())
+    return {
+        "src/dibs/operations/core/index.py": index(),
+        "src/dibs/operations/schema.json": schema(),
+        "src/dibs/doors/python/methods.py": methods(),
+        "src/dibs/doors/python/aio_methods.py": aio_methods(),
+        "docs/CLI.md": page(),
+        "docs/ROLES.md": roles(),
+    }
+
+
+def main() -> int:
+    """Write them all."""
+    import dibs
+
+    top = os.path.dirname(os.path.dirname(os.path.dirname(dibs.__file__)))
+    for name, text in files().items():
+        with open(f"{top}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+        sys.stdout.write(f"wrote {name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
