@@ -1,16 +1,17 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
-`operations/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py` (the
-typed methods of the Python API, plain and for asyncio), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test fails
-when one of them is out of date.
+`operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
+(the typed methods of the Python API, plain and for asyncio), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test
+fails when one of them is out of date.
 """
 
 from __future__ import annotations
 
-import os
+import importlib
 import sys
 from keyword import iskeyword
+from pathlib import Path
 
 from dibs.operations.core import answers as answers_
 from dibs.operations.core import index as index_
@@ -59,8 +60,8 @@ class {name}:
 
 ROLES = """# Who may do what
 
-Every operation declares who may call it; `operations/core/authority.py` decides. Each rank may also do what the ranks to its
-left may.
+Every operation declares who may call it; `operations/core/authority.py` decides. Each rank may also do what the ranks
+to its left may.
 
 | rank | who has it |
 | --- | --- |
@@ -78,6 +79,20 @@ the thing; the log has it as `call.refused`.
 "in part": see the note below the table.
 
 """
+
+
+def declared() -> dict[str, str]:
+    """Which module below operations/ declares which operation, by loading all of them. `index` caches this."""
+    import dibs.operations
+
+    top = Path(dibs.operations.__file__ or "").parent
+    found: dict[str, str] = {}
+    for path in sorted(top.rglob("*.py")):
+        name = ".".join(path.relative_to(top).with_suffix("").parts)
+        if path.stem not in {"__init__", "index"}:
+            module = importlib.import_module(f"dibs.operations.{name}")
+            found |= {one.name: name for one in getattr(module, "OPERATIONS", ())}
+    return found
 
 
 def roles() -> str:
@@ -101,7 +116,7 @@ def roles() -> str:
 
 def index() -> str:
     """The text of operations/core/index.py."""
-    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(catalogue.declared().items()))
+    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(declared().items()))
     return (
         '"""Which file declares which operation. Made by `make generate`; a test fails when it is out of date."""\n\n'
         f"FILES = {{\n{lines}}}\n"
@@ -227,7 +242,7 @@ def _wrapped(text: str) -> str:
 
 
 def schema() -> str:
-    """The text of operations/schema.json: every answer, and every error with its fields and its HTTP status."""
+    """The text of operations/core/schema.json: every answer, and every error with its fields and its HTTP status."""
     import json
 
     from dibs.errors import ERRORS
@@ -332,10 +347,10 @@ def files() -> dict[str, str]:
     from dibs.operations.core import index as known
 
     known.FILES.clear()  # the help pages are found through it, and an operation may have moved
-    known.FILES.update(catalogue.declared())
+    known.FILES.update(declared())
     return {
         "src/dibs/operations/core/index.py": index(),
-        "src/dibs/operations/schema.json": schema(),
+        "src/dibs/operations/core/schema.json": schema(),
         "src/dibs/doors/python/methods.py": methods(),
         "src/dibs/doors/python/aio_methods.py": aio_methods(),
         "docs/CLI.md": page(),
@@ -345,12 +360,9 @@ def files() -> dict[str, str]:
 
 def main() -> int:
     """Write them all."""
-    import dibs
-
-    top = os.path.dirname(os.path.dirname(os.path.dirname(dibs.__file__)))
+    top = Path(__file__).resolve().parent.parent
     for name, text in files().items():
-        with open(f"{top}/{name}", "w", encoding="utf-8") as file:
-            file.write(text)
+        (top / name).write_text(text, encoding="utf-8")
         sys.stdout.write(f"wrote {name}\n")
     return 0
 
