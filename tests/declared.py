@@ -10,6 +10,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
+from dibs.doors.python.workspace import Workspace
 from dibs.errors import ERRORS, DibsError
 from dibs.operations.core import answers, index
 from dibs.operations.core.declare import Operation
@@ -29,6 +30,18 @@ def hold(operation: Operation, answer: Any, *, decided: bool = False) -> None:
         assert decided, f"{operation.name}: nobody but a door is told to wait"
         name = "WaitingForAnswer"
     _hold(shown, getattr(answers, name), operation.name)
+
+
+def hold_workspaces() -> None:
+    """Every answer that a Workspace gives from now on."""
+    call = Workspace._call
+
+    def held(self: Workspace, name: str, request_id: str | None, /, **given: Any) -> Any:
+        answer = call(self, name, request_id, **given)
+        hold(catalogue.operation(name), answer)
+        return answer
+
+    Workspace._call = held  # type: ignore[method-assign]
 
 
 def hold_command(words: tuple[str, ...], found: dict[str, Any]) -> None:

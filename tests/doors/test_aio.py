@@ -16,9 +16,10 @@ import dibs
 from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.methods import Methods
 from dibs.session.session import Session
+from tests.stores.redis_server import running
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from dibs.doors.python.aio import AsyncWorkspace
     from tests.doors.conftest import Shell
@@ -194,9 +195,20 @@ def test_a_timeout_is_a_cancellation(shell: Shell) -> None:
     play(story())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_tasks_cancelled_at_random_points_leave_nothing_behind(shell: Shell, seed: int) -> None:
-    dice = random.Random(seed)
+@pytest.fixture(params=["sqlite", "redis"])
+def place(request: pytest.FixtureRequest, shell: Shell) -> Iterator[Shell]:
+    """A workspace in each of the stores."""
+    if request.param == "sqlite":
+        yield shell
+        return
+    with running() as server:
+        shell.json("store", "move", server.url, exit=0)
+        yield shell
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_tasks_cancelled_at_random_points_leave_nothing_behind(place: Shell, seed: int) -> None:
+    dice, shell = random.Random(seed), place
 
     async def story() -> None:
         async with dibs.aio.open(str(shell.folder), agent="viewer") as viewer:

@@ -60,9 +60,7 @@ class Claim:
     def until(self) -> int:
         """The same on the clock since boot, in milliseconds."""
         if self._until is None:
-            from dibs.running.child_process import until_of
-
-            self._until = until_of(self.expires_at)
+            self._until = clock.since_boot() + round(self.expires.timestamp() * 1000) - clock.wall()
         return self._until
 
     @property

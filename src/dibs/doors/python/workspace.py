@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.answers import BootAnswer, StateSetAnswer
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Store
+    from dibs.stores.seam import Store, Transaction
 
 
 def open(path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> Workspace:  # noqa: A001 - dibs.open
@@ -158,7 +158,12 @@ class Workspace(Methods):
 
     def wake(self, channel: str) -> None:
         """Let a call look up that waits under this name."""
-        self._session.store.run(lambda tx: tx.wake(channel))
+
+        def knock(tx: Transaction) -> None:
+            tx.wake(channel)
+            tx.delete(f"q\t\twake\t{channel}")  # nothing is there; Redis sends wakes along with what is written
+
+        self._session.store.run(knock)
 
     def resources_of(self, given: dict[str, Any]) -> list[Any]:
         """The canonical resources that somebody wrote."""
