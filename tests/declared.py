@@ -50,6 +50,8 @@ def hold_command(words: tuple[str, ...], found: dict[str, Any]) -> None:
         facts = {key: value for key, value in found["error"].items() if key not in {"code", "message"}}
         hold_error(found["error"]["code"], facts)
         return
+    if words[:2] == ("run", "start") and any(word.endswith(".toml") for word in words):
+        return  # it drives a whole run, and tells how that went
     name = next((name for name in (" ".join(words[:2]), words[0]) if name in index.FILES), "")
     if name:
         hold(catalogue.operation(name), {key: value for key, value in found.items() if key != "ok"})
