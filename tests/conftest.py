@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from dibs.session.session import SESSION_VARIABLES
+from tests import declared
 
 # A shared machine is slow at times; how long an example took says nothing about the code. `make test` looks at the same
 # examples each time, so that a change is judged by what it changed; `make torture` draws new ones, and many more.
@@ -33,6 +34,8 @@ for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE", *SESSION_VARIABLES):
 # What was compiled once need not be compiled again, here and in each process that a test starts.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+declared.hold_workspaces()
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time

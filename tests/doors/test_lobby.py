@@ -24,7 +24,7 @@ from tests.doors.conftest import Shell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
 WANTED = {"resources": [["file", "x.py"]], "wait": 30_000}
 OTHER = {"resources": [["file", "y.py"]], "wait": 30_000}

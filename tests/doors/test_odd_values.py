@@ -11,7 +11,7 @@ import pytest
 
 import dibs
 from dibs.doors import cli
-from dibs.doors.methods import Methods
+from dibs.doors.python.methods import Methods
 from dibs.errors import DibsError, Held, Invalid
 from dibs.facts.paths import Canonical
 from dibs.session import catalogue

@@ -133,7 +133,7 @@ def test_a_ballot_after_the_outcome_is_a_conflict_that_tells_it(fleet: Fleet) ->
     with pytest.raises(Conflict) as error:
         cast(fleet, "c", vote, "yes")
     assert (error.value.state, error.value.option, error.value.own) == ("decided", "no", None)
-    assert error.value.closed in error.value.message
+    assert str(error.value.closed) in error.value.message
 
 
 @pytest.mark.parametrize("stranger", ["boss", "d", "a/x", "aa"])

@@ -1,6 +1,7 @@
 """The worker: takes tasks, has them worked on, keeps them meanwhile, and says what came of them.
 
-`dibs worker --exec CMD` runs a command for each task (task_command.py); `dibs.work(ws, handler)` calls a function. Both
+`dibs worker --exec CMD` runs a command for each task (task_command.py); `dibs.work(ws, handler)` calls a function
+(python/work.py). Both
 are a handler here: called with a Job, it gives the task's result or raises why there is none. Nothing about tasks is
 decided here; every step is one operation.
 
@@ -28,9 +29,9 @@ from dibs.running.heartbeat import Heart, Job, clean
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
     Handler = Callable[[Job], Any]
     Tell = Callable[[dict[str, Any]], None]
@@ -317,7 +318,7 @@ class Worker:
             raise Invalid(error.message) from None
         self._count("split", job, children=answer["tasks"])
 
-    def _fail(self, job: Job, kind: str, why: str) -> None:
+    def _fail(self, job: Job, kind: Literal["transient", "permanent"], why: str) -> None:
         reason = clean(why) or "it did not say why"
         try:
             self._persist(
@@ -390,15 +391,3 @@ class Worker:
         if clock.since_boot() - self._swept >= SWEEP:
             self._watch.step()
             self._swept = clock.since_boot()
-
-
-def work(
-    ws: Workspace, handler: Callable[[dict[str, Any], Any, dict[str, Any], Callable[..., None]], Any], **settings: Any
-) -> dict[str, int]:
-    """Take tasks and call `handler(task, payload, inputs, progress)` for each; what it returns is the task's result.
-
-    An exception is a failure that is tried again, `dibs.Permanent` one that is not. `progress(percent, note)` says how
-    far it is, and raises Fenced when the task is lost. Settings: type, can, run, drain, limit, idle (in milliseconds),
-    tell. Gives how many were done, failed and so on.
-    """
-    return Worker(ws, lambda job: handler(job.task, job.payload, job.inputs, job.progress), **settings).run()

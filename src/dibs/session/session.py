@@ -254,7 +254,7 @@ class Session:
                 if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
                     opened, channel = self.store, ""
                 if told is not None:
-                    told(result)
+                    told({**result, "wake": channel})
                 if not channel:
                     channel = self._listen()
                     continue  # look again: a turn that came meanwhile had nobody to wake

@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
 
         return help.of_command("init", HELP, FIELDS)
     folder = words.fields.get("folder") or words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
-    place = _place(folder)
+    place = place_of(folder)
     try:
         if words.fields.get("uninstall"):
             if not words.fields.get("dry_run"):
@@ -69,7 +69,7 @@ def _ask_leave(place: workspace.Place, words: parse.Words) -> None:
         pass
 
 
-def _place(folder: str | None) -> workspace.Place:
+def place_of(folder: str | None) -> workspace.Place:
     """Where the workspace will be: the repository's main worktree, else the folder itself."""
     if folder is not None and not os.path.isdir(folder):
         raise Invalid(f"{folder} is not a folder", path=folder)
@@ -79,20 +79,8 @@ def _place(folder: str | None) -> workspace.Place:
 def _install(place: workspace.Place, words: parse.Words) -> int:
     given = words.fields.get("clients")
     chosen = clients.detected(plan.base(place)) if given is None else clients.named(given)
-    passing = _passing(allowed=bool(words.fields.get("temporary")))
-    made = plan.install(place, chosen, _config(place))
-    if passing:
-        made.notes.append(
-            f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "
-            "another dibs is on the PATH. Run `dibs init` again from one that stays"
-        )
     dry = bool(words.fields.get("dry_run"))
-    changes = [made.name(change.path) for change in made.own]
-    changes += _local(place, dry=True)
-    changes += [made.name(change.path) for change in made.others]
-    if not dry:
-        plan.apply(made) if place.exists else _first(place, made)
-        _local(place, dry=False)
+    made, changes = install(place, chosen, temporary=bool(words.fields.get("temporary")), dry=dry)
     if words.json:
         answer: dict[str, Any] = {"workspace": place.root, "clients": chosen, "changes": changes, "notes": made.notes}
         if dry:
@@ -106,6 +94,26 @@ def _install(place: workspace.Place, words: parse.Words) -> int:
     for note in [*made.notes, *_about_clients(chosen, named=given is not None), *allowed]:
         sys.stdout.write(f"note: {note}\n")
     return YES
+
+
+def install(
+    place: workspace.Place, chosen: list[str], *, temporary: bool = False, dry: bool = False
+) -> tuple[plan.Plan, list[str]]:
+    """Make a workspace there with hooks for these clients; what was planned, and the names of what changed."""
+    passing = _passing(allowed=temporary)
+    made = plan.install(place, chosen, _config(place))
+    if passing:
+        made.notes.append(
+            f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "
+            "another dibs is on the PATH. Run `dibs init` again from one that stays"
+        )
+    changes = [made.name(change.path) for change in made.own]
+    changes += _local(place, dry=True)
+    changes += [made.name(change.path) for change in made.others]
+    if not dry:
+        plan.apply(made) if place.exists else _first(place, made)
+        _local(place, dry=False)
+    return made, changes
 
 
 def _passing(*, allowed: bool) -> str:

@@ -388,7 +388,7 @@ _WHOAMI = Operation(
     "whoami",
     _whoami,
     "Say whom dibs takes you for.",
-    json="agent, name, role, type, incarnation, known, held, by",
+    answer="WhoamiAnswer",
     writes=False,
 )
 
@@ -408,14 +408,14 @@ OPERATIONS = (
             Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
         ),
         may="viewer",
-        json="agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules",
+        answer="BootAnswer",
     ),
     Operation(
         "leave",
         _leave,
         "Say that you are done: what you hold is released, a subagent's passes to its parent.",
         may="viewer",
-        json="released[], passed[], count, to",
+        answer="LeaveAnswer",
     ),
     Operation(
         "kill",
@@ -426,7 +426,7 @@ OPERATIONS = (
         may="agent",
         others="orchestrator",
         asks=_asks,
-        json="agents[], voided[], count",
+        answer="KillAnswer",
     ),
     Operation(
         "revive",
@@ -437,7 +437,7 @@ OPERATIONS = (
         may="agent",
         others="orchestrator",
         asks=_asks,
-        json="agents[]",
+        answer="ReviveAnswer",
     ),
     _WHOAMI,
     Operation(
@@ -450,7 +450,7 @@ OPERATIONS = (
             Field("state", "choice", "only agents in this state", choices=STATES),
             *PAGED,
         ),
-        json="agents[], more, cursor",
+        answer="AgentsAnswer",
         writes=False,
     ),
 )

@@ -70,7 +70,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         from dibs.operations.claims import releases
 
         releases.renew_active(tx, call)
-    if operation.json or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
+    if operation.answer or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
         _named(tx, call, result)
     if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
         _keep_answer(tx, request_key, digest, result)

@@ -206,5 +206,5 @@ GO_ON = Operation(
         Field("room", "integer", "how many records this step may take", default=0),
     ),
     errors=(NotFound,),
-    json="more, done, answer",
+    answer="JobAnswer",
 )

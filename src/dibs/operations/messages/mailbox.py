@@ -371,7 +371,7 @@ OPERATIONS = (
         ),
         registers=False,
         may="viewer",
-        json="messages[], more, cursor",
+        answer="InboxAnswer",
     ),
     Operation(
         "ack",
@@ -389,6 +389,6 @@ OPERATIONS = (
         ),
         errors=(NotFound,),
         may="viewer",
-        json="message",
+        answer="AckAnswer",
     ),
 )

@@ -218,6 +218,6 @@ OPERATIONS = (
         ),
         errors=(NotFound, Forbidden, Quota, Invalid),
         may="worker",
-        json="message, to[], thread, full[]",
+        answer="SendAnswer",
     ),
 )

@@ -255,7 +255,7 @@ OPERATIONS = (
         ),
         errors=(Invalid,),
         may="worker",
-        json="event",
+        answer="EmitAnswer",
     ),
     Operation(
         "subscribe",
@@ -274,7 +274,7 @@ OPERATIONS = (
         ),
         errors=(Invalid, NotFound, Quota),
         may="worker",
-        json="subscription, cursor",
+        answer="SubscribeAnswer",
     ),
     Operation(
         "subscriptions",
@@ -283,6 +283,6 @@ OPERATIONS = (
         registers=False,
         may="viewer",
         fields=PAGED,
-        json="subscriptions[], through, more, cursor",
+        answer="SubscriptionsAnswer",
     ),
 )

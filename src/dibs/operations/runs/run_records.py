@@ -293,7 +293,7 @@ USAGE = Operation(
         Field("memory", "integer", "bytes"),
         Field("threads", "integer", "how many"),
     ),
-    json="kept",
+    answer="RunUsageAnswer",
 )
 
 
@@ -328,7 +328,7 @@ OPERATIONS = (
             Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
         ),
         errors=(*_ERRORS, Quota),
-        may="worker", json="run, agent",
+        may="worker", answer="RunJoinAnswer",
     ),
     Operation(
         "run phase",
@@ -336,15 +336,15 @@ OPERATIONS = (
         "Say in which phase a run is.",
         fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
         errors=_ERRORS,
-        may="agent", json="run, before",
+        may="agent", answer="RunPhaseAnswer",
     ),
     Operation(
         "run warn", _warn, "Keep a warning with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        may="worker", json="run, noted",
+        may="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run error", _error, "Keep an error with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        may="worker", json="run, noted",
+        may="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run handled",
@@ -356,6 +356,6 @@ OPERATIONS = (
             RUN,
         ),
         errors=_ERRORS,
-        may="agent", json="run, noted",
+        may="agent", answer="RunNoteAnswer",
     ),
 )  # fmt: skip

@@ -403,7 +403,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, next",
+        answer="TaskDoneAnswer",
     ),
     Operation(
         "task fail",
@@ -418,7 +418,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task",
+        answer="TaskAnswer",
     ),
     Operation(
         "task release",
@@ -428,7 +428,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task",
+        answer="TaskAnswer",
     ),
     Operation(
         "task split",
@@ -440,15 +440,16 @@ OPERATIONS = (
             Field(
                 "children",
                 "json",
-                "a list of objects with the fields of `task add`; durations in ms",
+                "a list of objects with the fields of `task add`",
                 required=True,
                 metavar="JSON",
+                items="task add",
             ),
         ),
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, tasks[]",
+        answer="TaskSplitAnswer",
     ),
     Operation(
         "task progress",
@@ -463,6 +464,6 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, expires_at",
+        answer="TaskProgressAnswer",
     ),
 )

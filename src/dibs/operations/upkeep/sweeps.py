@@ -229,7 +229,7 @@ OPERATIONS = (
         "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
         may="worker",
         registers=False,
-        json="swept, more",
+        answer="SweepAnswer",
     ),
     Operation(
         "seal",
@@ -237,7 +237,7 @@ OPERATIONS = (
         "Write a seal: the live claims at this point of the log.",
         may="orchestrator",
         registers=False,
-        json="seq, link, claims",
+        answer="SealAnswer",
     ),
     Operation(
         "prune",
@@ -254,6 +254,6 @@ OPERATIONS = (
         errors=(NotFound, Invalid),
         may="person",
         registers=False,
-        json="through",
+        answer="PruneAnswer",
     ),
 )

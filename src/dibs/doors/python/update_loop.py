@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.doors.methods import Methods
+    from dibs.doors.python.methods import Methods
+    from dibs.operations.core.answers import StateSetAnswer
 
 ATTEMPTS = Field("attempts", "integer", "how often to try")
 FIRST, LONGEST = 0.002, 0.1  # seconds: about as long as a commit takes; what a hundred writers need to get by
@@ -25,7 +26,7 @@ FIRST, LONGEST = 0.002, 0.1  # seconds: about as long as a commit takes; what a 
 
 def update(
     workspace: Methods, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
-) -> dict[str, Any]:
+) -> StateSetAnswer:
     """Set a document to what `change` makes of its value; gives the answer of the write that counted."""
     if ATTEMPTS.check(attempts) < 1:
         raise Invalid(f"attempts: at least one, not {attempts}", field="attempts")

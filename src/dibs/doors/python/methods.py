@@ -5,9 +5,86 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, Literal
 
-    from dibs.doors.python import Claim
+    from dibs.doors.python.claim import Claim
+    from dibs.operations.core.answers import (
+        AckAnswer,
+        AgentsAnswer,
+        AskAnswer,
+        BootAnswer,
+        ConfirmAnswer,
+        EmitAnswer,
+        InboxAnswer,
+        KillAnswer,
+        LeaveAnswer,
+        PruneAnswer,
+        ReleaseAnswer,
+        RenewAnswer,
+        ReviveAnswer,
+        RulesAnswer,
+        RunEndAnswer,
+        RunGatesAnswer,
+        RunJoinAnswer,
+        RunListAnswer,
+        RunNoteAnswer,
+        RunPhaseAnswer,
+        RunProgressAnswer,
+        RunPurgeAnswer,
+        RunShowAnswer,
+        RunStartAnswer,
+        ScratchAnswer,
+        SealAnswer,
+        SendAnswer,
+        StateDeleteAnswer,
+        StateGetAnswer,
+        StateListAnswer,
+        StateSetAnswer,
+        StatusAnswer,
+        SubscribeAnswer,
+        SubscriptionsAnswer,
+        SweepAnswer,
+        TaskAddAnswer,
+        TaskAnswer,
+        TaskAssignAnswer,
+        TaskBidAnswer,
+        TaskCancelAnswer,
+        TaskDoneAnswer,
+        TaskInputsAnswer,
+        TaskListAnswer,
+        TaskMoveAnswer,
+        TaskProgressAnswer,
+        TaskShowAnswer,
+        TaskSplitAnswer,
+        TaskTakeAnswer,
+        TaskTurnAnswer,
+        VoteCastAnswer,
+        VoteListAnswer,
+        VoteOpenAnswer,
+        VoteShowAnswer,
+        WhoamiAnswer,
+    )
+
+    State = Literal[
+        "discovery",
+        "scoped",
+        "planned",
+        "executing",
+        "complete",
+        "failed",
+        "quarantined",
+        "cancelled",
+    ]
+
+    Strategy = Literal[
+        "priority",
+        "round_robin",
+        "load_balanced",
+        "capability",
+        "sticky",
+        "auction",
+        "preemptive",
+    ]
 
 
 class Methods:
@@ -16,18 +93,21 @@ class Methods:
     def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         raise NotImplementedError
 
+    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
+        raise NotImplementedError
+
     def ack(
         self,
         message: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> AckAnswer:
         """Acknowledge a message, so that it is not shown again.
 
-        Answers: message.
+        Answers: message; sometimes path.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: AckAnswer = self._call(
             "ack",
             request_id,
             message=message,
@@ -39,16 +119,16 @@ class Methods:
         *,
         all: bool | None = None,
         type: str | None = None,
-        state: str | None = None,
+        state: Literal["alive", "gone", "unknown", "left", "killed"] | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> AgentsAnswer:
         """List the agents and persons, those that are there first.
 
         Answers: agents[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: AgentsAnswer = self._call(
             "agents",
             request_id,
             all=all,
@@ -65,13 +145,13 @@ class Methods:
         text: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> AskAnswer:
         """Ask whoever holds a resource to release it.
 
-        Answers: message.
+        Answers: message, to[], resource; sometimes to_name[].
         Raises: NotFound, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: AskAnswer = self._call(
             "ask",
             request_id,
             resource=resource,
@@ -87,12 +167,13 @@ class Methods:
         can: Sequence[str] | None = None,
         pid: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> BootAnswer:
         """Register, check what you hold against the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules.
+        Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
+        rules; sometimes name, files[], rival.
         """
-        answer: dict[str, Any] = self._call(
+        answer: BootAnswer = self._call(
             "boot",
             request_id,
             task=task,
@@ -105,23 +186,26 @@ class Methods:
     def claim(
         self,
         *resources: str,
-        mode: str | None = None,
+        mode: Literal["write", "read", "watch"] | None = None,
         ttl: float | str | None = None,
         wait: float | str | None = None,
         reason: str | None = None,
         task: str | None = None,
         expect: float | str | None = None,
         keep: bool | None = None,
+        auto_renew: bool = True,
         request_id: str | None = None,
     ) -> Claim:
         """Claim resources, all of them or none.
 
-        Answers: claim, token, resources[], mode, expires_at; refused: error.blockers[].
+        In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
+
+        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note.
         Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid.
         """
-        answer: Claim = self._call(
-            "claim",
+        return self._claim(
             request_id,
+            auto_renew,
             resources=resources or None,
             mode=mode,
             ttl=ttl,
@@ -131,7 +215,6 @@ class Methods:
             expect=expect,
             keep=keep,
         )
-        return answer
 
     def confirm(
         self,
@@ -139,13 +222,13 @@ class Methods:
         *,
         token: int,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ConfirmAnswer:
         """Ask whether a token is still live for a resource.
 
-        Answers: holder, token.
+        Answers: holder, token, expires_at; sometimes holder_name.
         Raises: Fenced.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ConfirmAnswer = self._call(
             "confirm",
             request_id,
             resource=resource,
@@ -159,13 +242,13 @@ class Methods:
         data: Any | None = None,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> EmitAnswer:
         """Tell all who subscribe to it that something happened.
 
         Answers: event.
         Raises: Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: EmitAnswer = self._call(
             "emit",
             request_id,
             kind=kind,
@@ -182,12 +265,12 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> InboxAnswer:
         """Show the messages you have not acknowledged.
 
         Answers: messages[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: InboxAnswer = self._call(
             "inbox",
             request_id,
             wait=wait,
@@ -204,13 +287,13 @@ class Methods:
         *,
         why: str,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> KillAnswer:
         """Stop an agent: void its claims and refuse all it does.
 
         Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: KillAnswer = self._call(
             "kill",
             request_id,
             agent=agent,
@@ -222,12 +305,12 @@ class Methods:
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> LeaveAnswer:
         """Say that you are done: what you hold is released, a subagent's passes to its parent.
 
-        Answers: released[], passed[], count, to.
+        Answers: released[], passed[], count, to; sometimes to_name.
         """
-        answer: dict[str, Any] = self._call(
+        answer: LeaveAnswer = self._call(
             "leave",
             request_id,
         )
@@ -238,13 +321,13 @@ class Methods:
         *,
         keep: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> PruneAnswer:
         """Drop the events before the newest seal older than --keep.
 
         Answers: through.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: PruneAnswer = self._call(
             "prune",
             request_id,
             keep=keep,
@@ -261,13 +344,13 @@ class Methods:
         force: bool | None = None,
         why: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ReleaseAnswer:
         """Give claims back, or hand them over to another agent.
 
-        Answers: released[], count.
+        Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ReleaseAnswer = self._call(
             "release",
             request_id,
             resources=resources or None,
@@ -284,13 +367,13 @@ class Methods:
         self,
         *resources: str,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RenewAnswer:
         """Give what you hold a new deadline.
 
         Answers: renewed[].
         Raises: Fenced, NotFound, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RenewAnswer = self._call(
             "renew",
             request_id,
             resources=resources or None,
@@ -302,13 +385,13 @@ class Methods:
         agent: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ReviveAnswer:
         """Let a killed agent act again.
 
         Answers: agents[].
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ReviveAnswer = self._call(
             "revive",
             request_id,
             agent=agent,
@@ -320,12 +403,12 @@ class Methods:
         *,
         ack: bool | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RulesAnswer:
         """Show the rules of the workspace, and whether you were told this version.
 
-        Answers: digest, acknowledged, current, text.
+        Answers: digest, acknowledged, current; sometimes text.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RulesAnswer = self._call(
             "rules",
             request_id,
             ack=ack,
@@ -341,13 +424,13 @@ class Methods:
         force: bool | None = None,
         strict: bool | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunEndAnswer:
         """End a run.
 
-        Answers: run, existing, cancelled[], count, released[], gates[], failed, archive.
+        Answers: run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunEndAnswer = self._call(
             "run end",
             request_id,
             run=run,
@@ -364,13 +447,13 @@ class Methods:
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunNoteAnswer:
         """Keep an error with a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunNoteAnswer = self._call(
             "run error",
             request_id,
             text=text,
@@ -382,16 +465,16 @@ class Methods:
         self,
         *,
         run: str | None = None,
-        at: str | None = None,
+        at: Literal["setup", "during", "cleanup"] | None = None,
         within: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunGatesAnswer:
         """Check a run against its quality gates; exit code 1 if one fails.
 
         Answers: run, gates[], failed.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunGatesAnswer = self._call(
             "run gates",
             request_id,
             run=run,
@@ -407,13 +490,13 @@ class Methods:
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunNoteAnswer:
         """Say that an error of a run was dealt with.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunNoteAnswer = self._call(
             "run handled",
             request_id,
             number=number,
@@ -429,13 +512,13 @@ class Methods:
         type: str | None = None,
         can: Sequence[str] | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunJoinAnswer:
         """Take part in a run.
 
         Answers: run, agent.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunJoinAnswer = self._call(
             "run join",
             request_id,
             run=run,
@@ -450,12 +533,12 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunListAnswer:
         """List the runs.
 
         Answers: runs[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunListAnswer = self._call(
             "run list",
             request_id,
             limit=limit,
@@ -465,17 +548,17 @@ class Methods:
 
     def run_phase(
         self,
-        phase: str,
+        phase: Literal["discovery", "analysis", "execution", "validation"],
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunPhaseAnswer:
         """Say in which phase a run is.
 
         Answers: run, before.
         Raises: NotFound, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunPhaseAnswer = self._call(
             "run phase",
             request_id,
             phase=phase,
@@ -488,13 +571,13 @@ class Methods:
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunProgressAnswer:
         """Show how far a run is.
 
         Answers: run.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunProgressAnswer = self._call(
             "run progress",
             request_id,
             run=run,
@@ -506,13 +589,13 @@ class Methods:
         run: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunPurgeAnswer:
         """Drop an ended run and its tasks now; its archive stays.
 
         Answers: run, more.
         Raises: NotFound, Conflict.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunPurgeAnswer = self._call(
             "run purge",
             request_id,
             run=run,
@@ -524,13 +607,13 @@ class Methods:
         run: str | None = None,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunShowAnswer:
         """Show one run with its agents.
 
         Answers: run.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunShowAnswer = self._call(
             "run show",
             request_id,
             run=run,
@@ -542,17 +625,17 @@ class Methods:
         name: str,
         *,
         id: str | None = None,
-        phase: str | None = None,
+        phase: Literal["discovery", "analysis", "execution", "validation"] | None = None,
         spec: str | None = None,
         tasks: Any | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunStartAnswer:
         """Start a run: one operation of the fleet.
 
-        Answers: run, tasks[].
+        Answers: run; sometimes tasks[].
         Raises: Invalid, Conflict, NotFound, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunStartAnswer = self._call(
             "run start",
             request_id,
             name=name,
@@ -569,13 +652,13 @@ class Methods:
         *,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> RunNoteAnswer:
         """Keep a warning with a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: RunNoteAnswer = self._call(
             "run warn",
             request_id,
             text=text,
@@ -587,12 +670,12 @@ class Methods:
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ScratchAnswer:
         """Show your own scratch folder, making it if needed.
 
-        Answers: agent, scratch.
+        Answers: agent, scratch; sometimes name.
         """
-        answer: dict[str, Any] = self._call(
+        answer: ScratchAnswer = self._call(
             "scratch",
             request_id,
         )
@@ -602,12 +685,12 @@ class Methods:
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SealAnswer:
         """Write a seal: the live claims at this point of the log.
 
         Answers: seq, link, claims.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SealAnswer = self._call(
             "seal",
             request_id,
         )
@@ -625,13 +708,13 @@ class Methods:
         reply: str | None = None,
         expires: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SendAnswer:
         """Send a message to an agent, to all agents of a type, or to all.
 
-        Answers: message, to[], thread, full[].
+        Answers: message, to[], thread; sometimes to_name[], full[].
         Raises: NotFound, Forbidden, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SendAnswer = self._call(
             "send",
             request_id,
             to=to,
@@ -652,13 +735,13 @@ class Methods:
         version: int | None = None,
         token: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateDeleteAnswer:
         """Delete a document, with the version you read, or a token.
 
         Answers: key, version.
         Raises: NotFound, Conflict, Held, Fenced, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateDeleteAnswer = self._call(
             "state delete",
             request_id,
             key=key,
@@ -672,13 +755,13 @@ class Methods:
         key: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateGetAnswer:
         """Read a document and its version.
 
         Answers: key, value, version, by, at.
         Raises: NotFound, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateGetAnswer = self._call(
             "state get",
             request_id,
             key=key,
@@ -692,13 +775,13 @@ class Methods:
         after: str | None = None,
         limit: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateListAnswer:
         """List the documents, without their values.
 
         Answers: documents[], more, cursor.
         Raises: Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateListAnswer = self._call(
             "state list",
             request_id,
             prefix=prefix,
@@ -715,13 +798,13 @@ class Methods:
         version: int | None = None,
         token: int | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StateSetAnswer:
         """Write a document; one that exists only with the version you read, or a token.
 
         Answers: key, value, version.
         Raises: Conflict, Held, Fenced, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: StateSetAnswer = self._call(
             "state set",
             request_id,
             key=key,
@@ -737,12 +820,12 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> StatusAnswer:
         """Show who holds what, who waits, and which agents are there.
 
-        Answers: claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to.
+        Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
         """
-        answer: dict[str, Any] = self._call(
+        answer: StatusAnswer = self._call(
             "status",
             request_id,
             resources=resources or None,
@@ -757,13 +840,13 @@ class Methods:
         *,
         off: bool | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SubscribeAnswer:
         """Hear in your inbox of each event of a kind, or of each change of a state document.
 
-        Answers: subscription, cursor.
+        Answers: subscription, cursor; sometimes off.
         Raises: Invalid, NotFound, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SubscribeAnswer = self._call(
             "subscribe",
             request_id,
             what=what,
@@ -777,12 +860,12 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SubscriptionsAnswer:
         """List what you subscribe to.
 
         Answers: subscriptions[], through, more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SubscriptionsAnswer = self._call(
             "subscriptions",
             request_id,
             limit=limit,
@@ -794,12 +877,12 @@ class Methods:
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> SweepAnswer:
         """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
 
         Answers: swept, more.
         """
-        answer: dict[str, Any] = self._call(
+        answer: SweepAnswer = self._call(
             "sweep",
             request_id,
         )
@@ -817,23 +900,23 @@ class Methods:
         for_: str | None = None,
         key: str | None = None,
         expect: float | str | None = None,
-        state: str | None = None,
+        state: Literal["discovery", "scoped", "planned"] | None = None,
         payload: Any | None = None,
         attempts: int | None = None,
-        strategy: str | None = None,
+        strategy: Strategy | None = None,
         sticky: str | None = None,
         bid_window: float | str | None = None,
         race: str | None = None,
         require: Sequence[str] | None = None,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAddAnswer:
         """Add a task.
 
         Answers: task, existing.
         Raises: Invalid, NotFound, Conflict, Quota.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAddAnswer = self._call(
             "task add",
             request_id,
             title=title,
@@ -861,16 +944,16 @@ class Methods:
         self,
         id: str,
         *,
-        strategy: str | None = None,
+        strategy: Strategy | None = None,
         to: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAssignAnswer:
         """Give a task to an agent, which is told; chosen by a strategy, or named.
 
-        Answers: task, agent, queued.
+        Answers: task, agent, queued; sometimes name.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAssignAnswer = self._call(
             "task assign",
             request_id,
             id=id,
@@ -885,13 +968,13 @@ class Methods:
         amount: int,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskBidAnswer:
         """Bid for a task that is auctioned; the highest bid gets it.
 
         Answers: task, amount, bids, bids_until.
         Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskBidAnswer = self._call(
             "task bid",
             request_id,
             id=id,
@@ -905,13 +988,13 @@ class Methods:
         *,
         why: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskCancelAnswer:
         """Call a task off, with its children.
 
         Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskCancelAnswer = self._call(
             "task cancel",
             request_id,
             id=id,
@@ -925,13 +1008,13 @@ class Methods:
         *,
         wait: float | str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskTakeAnswer:
         """Take a specific task.
 
-        Answers: task, token, claim, expires_at.
+        Answers: task, token, claim, expires_at; sometimes renewed.
         Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskTakeAnswer = self._call(
             "task claim",
             request_id,
             id=id,
@@ -949,13 +1032,13 @@ class Methods:
         run: str | None = None,
         not_done: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskDoneAnswer:
         """Finish a task with its result.
 
-        Answers: task, next.
+        Answers: task; sometimes next.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskDoneAnswer = self._call(
             "task done",
             request_id,
             id=id,
@@ -972,16 +1055,16 @@ class Methods:
         id: str,
         *,
         token: int | None = None,
-        class_: str,
+        class_: Literal["transient", "permanent"],
         why: str,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAnswer:
         """Say that a task did not work.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAnswer = self._call(
             "task fail",
             request_id,
             id=id,
@@ -996,13 +1079,13 @@ class Methods:
         id: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskInputsAnswer:
         """Show the results of the tasks that one waited for, and of its children.
 
         Answers: inputs.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskInputsAnswer = self._call(
             "task inputs",
             request_id,
             id=id,
@@ -1012,20 +1095,20 @@ class Methods:
     def task_list(
         self,
         *,
-        state: str | None = None,
+        state: State | None = None,
         run: str | None = None,
         parent: str | None = None,
         agent: str | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskListAnswer:
         """List tasks.
 
         Answers: tasks[], more, cursor.
         Raises: Invalid, NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskListAnswer = self._call(
             "task list",
             request_id,
             state=state,
@@ -1040,16 +1123,16 @@ class Methods:
     def task_move(
         self,
         id: str,
-        state: str,
+        state: State,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskMoveAnswer:
         """Move a task by hand to another state.
 
-        Answers: task.
+        Answers: task; sometimes cancelled[], count.
         Raises: NotFound, Conflict, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskMoveAnswer = self._call(
             "task move",
             request_id,
             id=id,
@@ -1063,13 +1146,13 @@ class Methods:
         wait: float | str | None = None,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskTakeAnswer:
         """Take the best task that is ready for you.
 
-        Answers: task, token, claim, expires_at.
+        Answers: task, token, claim, expires_at; sometimes renewed.
         Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskTakeAnswer = self._call(
             "task next",
             request_id,
             wait=wait,
@@ -1083,13 +1166,13 @@ class Methods:
         text: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAnswer:
         """Keep where the work on a task stands.
 
         Answers: task.
         Raises: NotFound, Invalid, Fenced, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAnswer = self._call(
             "task note",
             request_id,
             id=id,
@@ -1105,13 +1188,13 @@ class Methods:
         token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskProgressAnswer:
         """Say how far a task is, and keep it.
 
         Answers: task, expires_at.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskProgressAnswer = self._call(
             "task progress",
             request_id,
             id=id,
@@ -1128,13 +1211,13 @@ class Methods:
         token: int | None = None,
         note: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskAnswer:
         """Give a task back to the queue, unfinished.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskAnswer = self._call(
             "task release",
             request_id,
             id=id,
@@ -1148,13 +1231,13 @@ class Methods:
         id: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskShowAnswer:
         """Show one task with all that belongs to it.
 
         Answers: task.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskShowAnswer = self._call(
             "task show",
             request_id,
             id=id,
@@ -1168,13 +1251,13 @@ class Methods:
         token: int | None = None,
         children: Any,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskSplitAnswer:
         """Break a task down: add its children, and give it back to wait for them.
 
         Answers: task, tasks[].
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskSplitAnswer = self._call(
             "task split",
             request_id,
             id=id,
@@ -1190,13 +1273,13 @@ class Methods:
         take: int | None = None,
         run: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> TaskTurnAnswer:
         """Hand in what is done and take what comes next, in one transaction.
 
         Answers: done[], refused[], tasks[].
         Raises: Invalid, Fenced, Killed.
         """
-        answer: dict[str, Any] = self._call(
+        answer: TaskTurnAnswer = self._call(
             "task turn",
             request_id,
             done=done,
@@ -1211,13 +1294,13 @@ class Methods:
         option: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteCastAnswer:
         """Cast your ballot: once, and it stands.
 
-        Answers: vote, option.
+        Answers: vote, option; sometimes repeated.
         Raises: NotFound, Forbidden, Conflict, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteCastAnswer = self._call(
             "vote cast",
             request_id,
             id=id,
@@ -1232,12 +1315,12 @@ class Methods:
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteListAnswer:
         """List the votes: the open ones, then the others.
 
         Answers: votes[], more, cursor.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteListAnswer = self._call(
             "vote list",
             request_id,
             open=open,
@@ -1256,13 +1339,13 @@ class Methods:
         id: str | None = None,
         key: str | None = None,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteOpenAnswer:
         """Put a question to a named electorate; more than half of all of it decides.
 
-        Answers: vote.
+        Answers: vote; sometimes repeated.
         Raises: Conflict, Quota, Invalid.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteOpenAnswer = self._call(
             "vote open",
             request_id,
             title=title,
@@ -1279,13 +1362,13 @@ class Methods:
         id: str,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> VoteShowAnswer:
         """Show a vote: its outcome, its tally, and who has not voted.
 
         Answers: vote.
         Raises: NotFound.
         """
-        answer: dict[str, Any] = self._call(
+        answer: VoteShowAnswer = self._call(
             "vote show",
             request_id,
             id=id,
@@ -1296,12 +1379,12 @@ class Methods:
         self,
         *,
         request_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> WhoamiAnswer:
         """Say whom dibs takes you for.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
         """
-        answer: dict[str, Any] = self._call(
+        answer: WhoamiAnswer = self._call(
             "whoami",
             request_id,
         )
