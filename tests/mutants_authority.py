@@ -161,7 +161,7 @@ AUTHORITY = (
     ),
     (
         "doors/hooks/hook.py",
-        "        moments.use(event, place)\n",
+        "        lifecycle.use(event, place)\n",
         "        pass\n",
         "tests/doors/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
     ),

@@ -25,9 +25,9 @@ LEDGER = (
     # what a hook appends
     (TREES_PY, "_without_repeats(self._lines), []", "self._lines, []",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
-    ("doors/hooks/editing.py", "                    known[top].write()\n", "                    pass\n",
+    ("doors/hooks/edit_guard.py", "                    known[top].write()\n", "                    pass\n",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
-    ("doors/hooks/editing.py", "            wanted = real = session.place.top  #", "            pass  #",
+    ("doors/hooks/edit_guard.py", "            wanted = real = session.place.top  #", "            pass  #",
      "tests/doors/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
     # a full disk
     ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
@@ -131,7 +131,7 @@ LEDGER = (
      f"{EDITS}::test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread"),
     (EDITS_PY, '    if living or facts["since"]:\n', "    if living:\n",
      f"{EDITS}::test_what_changed_since_the_agent_began_is_not_written_over_unread"),
-    ("doors/hooks/editing.py",
+    ("doors/hooks/edit_guard.py",
      "if not any(_changed(known[top], items, before[top]) for top, items in named.items()):", "if True:",
      f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
     # looks

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors.hooks import bundling
+from dibs.doors.hooks.start import build
 
 SRC = Path(__file__).resolve().parent.parent.parent / "src"
 
@@ -26,7 +26,7 @@ class Copy:
         self.repo.mkdir()
         subprocess.run(["git", "init", "-q", "."], cwd=self.repo, check=True)
         self.dibs("init", "--clients", "none")
-        self.cache = self.root / "dibs" / "doors" / "hooks" / "__pycache__"
+        self.cache = self.root / "dibs" / "doors" / "hooks" / "start" / "__pycache__"
 
     @property
     def file(self) -> Path:
@@ -49,7 +49,7 @@ class Copy:
             "session_id": agent, "cwd": str(self.repo), "hook_event_name": "PreToolUse", "tool_name": "Edit",
             "tool_input": {"file_path": "a.py"},
         }  # fmt: skip
-        entry = self.root / "dibs" / "doors" / "hooks" / "entry.py"
+        entry = self.root / "dibs" / "doors" / "hooks" / "start" / "entry.py"
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-X", "utf8", str(entry), "claude"], input=json.dumps(payload), cwd=self.repo,
             capture_output=True, text=True, check=False, timeout=60, env={"DIBS_TREE": str(self.repo)},
@@ -113,10 +113,10 @@ def test_where_it_cannot_be_written_hooks_work_all_the_same(copy: Copy) -> None:
 
 def test_every_name_in_its_lists_is_a_module() -> None:
     """A name that is none would make the bundle impossible, and every hook slow, without a word."""
-    named = {name for together in bundling.TOGETHER.values() for name in together} | set(bundling.TOGETHER)
+    named = {name for together in build.TOGETHER.values() for name in together} | set(build.TOGETHER)
     missing = [name for name in sorted(named) if not _source(name).exists()]
     assert missing == []
-    assert [file for file in bundling.LEFT_OUT if not (SRC / "dibs" / file).exists()] == []
+    assert [file for file in build.LEFT_OUT if not (SRC / "dibs" / file).exists()] == []
 
 
 def _source(name: str) -> Path:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors.hooks import clients
-from dibs.doors.hooks.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
+from dibs.doors.hooks.payload import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
 from tests.doors.hooking import Repository
 
 if TYPE_CHECKING:
@@ -144,10 +143,10 @@ def test_a_sample_is_read_for_what_it_is(name: str) -> None:
     payload = payload_of(name)
     event_name = more[0] if more else ""
     if TABLE[name] == (UNKNOWN,):
-        with pytest.raises(clients.Unreadable, match="no event"):
-            clients.read(client, event_name, payload)
+        with pytest.raises(payload.Unreadable, match="no event"):
+            payload.read(client, event_name, payload)
         return
-    event = clients.read(client, event_name, payload)
+    event = payload.read(client, event_name, payload)
     if TABLE[name] == (NOTHING,):
         assert event is None
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors.hooks import clients
+from dibs.doors.hooks import payload
 from dibs.doors.install import githooks, launcher, scripts
 from dibs.facts import workspace
 
@@ -139,7 +139,7 @@ def test_an_interpreter_that_is_gone_is_a_refusal_with_one_line(folder: Folder) 
             assert not done.stdout
         else:  # in the client's own dialect, as hook.py would say it
             said = json.loads(done.stdout)
-            answer = clients.deny(words[0], "preToolUse" if words[0] == "copilot" else "PreToolUse", "")
+            answer = payload.deny(words[0], "preToolUse" if words[0] == "copilot" else "PreToolUse", "")
             assert list(said) == list(answer)
             assert "dibs was moved or removed" in done.stdout
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.doors.hooks import clients, doubts, moments
+from dibs.doors.hooks import doubts, lifecycle, payload
 from dibs.errors import DibsError
 from dibs.facts import workspace
 from dibs.facts.shell import Doubt
@@ -84,13 +84,13 @@ def refused(repo: Repository, monkeypatch: pytest.MonkeyPatch, asked: list[str])
     place = workspace.find(str(repo.folder), None)
     found = []
     for number, command in enumerate(asked):
-        event = clients.read("claude", "PreToolUse", {
+        event = payload.read("claude", "PreToolUse", {
             "session_id": "bob", "cwd": str(repo.folder), "hook_event_name": "PreToolUse", "tool_name": "Bash",
             "tool_input": {"command": command}, "tool_use_id": f"call-{number}",
         })  # fmt: skip
         assert event is not None
         try:
-            moments.before(event, place)
+            lifecycle.before(event, place)
         except DibsError as error:
             found.append(f"{command!r}: {error.message}")
     return found
@@ -140,7 +140,7 @@ def test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies(
     temporary = str(shared.scratch.parent)  # a folder that the workspace itself lies in
     monkeypatch.setenv("TMPDIR", temporary)
     place = workspace.find(str(shared.folder), None)
-    session = moments.open_session(place)
+    session = lifecycle.open_session(place)
     assert doubts.placed(session, [Doubt("cp $X", [f"{temporary}/"], "/")]) == []
     assert doubts.placed(session, [Doubt("cp $X", [f"{temporary}/x_"], "/")]) == []
     above = os.path.dirname(temporary)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.hooks import clients, editing, moments
+from dibs.doors.hooks import edit_guard, lifecycle
 from dibs.errors import Conflict
 from dibs.facts import workspace
 from tests.doors.hooking import Repository
@@ -18,10 +18,10 @@ def ask(repo: Repository, monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> No
         "session_id": "ada", "cwd": str(repo.folder), "hook_event_name": "PreToolUse", "tool_name": "Write",
         "tool_input": {"file_path": str(repo.folder / "a.py"), "content": "ada's\n"}, "tool_use_id": "call",
     }  # fmt: skip
-    event = clients.read("claude", "PreToolUse", payload)
+    event = payload.read("claude", "PreToolUse", payload)
     assert event is not None
     place = workspace.find(str(repo.folder), None)
-    session = moments.open_session(place)
+    session = lifecycle.open_session(place)
     run = session.run
     todo = [meanwhile]
 
@@ -33,7 +33,7 @@ def ask(repo: Repository, monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> No
 
     monkeypatch.setattr(session, "run", later)
     try:
-        editing.allow(session, session.identify("ada"), event, editing.writes_of(event), {})
+        edit_guard.allow(session, session.identify("ada"), event, edit_guard.writes_of(event), {})
     finally:
         session.close()
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.hooks import clients
-from dibs.doors.hooks.clients import EDIT, OTHER, SHELL
+from dibs.doors.hooks import payload
+from dibs.doors.hooks.payload import EDIT, OTHER, SHELL
 
 
-def event(client: str, tool: str, given: dict[str, Any]) -> clients.Event:
+def event(client: str, tool: str, given: dict[str, Any]) -> payload.Event:
     name = "BeforeTool" if client == "gemini" else "PreToolUse"
     sent = {"session_id": "s", "cwd": "/repo", "hook_event_name": name, "tool_name": tool, "tool_input": given}
-    found = clients.read(client, name, sent)
+    found = payload.read(client, name, sent)
     assert found is not None
     return found
 

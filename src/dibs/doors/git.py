@@ -128,12 +128,12 @@ def _pre_commit(session: Session, _: list[str]) -> int:
 
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
     """Whose unfinished work each of these paths is, after a look at them; what nobody was told yet is told."""
-    from dibs.doors.hooks import auditing, trees
+    from dibs.doors.hooks import audit, trees
 
     tree = trees.of(session.place)
     tree.survey(paths[:LOOKED])
     tree.write()
-    auditing.tell(session, call, [tree])
+    audit.tell(session, call, [tree])
     heads = tree.state.heads
     return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
 

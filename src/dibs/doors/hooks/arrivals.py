@@ -2,18 +2,18 @@
 
 A pull is judged by what it really brings: the remote is asked first, for some seconds at most; where it does not
 answer, by what is known of it. What stopped half-way is judged by what is staged and still to come. Facts only, see
-sweeping.py.
+git_scope.py.
 """
 
 from __future__ import annotations
 
-from dibs.doors.hooks.sweeping import OWN_TREE
+from dibs.doors.hooks.git_scope import OWN_TREE
 from dibs.errors import Unavailable
 from dibs.facts import git, gitcommits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.hooks.sweeping import Look
+    from dibs.doors.hooks.git_scope import Look
     from dibs.facts.gitwords import GitEffect
 
 NO = frozenset({"false", "no", "off", "0", ""})

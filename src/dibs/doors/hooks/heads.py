@@ -1,20 +1,20 @@
 """What a git command would do to HEAD and to branches: checkout, switch, reset, bisect, branch, update-ref, push.
 
 Others who are at work in the same working tree expect their next commit on the branch that they know. Facts only: which
-branch would be there instead, which files would change, which agents' commits would be dropped. See sweeping.py.
+branch would be there instead, which files would change, which agents' commits would be dropped. See git_scope.py.
 """
 
 from __future__ import annotations
 
 import os
 
+from dibs.doors.hooks.git_scope import OWN_TREE
 from dibs.doors.hooks.gitadvice import called, quoted
-from dibs.doors.hooks.sweeping import OWN_TREE
 from dibs.facts import git, gitcommits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.hooks.sweeping import Look
+    from dibs.doors.hooks.git_scope import Look
     from dibs.facts.gitwords import GitEffect
 
 BACK = "restore --source=HEAD --staged --worktree"  # what `git reset --hard` is for some files

@@ -37,7 +37,7 @@ def command(client: str, event: str) -> str:
 
 def entry_path() -> str:
     """The file that answers a hook."""
-    return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hooks", "entry.py")
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hooks", "start", "entry.py")
 
 
 def run_text() -> str:

@@ -9,7 +9,7 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
-from dibs.doors.hooks.bundle import HEAD, VERSION, path_of
+from dibs.doors.hooks.start.bundle import HEAD, VERSION, path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "se
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
 LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
-            "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py", "doors/hooks/bundling.py")  # fmt: skip
+            "__main__.py")  # fmt: skip
 # Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
-        "dibs.doors.hooks.clients", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers",
+        "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers",
         "dibs.errors", "dibs.facts.workspace",
     ),
-    "dibs.doors.hooks.auditing": (
+    "dibs.doors.hooks.audit": (
         "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.declare", "dibs.operations.call",
         "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
     ),
@@ -36,17 +36,17 @@ TOGETHER = {
         "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
         "dibs.facts.processes",
     ),
-    "dibs.doors.hooks.editing": (
+    "dibs.doors.hooks.edit_guard": (
         "dibs.operations.edits",
         "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
         "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),
-    "dibs.doors.hooks.shells": (
+    "dibs.doors.hooks.shell_guard": (
         "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
         "dibs.facts.shell.streams", "dibs.facts.shell.reading", "dibs.facts.shell.words", "dibs.facts.shell.options",
         "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
         "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
-        "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
+        "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit",
     ),
     "dibs.facts.shell.walk": (
         "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",

@@ -16,7 +16,7 @@ if __name__ == "__main__":
     bundled = None
     try:
         # bundle.py, from Python's own byte code if that is up to date: to import it would cost half a millisecond more
-        here = f"{root}/dibs/doors/hooks"
+        here = f"{root}/dibs/doors/hooks/start"
         with open(f"{here}/__pycache__/bundle.{sys.implementation.cache_tag}.pyc", "rb", buffering=0) as file:
             data = file.read()
         source = stat(f"{here}/bundle.py")
@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
     code = main(sys.argv[1:])
     if bundled is None or bundled.stale:
-        from dibs.doors.hooks import bundling
+        from dibs.doors.hooks.start import build
 
-        bundling.make(root)
+        build.make(root)
     leave(code)

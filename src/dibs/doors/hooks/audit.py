@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from dibs.doors.hooks.clients import Event
+    from dibs.doors.hooks.payload import Event
     from dibs.doors.hooks.trees import Tree
     from dibs.doors.session import Session
     from dibs.facts.workspace import Place
@@ -32,7 +32,7 @@ def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequen
     hinted = mail.taken(place, event.agent) or mail.is_elsewhere(place)
     if not (due or release or moves or missed or hinted or ledgers.is_due(place.local, event.agent)):
         return ""
-    from dibs.doors.hooks.moments import identify, open_session
+    from dibs.doors.hooks.lifecycle import identify, open_session
 
     session = open_session(place)
     call = identify(session, event)

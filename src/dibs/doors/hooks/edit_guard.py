@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import clients, trees
+from dibs.doors.hooks import payload, trees
 from dibs.errors import Invalid
 from dibs.facts import contents, ledgers, workspace
 from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
@@ -62,9 +62,9 @@ class Write:
         return before
 
 
-def writes_of(event: clients.Event) -> list[Write]:
+def writes_of(event: payload.Event) -> list[Write]:
     """What an edit or a patch names."""
-    if event.kind != clients.PATCH:
+    if event.kind != payload.PATCH:
         how = WHOLE if event.content is not None else MERGES
         return [Write(path, how, event.content, event.edits) for path in event.paths]
     from dibs.facts import patches
@@ -92,7 +92,7 @@ class _Named:
 
 
 def allow(
-    session: Session, call: Call, event: clients.Event, writes: Sequence[Write], known: dict[str, Tree]
+    session: Session, call: Call, event: payload.Event, writes: Sequence[Write], known: dict[str, Tree]
 ) -> list[str]:
     """May these be written? Raises the refusal; gives the tops of the working trees that are concerned.
 
@@ -131,7 +131,7 @@ def allow(
 
 
 def _located(
-    session: Session, event: clients.Event, writes: Sequence[Write]
+    session: Session, event: payload.Event, writes: Sequence[Write]
 ) -> tuple[dict[str, list[_Named]], list[dict[str, Any]]]:
     """The paths by working tree; and those outside of all, where roles have a say in them."""
     named: dict[str, list[_Named]] = {}
@@ -258,7 +258,7 @@ def _before(tree: Tree, one: _Named) -> bytes | None:
     return seen.data if seen is not None else contents.read(one.real)[1]
 
 
-def _note(tree: Tree, event: clients.Event, agent: str, items: list[_Named]) -> None:
+def _note(tree: Tree, event: payload.Event, agent: str, items: list[_Named]) -> None:
     """The names go into the ledger with the call that they belong to."""
     busy = tree.state.is_busy(agent)
     for one in items:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import auditing, trees
-from dibs.doors.hooks.moments import begin, identify, open_session
+from dibs.doors.hooks import audit, trees
+from dibs.doors.hooks.lifecycle import begin, identify, open_session
 from dibs.errors import DibsError, Held
 from dibs.facts import clock, ledgers, reflog, shell
 from dibs.operations.ledger import MERGES, MISSING, WHOLE
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.doors.hooks.clients import Event
-    from dibs.doors.hooks.editing import Write
+    from dibs.doors.hooks.edit_guard import Write
+    from dibs.doors.hooks.payload import Event
     from dibs.doors.hooks.trees import Tree
     from dibs.doors.session import Session
     from dibs.facts.gitwords import GitEffect as Effect
@@ -51,7 +51,7 @@ def before(event: Event, place: Place) -> str:
         asked = reading.writes or reading.unresolved or effects or deploys or spoken
         if asked or any(tree.untold() for tree in known.values()):
             call = identify(session, event)
-            auditing.tell(session, call, known.values())
+            audit.tell(session, call, known.values())
             if spoken:
                 from dibs.operations.commands import COMMAND
 
@@ -133,7 +133,7 @@ def _decide(
     known: dict[str, Tree],
 ) -> list[str]:  # fmt: skip
     """Both decisions: the command's own, and that about the files it names. The claims that end with the call."""
-    from dibs.doors.hooks.editing import Write, allow
+    from dibs.doors.hooks.edit_guard import Write, allow
 
     writes = [_write(target) for target in _not_claimed(reading)]
     unresolved = _doubts(session, reading)
@@ -141,10 +141,10 @@ def _decide(
     index: list[list[str]] = []
     owned: list[list[Any]] = []
     if effects:
-        from dibs.doors.hooks import sweeping
+        from dibs.doors.hooks import git_scope
 
         owned = _owned(session, call, known)
-        found = sweeping.look(session, effects)
+        found = git_scope.look(session, effects)
         sweeps, index = found.sweeps, found.index
         writes += [Write(path, WHOLE) for path in found.named]
         unresolved += found.unresolved
@@ -175,7 +175,7 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
         if not session.place.common:
             continue
         tree.look_at_all()
-        auditing.tell(session, call, [tree])
+        audit.tell(session, call, [tree])
         found += [
             [tree.top, git.resource_of(session, path, tree.top), owners]
             for path, owners in tree.state.owned(call.agent).items()
@@ -185,7 +185,7 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
 
 def _write(target: Any) -> Write:
     """A target of the command, as the edit guard wants it."""
-    from dibs.doors.hooks.editing import Write
+    from dibs.doors.hooks.edit_guard import Write
 
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
     return Write(target.path, how, target.text, goes=target.how in {"delete", "move"})

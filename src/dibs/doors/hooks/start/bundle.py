@@ -5,7 +5,7 @@ and made anew when a source changed: each source's size and time of change are i
 taken out of it. Where it cannot be written, or anything about it is odd, imports go their usual way.
 
 `entry.py` runs this before anything else, so it uses only what the interpreter has loaded by itself; not even
-`__future__`, which is a file to be found and read. The file is made by bundling.py.
+`__future__`, which is a file to be found and read. The file is made by build.py.
 """
 
 import marshal
@@ -154,7 +154,7 @@ def _of_code() -> None:
 
 def path_of(root: str) -> str:
     """Where the file of this package and this interpreter lies."""
-    return f"{root}/dibs/doors/hooks/__pycache__/bundle.{sys.implementation.cache_tag}.bin"
+    return f"{root}/dibs/doors/hooks/start/__pycache__/bundle.{sys.implementation.cache_tag}.bin"
 
 
 def use(root: str) -> "Bundle | None":

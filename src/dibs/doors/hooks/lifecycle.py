@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import clients
+from dibs.doors.hooks import payload
 from dibs.errors import DibsError
 from dibs.facts import contents, ledgers
 
@@ -36,7 +36,7 @@ def open_session(place: Place) -> Session:
     return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
 
 
-def identify(session: Session, event: clients.Event) -> Call:
+def identify(session: Session, event: payload.Event) -> Call:
     """Who calls, and from which client process: it started this hook, so it is the nearest one that is no shell."""
     client = next((process for process, name in session.chain() if name not in SHELLS), None)
     return session.identify(event.agent, client=client)
@@ -45,31 +45,31 @@ def identify(session: Session, event: clients.Event) -> Call:
 # --- before a call
 
 
-def before(event: clients.Event, place: Place) -> str:
+def before(event: payload.Event, place: Place) -> str:
     """May the tool do that? Raises the refusal."""
-    if event.kind == clients.OTHER:
+    if event.kind == payload.OTHER:
         return _before_other(event, place)
-    if event.kind == clients.SHELL:
-        from dibs.doors.hooks import shells
+    if event.kind == payload.SHELL:
+        from dibs.doors.hooks import shell_guard
 
-        return shells.before(event, place)
-    from dibs.doors.hooks import auditing, editing, trees
+        return shell_guard.before(event, place)
+    from dibs.doors.hooks import audit, edit_guard, trees
 
-    writes = editing.writes_of(event)
+    writes = edit_guard.writes_of(event)
     tree = trees.of(place)
     tree.survey()
     tree.settle()
     session = open_session(place)
     call = identify(session, event)
     known = {place.top: tree}
-    auditing.tell(session, call, [tree])
-    for top in editing.allow(session, call, event, writes, known):
+    audit.tell(session, call, [tree])
+    for top in edit_guard.allow(session, call, event, writes, known):
         begin(known[top], event, is_open=False)
     ledgers.heard(place.local, call.agent)
     return ""
 
 
-def use(event: clients.Event, place: Place) -> None:
+def use(event: payload.Event, place: Place) -> None:
     """May the agent use this tool, whatever it does? Raises the refusal."""
     from dibs.operations import roles
 
@@ -79,16 +79,16 @@ def use(event: clients.Event, place: Place) -> None:
         session.run(roles.USE, call, {"tool": event.tool, "client": event.client})
 
 
-def begin(tree: Tree, event: clients.Event, *, is_open: bool, left: bool = False, diary: int = -1,
+def begin(tree: Tree, event: payload.Event, *, is_open: bool, left: bool = False, diary: int = -1,
           claims: list[str] | None = None) -> None:  # fmt: skip
     """Note that the call begins, before the paths that it names."""
     tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
     tree.write()
 
 
-def _before_other(event: clients.Event, place: Place) -> str:
+def _before_other(event: payload.Event, place: Place) -> str:
     """A tool whose writes cannot be known beforehand: allowed, and audited afterwards."""
-    if event.tool not in clients.HARMLESS:
+    if event.tool not in payload.HARMLESS:
         from dibs.doors.hooks import trees
 
         tree = trees.of(place)
@@ -100,12 +100,12 @@ def _before_other(event: clients.Event, place: Place) -> str:
 # --- after a call
 
 
-def after(event: clients.Event, place: Place) -> str:
+def after(event: payload.Event, place: Place) -> str:
     """Note what the agent left in its files, and look at everybody else's; then the news."""
-    from dibs.doors.hooks import auditing, trees
+    from dibs.doors.hooks import audit, trees
 
     known = [trees.of(place)]
-    if event.kind in {clients.EDIT, clients.PATCH}:
+    if event.kind in {payload.EDIT, payload.PATCH}:
         known += [trees.at(top, place) for top in _others(event, place)]
     elif event.cwd and not os.path.realpath(event.cwd).startswith(f"{place.top}/"):
         known += [trees.at(top, place) for top in _tops(place, [event.cwd])]
@@ -118,20 +118,20 @@ def after(event: clients.Event, place: Place) -> str:
         over = ledgers.now()
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
-        (tree.look if event.kind == clients.EDIT else tree.survey)(call.named)
+        (tree.look if event.kind == payload.EDIT else tree.survey)(call.named)
         left = "1" if call.left or (event.client == "codex" and over[0] - call.opened > YIELD) else ""
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
         if place.common and tree.state.owes(call, over[0]):
             tree.look_at_all(AFTER_ALL)
         tree.cut()
-    return auditing.report(event, place, known, release=claims, diary=diary)
+    return audit.report(event, place, known, release=claims, diary=diary)
 
 
-def _others(event: clients.Event, place: Place) -> list[str]:
+def _others(event: payload.Event, place: Place) -> list[str]:
     """Other working trees than the one in use that an edit names files of."""
     paths = event.paths
-    if event.kind == clients.PATCH:
+    if event.kind == payload.PATCH:
         from dibs.facts import patches
 
         try:
@@ -152,13 +152,13 @@ def _tops(place: Place, paths: list[str]) -> list[str]:
 # --- the rest of an agent's life
 
 
-def boot(event: clients.Event, place: Place) -> str:
+def boot(event: payload.Event, place: Place) -> str:
     """The agent begins, or begins again: register it and tell it what is true."""
     from dibs.doors import believing, memories
-    from dibs.doors.hooks import auditing, briefing, tidying, trees
+    from dibs.doors.hooks import audit, briefing, cleanup, trees
 
     tree = trees.of(place)
-    tidying.tidy(place, tree)
+    cleanup.tidy(place, tree)
     stamp = tree.stamp()
     tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
     if place.common:
@@ -175,7 +175,7 @@ def boot(event: clients.Event, place: Place) -> str:
     if not event.subagent:
         fields.update(believing.fields(), files=memories.digests(files))
     result = session.run(session.operation("boot"), call, fields)
-    auditing.tell(session, call, [tree])
+    audit.tell(session, call, [tree])
     ledgers.heard(place.local, call.agent)
     from dibs.doors.hooks import leftovers
 
@@ -183,13 +183,13 @@ def boot(event: clients.Event, place: Place) -> str:
     return "\n".join([briefing.text(session, result, event.source, files), *left])
 
 
-def prompt(event: clients.Event, place: Place) -> str:
+def prompt(event: payload.Event, place: Place) -> str:
     """A person spoke: calls that nobody told of the end of are over, and it is a good moment for news."""
     _step(event, place)
     return sign_of_life(event, place)
 
 
-def _step(event: clients.Event, place: Place, *, over: bool = False) -> Tree:
+def _step(event: payload.Event, place: Place, *, over: bool = False) -> Tree:
     """The agent went on: no call of its is open any more."""
     from dibs.doors.hooks import trees
 
@@ -200,25 +200,25 @@ def _step(event: clients.Event, place: Place, *, over: bool = False) -> Tree:
     return tree
 
 
-def sign_of_life(event: clients.Event, place: Place) -> str:
+def sign_of_life(event: payload.Event, place: Place) -> str:
     """The store hears that the agent is active, which renews its claims, and the agent hears what is new."""
-    from dibs.doors.hooks import auditing, trees
+    from dibs.doors.hooks import audit, trees
 
     session = open_session(place)
     tree = trees.of(place)
-    return auditing.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
+    return audit.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
 
 
-def stop(event: clients.Event, place: Place) -> str:
+def stop(event: payload.Event, place: Place) -> str:
     """The agent's turn is over: what it holds and did not change is free again."""
-    from dibs.doors.hooks import auditing
+    from dibs.doors.hooks import audit
     from dibs.operations.audits import IDLE, MINE
 
     tree = _step(event, place)
     tree.cut()
     session = open_session(place)
     call = identify(session, event)
-    auditing.tell(session, call, [tree])
+    audit.tell(session, call, [tree])
     now: dict[str, str] = {}
     mine = session.run(MINE, call, {})["claims"]
     for claim, top, texts in mine:
@@ -230,21 +230,21 @@ def stop(event: clients.Event, place: Place) -> str:
     return ""
 
 
-def end(event: clients.Event, place: Place) -> str:
+def end(event: payload.Event, place: Place) -> str:
     """The agent ends: what it holds is free, or passes to its parent. Its unfinished work stays its own."""
-    from dibs.doors.hooks import auditing
+    from dibs.doors.hooks import audit
     from dibs.operations.audits import KNOWN
 
     session = open_session(place)
     call = identify(session, event)
     if session.run(KNOWN, call, {})["known"]:  # compaction tells of the end of subagents that never began
         tree = _step(event, place, over=True)
-        auditing.tell(session, call, [tree])
+        audit.tell(session, call, [tree])
         session.run(session.operation("leave"), call, {})
     return ""
 
 
-def allowed_in_doubt(event: clients.Event, place: Place, why: str) -> bool:
+def allowed_in_doubt(event: payload.Event, place: Place, why: str) -> bool:
     """Does the config let pass what cannot be decided? Then the log has it, if that can be had."""
     session = open_session(place)
     if session.config.policy.guards["on_doubt"] != "allow":
@@ -259,6 +259,6 @@ def allowed_in_doubt(event: clients.Event, place: Place, why: str) -> bool:
 
 
 MOMENTS = {
-    clients.BOOT: boot, clients.BEFORE: before, clients.AFTER: after, clients.PROMPT: prompt, clients.STOP: stop,
-    clients.END: end, clients.BORN: boot, clients.DIED: end,
+    payload.BOOT: boot, payload.BEFORE: before, payload.AFTER: after, payload.PROMPT: prompt, payload.STOP: stop,
+    payload.END: end, payload.BORN: boot, payload.DIED: end,
 }  # fmt: skip
