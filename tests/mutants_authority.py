@@ -161,7 +161,7 @@ AUTHORITY = (
     ),
     (
         "doors/hooks/hook.py",
-        "        lifecycle.use(event, place)\n",
+        "        tool_call.use(event, place)\n",
         "        pass\n",
         "tests/doors/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
     ),
@@ -172,8 +172,8 @@ AUTHORITY = (
         "tests/doors/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
     ),
     (
-        "doors/install/settings.py",
-        "        if more:\n",
+        "doors/clients/claude/install.py",
+        "        if added:\n",
         "        if False:\n",
         "tests/doors/test_settings.py::test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role",
     ),

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.install import launcher, probe, settings
+from dibs.doors import clients
+from dibs.doors.clients.adapter import HOOK_TIMEOUT_S
+from dibs.doors.clients.index import NAMES
+from dibs.doors.install import launcher
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.installing import StandIn, everything, git, rich, shell_in, write
 
@@ -43,7 +46,7 @@ def doctor(shell: Shell, **more: Any) -> Checks:
 def test_every_client_refuses_the_forbidden_write_and_doctor_says_so(repository: Shell) -> None:
     commit(repository)
     checks = doctor(repository, exit=0)
-    for client in settings.FILES:
+    for client in NAMES:
         (proof,) = checks[f"{client} guard"]
         assert proof["ok"], proof
         assert str(repository.folder) in proof["message"]
@@ -156,7 +159,7 @@ def test_hooks_that_are_switched_off_are_an_error(repository: Shell) -> None:
 
 def test_what_each_client_trusts_is_read_from_its_own_files(repository: Shell) -> None:
     untrusted = doctor(repository, exit=0)
-    for client in settings.FILES:
+    for client in NAMES:
         assert not untrusted[f"{client} trust"][0]["ok"]
         assert untrusted[f"{client} trust"][0]["severity"] == "warning"
     assert "/hooks" in untrusted["codex trust"][0]["message"]
@@ -167,7 +170,7 @@ def test_what_each_client_trusts_is_read_from_its_own_files(repository: Shell) -
     write(home / ".gemini" / "trustedFolders.json", json.dumps({str(folder): "TRUST_FOLDER"}))
     write(home / ".copilot" / "config.json", f'// made by copilot\n{{"trustedFolders": ["{folder}"]}}')
     trusted = doctor(repository, exit=0)
-    for client in settings.FILES:
+    for client in NAMES:
         assert trusted[f"{client} trust"][0]["ok"], trusted[f"{client} trust"]
 
 
@@ -233,7 +236,7 @@ def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> Non
 def test_settings_of_an_older_dibs_are_a_warning_whatever_their_timeout_was(repository: Shell) -> None:
     assert "claude settings" not in doctor(repository, exit=0)
     path = repository.folder / ".claude" / "settings.json"
-    path.write_bytes(path.read_bytes().replace(b'"timeout": %d' % settings.TIMEOUT, b'"timeout": 7'))
+    path.write_bytes(path.read_bytes().replace(b'"timeout": %d' % HOOK_TIMEOUT_S, b'"timeout": 7'))
     (check,) = doctor(repository, exit=0)["claude settings"]
     assert (check["ok"], check["severity"]) == (False, "warning")
     repository.json("init", "--clients", "claude", exit=0)
@@ -262,6 +265,6 @@ def test_a_config_that_frees_every_path_is_an_open_guard(repository: Shell) -> N
 
 
 def test_the_payloads_are_those_of_the_clients() -> None:
-    assert probe.payload("copilot", "/t", "p")["toolArgs"]["path"] == "/t/p"
-    assert "*** Add File: p\n" in probe.payload("codex", "/t", "p")["tool_input"]["command"]
-    assert probe.payload("gemini", "/t", "p")["hook_event_name"] == "BeforeTool"
+    assert clients.of("copilot").probe("ann", "/t", "p")["toolArgs"]["path"] == "/t/p"
+    assert "*** Add File: p\n" in clients.of("codex").probe("ann", "/t", "p")["tool_input"]["command"]
+    assert clients.of("gemini").probe("ann", "/t", "p")["hook_event_name"] == "BeforeTool"

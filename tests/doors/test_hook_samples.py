@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors.hooks.payload import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
+from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
+from dibs.doors.hooks import payload
 from tests.doors.hooking import Repository
 
 if TYPE_CHECKING:
@@ -140,13 +141,13 @@ def test_every_sample_is_in_the_table() -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_a_sample_is_read_for_what_it_is(name: str) -> None:
     client, *more = words_of(name)
-    payload = payload_of(name)
+    sent = payload_of(name)
     event_name = more[0] if more else ""
     if TABLE[name] == (UNKNOWN,):
         with pytest.raises(payload.Unreadable, match="no event"):
-            payload.read(client, event_name, payload)
+            payload.read(client, event_name, sent)
         return
-    event = payload.read(client, event_name, payload)
+    event = payload.read(client, event_name, sent)
     if TABLE[name] == (NOTHING,):
         assert event is None
         return
@@ -154,12 +155,12 @@ def test_a_sample_is_read_for_what_it_is(name: str) -> None:
     moment, kind, what = (*TABLE[name], "", "")[:3]
     assert (event.moment, event.kind) == (moment, kind)
     assert (event.command if kind in {SHELL, PATCH} else "".join(event.paths)) == what
-    assert event.session == payload.get("session_id", payload.get("sessionId"))
-    assert event.agent == "/".join(filter(None, [event.session, payload.get("agent_id", "")]))
+    assert event.session == sent.get("session_id", sent.get("sessionId"))
+    assert event.agent == "/".join(filter(None, [event.session, sent.get("agent_id", "")]))
     assert event.cwd == THERE
-    assert event.source == payload.get("source", "")
-    assert event.call == payload.get("tool_use_id", "")
-    assert event.tool == (payload.get("tool_name") or payload.get("toolName") or "")
+    assert event.source == sent.get("source", "")
+    assert event.call == sent.get("tool_use_id", "")
+    assert event.tool == (sent.get("tool_name") or sent.get("toolName") or "")
 
 
 def test_a_line_of_opencodes_plugin_is_refused_because_no_door_reads_it(repo: Repository) -> None:
@@ -175,10 +176,10 @@ def test_a_line_of_opencodes_plugin_is_refused_because_no_door_reads_it(repo: Re
 def asked(agent: Agent, name: str, command: str = "") -> Answer:
     """A sample, sent from here; a shell's command can be another one."""
     text = (SAMPLES / f"{name}.json").read_text().replace(THERE, str(agent.repo.folder))
-    payload = json.loads(text)
+    sent = json.loads(text)
     if command:
-        payload["tool_input" if "tool_input" in payload else "toolArgs"]["command"] = command
-    return agent.entry(*words_of(name), given=json.dumps(payload).encode())
+        sent["tool_input" if "tool_input" in sent else "toolArgs"]["command"] = command
+    return agent.entry(*words_of(name), given=json.dumps(sent).encode())
 
 
 def target_of(name: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from dibs.doors import rules
+from dibs.doors import clients, rules
 from dibs.doors.install import launcher
 from tests.doors.hooking import ENTRY, LIMIT, Repository, link_named
 
@@ -306,12 +306,12 @@ def test_the_launcher_guards_its_own_working_tree_wherever_the_agent_has_gone(re
         "tool_input": {"file_path": str(repo.folder / "a.py"), "old_string": "a", "new_string": "b"},
     }  # fmt: skip
     answer = ada.client.run(
-        "sh", "-c", launcher.command("claude", "PreToolUse"), cwd=tmp_path,
+        "sh", "-c", launcher.command(clients.of("claude"), "PreToolUse"), cwd=tmp_path,
         given=json.dumps(payload).encode(), CLAUDE_PROJECT_DIR=str(repo.folder),
     )  # fmt: skip
     assert "bob holds a.py" in answer.refusal
     moved = ada.client.run(
-        "sh", "-c", launcher.command("claude", "PreToolUse"), cwd=tmp_path,
+        "sh", "-c", launcher.command(clients.of("claude"), "PreToolUse"), cwd=tmp_path,
         given=json.dumps(payload).encode(), CLAUDE_PROJECT_DIR=str(tmp_path),
     )  # fmt: skip
     assert moved.code == 2, "a launcher that is not there is no open door"

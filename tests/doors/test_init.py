@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.install import clients, jsonc, launcher, pointers, rules, settings
+from dibs.doors import clients
+from dibs.doors.clients.index import NAMES
+from dibs.doors.install import detection, jsonc, launcher, pointers, rules, settings
 from dibs.errors import Invalid
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.installing import GEMINI, SETTINGS, everything, git, rich, shell_in, write
@@ -91,7 +93,7 @@ def test_what_others_wrote_stays_where_and_as_it_was(repository: Shell) -> None:
     repository.json("init", *ALL, exit=0)
     text = (repository.folder / ".claude" / "settings.json").read_bytes().decode()
     assert "\n" not in text.replace("\r\n", ""), "line ends are theirs"
-    left = settings.cleaned(text, "x")
+    left = settings.cleaned(text, "claude", "x")
     assert left is not None
     assert jsonc.read(left).plain() == jsonc.read(SETTINGS).plain() | {
         "hooks": {"PreToolUse": jsonc.read(left).plain()["hooks"]["PreToolUse"]}
@@ -158,7 +160,7 @@ def test_what_is_committed_names_nothing_of_this_machine(repository: Shell) -> N
 
 def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
     plain.json("init", *ALL, exit=0)
-    read = {client: json.loads((plain.folder / name).read_text())["hooks"] for client, name in settings.FILES.items()}
+    read = {one.name: json.loads((plain.folder / one.settings_file).read_text())["hooks"] for one in clients.every()}
     assert set(read["claude"]) == {
         "SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop",
         "SubagentStart", "SubagentStop",
@@ -185,7 +187,7 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
 def test_claudes_matcher_meets_the_tools_that_are_guarded_and_no_others(tool: str, met: bool) -> None:
     import re
 
-    matcher = settings.wanted("claude")["PreToolUse"]["matcher"]
+    matcher = clients.of("claude").entries()["PreToolUse"]["matcher"]
     assert bool(re.search(matcher, tool)) is met
 
 
@@ -198,7 +200,7 @@ def test_clients_are_found_in_the_repository_at_home_and_on_the_path(plain: Shel
     write(tmp_path / "bin" / "copilot", "#!/bin/sh\n", 0o755)
     path = f"{plain.environment['PATH']}:{tmp_path / 'bin'}"
     found = plain.json("init", "--dry-run", exit=0, HOME=str(home), PATH=path)["clients"]
-    assert found == ["codex", "gemini", "copilot"]
+    assert found == ["codex", "copilot", "gemini"]
     write(plain.folder / "CLAUDE.md", "x\n")
     assert plain.json("init", "--dry-run", exit=0)["clients"] == ["claude", "codex"]
     assert plain.json("init", "--dry-run", "--clients", "gemini", exit=0)["clients"] == ["gemini"]
@@ -208,7 +210,7 @@ def test_none_and_all_are_words_for_clients_and_others_are_refused(plain: Shell)
     write(plain.folder / "CLAUDE.md", "x\n")
     changed = plain.json("init", "--clients", "none", "--dry-run", exit=0)["changes"]
     assert not [name for name in changed if "settings" in name or name.endswith("CLAUDE.md")]
-    assert plain.json("init", *ALL, "--dry-run", exit=0)["clients"] == list(clients.ALL)
+    assert plain.json("init", *ALL, "--dry-run", exit=0)["clients"] == list(NAMES)
     assert "cursor" in plain.json("init", "--clients", "claude,cursor", exit=64)["error"]["message"]
     assert not (plain.folder / ".dibs").exists()
 
@@ -235,11 +237,11 @@ def test_the_pages_that_models_read_point_to_dibs(
     plain.json("init", "--clients", used, exit=0)
     pages = {
         name
-        for name in pointers.NAMES
+        for name in pointers.names()
         if "dibs:begin" in ((plain.folder / name).read_text() if (plain.folder / name).exists() else "")
     }
     assert pages == written
-    assert not {name for name in pointers.NAMES if (plain.folder / name).exists()} - set(there) - written
+    assert not {name for name in pointers.names() if (plain.folder / name).exists()} - set(there) - written
 
 
 def test_a_page_that_is_a_link_to_another_is_written_once_and_stays_a_link(plain: Shell) -> None:
@@ -346,7 +348,7 @@ def test_ctrl_c_at_any_step_leaves_every_file_old_or_new_and_init_can_go_on(tmp_
             break
         assert done.returncode == 130, done.stderr
         assert not [path for path in shell.folder.rglob("*") if ".dibs-" in path.name], "nothing half-written is left"
-        for name in settings.FILES.values():
+        for name in [one.settings_file for one in clients.every()]:
             path = shell.folder / name
             if path.exists() and "dibs" in path.read_text():
                 jsonc.read(path.read_text())
@@ -391,17 +393,17 @@ def test_rules_of_codex_that_are_somebodys_own_are_left_alone(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("said", "meant"), [
     ("claude-code", ["claude"]), ("Claude_Code", ["claude"]), ("claudecode", ["claude"]), ("openai-codex", ["codex"]),
-    ("gemini-cli,copilot-cli", ["gemini", "copilot"]), ("github-copilot", ["copilot"]),
+    ("gemini-cli,copilot-cli", ["copilot", "gemini"]), ("github-copilot", ["copilot"]),
     ("claude,claude-code", ["claude"]),
 ])  # fmt: skip
 def test_clients_go_by_the_names_that_people_use(said: str, meant: list[str]) -> None:
-    assert clients.named(said) == meant
+    assert detection.named(said) == meant
 
 
 def test_a_client_that_is_not_known_is_a_wrong_word() -> None:
     for wrong in ("cluade", "claude,emacs", "", "all,none"):
         with pytest.raises(Invalid):
-            clients.named(wrong)
+            detection.named(wrong)
 
 
 # --- an interpreter that may soon be gone

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors.hooks import payload
+from dibs.doors import clients
 from dibs.doors.install import githooks, launcher, scripts
 from dibs.facts import workspace
 
@@ -31,6 +31,12 @@ START = '{"hook_event_name":"SessionStart","source":"startup"}'
 STOP = '{"hook_event_name": "Stop"}'
 
 
+def before(client: str) -> str:
+    """A client's own command before a tool call."""
+    adapter = clients.of(client)
+    return launcher.command(adapter, adapter.event_of(clients.BEFORE))
+
+
 class Folder:
     """A repository with a launcher in it."""
 
@@ -39,7 +45,7 @@ class Folder:
         self.shell = "sh"
         (top / ".dibs").mkdir(parents=True)
         self.hook = top / ".dibs" / "hook"
-        self.hook.write_text(scripts.HOOK)
+        self.hook.write_text(scripts.hook())
         self.hook.chmod(0o755)
 
     def installed(self, python: str = sys.executable) -> None:
@@ -139,7 +145,7 @@ def test_an_interpreter_that_is_gone_is_a_refusal_with_one_line(folder: Folder) 
             assert not done.stdout
         else:  # in the client's own dialect, as hook.py would say it
             said = json.loads(done.stdout)
-            answer = payload.deny(words[0], "preToolUse" if words[0] == "copilot" else "PreToolUse", "")
+            answer = clients.dialect(words[0]).deny("preToolUse" if words[0] == "copilot" else "PreToolUse", "")
             assert list(said) == list(answer)
             assert "dibs was moved or removed" in done.stdout
 
@@ -220,7 +226,7 @@ def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folde
     folder.installed()
     below = folder.top / "src" / "deep folder"
     below.mkdir(parents=True)
-    command = launcher.command(client, "preToolUse" if client == "copilot" else "PreToolUse")
+    command = before(client)
     done = subprocess.run(
         [folder.shell, "-c", command], input=BEFORE, cwd=below, capture_output=True, text=True, check=False
     )
@@ -232,7 +238,7 @@ def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folde
 def test_a_missing_launcher_is_a_refusal_that_says_how_to_get_out(tmp_path: Path) -> None:
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path)}
     for client in ("claude", "codex", "gemini", "copilot"):
-        words = ["sh", "-c", launcher.command(client, "PreToolUse")]
+        words = ["sh", "-c", before(client)]
         done = subprocess.run(
             words, input=BEFORE, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
@@ -244,8 +250,8 @@ def test_claudes_command_goes_by_the_project_folder_wherever_the_agent_is(folder
     folder.installed()
     environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(folder.top)}
     done = subprocess.run(
-        [folder.shell, "-c", launcher.command("claude", "PreToolUse")], input=BEFORE, cwd=tmp_path, env=environment,
-        capture_output=True, text=True, check=False,
+        [folder.shell, "-c", before("claude")], input=BEFORE, cwd=tmp_path,
+        env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "['claude']" in done.stdout
     assert done.stdout.split("\n")[0].endswith(f"{folder.top}/.dibs/..")
@@ -266,7 +272,7 @@ def test_the_run_file_names_this_interpreter_and_is_written_whole(tmp_path: Path
     assert read is not None
     python, entry = read
     assert python == os.path.abspath(sys.executable), "a venv's link must not be resolved: it would leave the venv"
-    assert Path(entry).parts[-4:] == ("dibs", "doors", "hooks", "entry.py")
+    assert Path(entry).parts[-5:] == ("dibs", "doors", "hooks", "start", "entry.py")
 
 
 # --- what git takes away: a branch from before dibs, a sparse checkout, `git clean -x`
@@ -286,16 +292,15 @@ class Swept:
         shared = self.main / ".git" / "dibs"
         shared.mkdir()
         (shared / "run").write_text(f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n")
-        (shared / "hook").write_text(scripts.HOOK)
+        (shared / "hook").write_text(scripts.hook())
         (shared / "hook").chmod(0o700)
 
     def client(self, client: str, top: Path, given: str = BEFORE, below: str = "") -> subprocess.CompletedProcess[str]:
         """A client's own command before a tool call, run in a working tree."""
-        event = "preToolUse" if client == "copilot" else "PreToolUse"
         (top / below).mkdir(exist_ok=True)
         return subprocess.run(
-            ["sh", "-c", launcher.command(client, event)], input=given, cwd=top / below, capture_output=True, text=True,
-            check=False, env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(top)}, timeout=30,
+            ["sh", "-c", before(client)], input=given, cwd=top / below, capture_output=True, text=True, check=False,
+            env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(top)}, timeout=30,
         )  # fmt: skip
 
 
@@ -319,7 +324,7 @@ def test_without_a_launcher_in_the_tree_the_copy_below_gits_directory_is_asked(s
 def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_directory(swept: Swept) -> None:
     for top in (swept.main, swept.linked):
         (top / ".dibs").mkdir()
-        (top / ".dibs" / "hook").write_text(scripts.HOOK)
+        (top / ".dibs" / "hook").write_text(scripts.hook())
         done = swept.client("claude", top)
         assert (done.returncode, done.stdout.startswith("['claude']")) == (2, True), done
         assert done.stdout.split("\n")[0].endswith(f"{top}/.dibs/..")
@@ -331,7 +336,7 @@ def test_a_git_directory_that_is_kept_elsewhere_has_the_run_file_too(swept: Swep
     shutil.copytree(swept.main / ".git" / "dibs", tmp_path / "apart" / "dibs")
     assert swept.client("codex", top).stdout.startswith("['codex']"), "by the copy of the launcher"
     (top / ".dibs").mkdir()
-    (top / ".dibs" / "hook").write_text(scripts.HOOK)
+    (top / ".dibs" / "hook").write_text(scripts.hook())
     assert swept.client("codex", top).stdout.startswith("['codex']"), "and by its own"
 
 
@@ -382,8 +387,8 @@ def test_a_file_of_the_project_that_happens_to_be_called_dibs_hook_is_not_run(tm
     (tmp_path / "dibs" / "hook").write_text("echo pwned; exit 0\n")
     for client in ("claude", "codex"):
         done = subprocess.run(
-            ["sh", "-c", launcher.command(client, "PreToolUse")], input=BEFORE, cwd=tmp_path, capture_output=True,
-            text=True, check=False, env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(tmp_path)},
+            ["sh", "-c", before(client)], input=BEFORE, cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(tmp_path)},
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (2, "")
 
@@ -412,7 +417,7 @@ def test_with_its_interpreter_gone_the_launcher_asks_the_dibs_on_the_path(folder
     path = f"{program.parent}:/usr/bin:/bin"
     assert folder.run("codex", given="sent", path=path).stdout == "hook codex\nsent"
     environment = {"PATH": path, "CLAUDE_PROJECT_DIR": str(folder.top)}
-    words = [folder.shell, "-c", launcher.command("claude", "PreToolUse")]
+    words = [folder.shell, "-c", before("claude")]
 
     def call() -> subprocess.CompletedProcess[str]:
         return subprocess.run(words, input="sent", env=environment, capture_output=True, text=True, check=False)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.doors.hooks import doubts, lifecycle, payload
+from dibs.doors.hooks import doubts, payload, tool_call
+from dibs.doors.hooks.caller import open_session
 from dibs.errors import DibsError
 from dibs.facts import workspace
 from dibs.facts.shell import Doubt
@@ -90,7 +91,7 @@ def refused(repo: Repository, monkeypatch: pytest.MonkeyPatch, asked: list[str])
         })  # fmt: skip
         assert event is not None
         try:
-            lifecycle.before(event, place)
+            tool_call.before(event, place)
         except DibsError as error:
             found.append(f"{command!r}: {error.message}")
     return found
@@ -140,7 +141,7 @@ def test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies(
     temporary = str(shared.scratch.parent)  # a folder that the workspace itself lies in
     monkeypatch.setenv("TMPDIR", temporary)
     place = workspace.find(str(shared.folder), None)
-    session = lifecycle.open_session(place)
+    session = open_session(place)
     assert doubts.placed(session, [Doubt("cp $X", [f"{temporary}/"], "/")]) == []
     assert doubts.placed(session, [Doubt("cp $X", [f"{temporary}/x_"], "/")]) == []
     above = os.path.dirname(temporary)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.hooks import edit_guard, lifecycle
+from dibs.doors.hooks import edit_guard, payload
+from dibs.doors.hooks.caller import open_session
 from dibs.errors import Conflict
 from dibs.facts import workspace
 from tests.doors.hooking import Repository
@@ -14,14 +15,14 @@ from tests.doors.hooking import Repository
 
 def ask(repo: Repository, monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> None:
     """Ada wants to write a.py whole; before the claim is granted, something happens."""
-    payload = {
+    sent = {
         "session_id": "ada", "cwd": str(repo.folder), "hook_event_name": "PreToolUse", "tool_name": "Write",
         "tool_input": {"file_path": str(repo.folder / "a.py"), "content": "ada's\n"}, "tool_use_id": "call",
     }  # fmt: skip
-    event = payload.read("claude", "PreToolUse", payload)
+    event = payload.read("claude", "PreToolUse", sent)
     assert event is not None
     place = workspace.find(str(repo.folder), None)
-    session = lifecycle.open_session(place)
+    session = open_session(place)
     run = session.run
     todo = [meanwhile]
 

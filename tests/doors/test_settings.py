@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.doors.install import jsonc, permissions, pointers, settings
+from dibs.doors import clients
+from dibs.doors.clients.claude.install import ALLOWED
+from dibs.doors.clients.index import NAMES
+from dibs.doors.install import jsonc, pointers, settings
 from dibs.errors import Invalid
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
@@ -70,14 +73,14 @@ def test_ours_go_in_once_and_come_out_again_and_what_is_theirs_stays(made: tuple
     merged = settings.merged(text, client, "x")
     assert settings.merged(merged, client, "x") == merged
     now = jsonc.read(merged).plain()
-    for event, entry in settings.wanted(client).items():
+    for event, entry in clients.of(client).entries().items():
         assert now["hooks"][event] == [*value.get("hooks", {}).get(event, []), entry]
     if client == "claude":
         allowed = value.get("permissions", {}).get("allow", [])
-        assert now["permissions"]["allow"] == [*allowed, *permissions.CLAUDE]
+        assert now["permissions"]["allow"] == [*allowed, *ALLOWED]
         assert now["permissions"].get("deny") == value.get("permissions", {}).get("deny")
-    assert settings.cleaned(merged, "x") == text
-    assert settings.commands(merged, "x").keys() == settings.wanted(client).keys()
+    assert settings.cleaned(merged, client, "x") == text
+    assert settings.commands(merged, "x").keys() == clients.of(client).entries().keys()
 
 
 @given(st.text(alphabet='{}[]":,/*\\ \n0a', max_size=30))
@@ -107,7 +110,7 @@ def test_a_thousand_brackets_are_told_too() -> None:
 ])  # fmt: skip
 def test_in_the_usual_styles_not_one_byte_differs_afterwards(text: str) -> None:
     merged = settings.merged(text, "claude", "x")
-    assert settings.cleaned(merged, "x") == text
+    assert settings.cleaned(merged, "claude", "x") == text
 
 
 def test_new_entries_are_written_in_the_style_of_the_file() -> None:
@@ -120,20 +123,20 @@ def test_new_entries_are_written_in_the_style_of_the_file() -> None:
 def test_an_entry_of_an_older_dibs_is_replaced_and_one_among_others_is_left() -> None:
     old = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x/.dibs/hook claude --old"}]}]}}
     merged = json.loads(settings.merged(json.dumps(old), "claude", "x"))
-    assert merged["hooks"]["Stop"] == [settings.wanted("claude")["Stop"]]
+    assert merged["hooks"]["Stop"] == [clients.of("claude").entries()["Stop"]]
     old["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "theirs"})
     merged = json.loads(settings.merged(json.dumps(old), "claude", "x"))
     assert merged["hooks"]["Stop"] == old["hooks"]["Stop"]
-    left = settings.cleaned(json.dumps(merged), "x")
+    left = settings.cleaned(json.dumps(merged), "claude", "x")
     assert left is not None
     assert json.loads(left) == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "theirs"}]}]}}
 
 
 def test_a_file_that_held_only_ours_is_not_left_behind_empty() -> None:
-    for client in settings.FILES:
-        assert settings.cleaned(settings.merged(None, client, "x"), "x") is None
-        assert settings.cleaned(settings.merged(" \n", client, "x"), "x") is None
-    assert settings.cleaned("{}", "x") == "{}", "but one in which we never were is not ours to remove"
+    for client in NAMES:
+        assert settings.cleaned(settings.merged(None, client, "x"), client, "x") is None
+        assert settings.cleaned(settings.merged(" \n", client, "x"), client, "x") is None
+    assert settings.cleaned("{}", "claude", "x") == "{}", "but one in which we never were is not ours to remove"
 
 
 def test_settings_of_the_wrong_shape_are_refused() -> None:
@@ -164,18 +167,18 @@ def test_a_page_gets_the_block_once_and_is_the_same_without_it(text: str, end: s
 
 def test_permissions_of_another_shape_and_leave_that_somebody_gave_themselves_stay() -> None:
     for text in ('{"permissions": 5}', '{"permissions": {"allow": "all"}}'):
-        assert settings.cleaned(settings.merged(text, "claude", "x"), "x") == text
+        assert settings.cleaned(settings.merged(text, "claude", "x"), "claude", "x") == text
     own = '{"permissions": {"allow": ["Bash(dibs:*)"]}}'
-    assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == list(permissions.CLAUDE)
-    assert settings.cleaned(own, "x") == own, "where we never were, it is not ours"
+    assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == list(ALLOWED)
+    assert settings.cleaned(own, "claude", "x") == own, "where we never were, it is not ours"
 
 
 def test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role() -> None:
-    plain = settings.wanted("claude")["PreToolUse"]["matcher"]
-    assert settings.wanted("claude", ["Read", "Bash", "mcp__x__*"])["PreToolUse"]["matcher"] == plain
-    wider = settings.wanted("claude", ["WebFetch", "Web*", "a.b"])["PreToolUse"]["matcher"]
+    plain = clients.of("claude").entries()["PreToolUse"]["matcher"]
+    assert clients.of("claude").entries(["Read", "Bash", "mcp__x__*"])["PreToolUse"]["matcher"] == plain
+    wider = clients.of("claude").entries(["WebFetch", "Web*", "a.b"])["PreToolUse"]["matcher"]
     for tool in ("Edit", "Read", "mcp__a", "WebFetch", "WebSearch", "a.b"):
         assert re.search(wider, tool), tool
     for tool in ("Grep", "aXb", "MyWebFetch"):
         assert not re.search(wider, tool), tool
-    assert settings.wanted("claude")["PreToolUse"]["matcher"] == plain
+    assert clients.of("claude").entries()["PreToolUse"]["matcher"] == plain

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from dibs.doors import clients
 from dibs.doors.install import launcher, probe
 from dibs.stores import redis_epoch
 from tests.doors.conftest import Shell
@@ -60,7 +61,7 @@ class Swept:
         sent = {"session_id": agent, "cwd": str(top), "hook_event_name": "PreToolUse", "tool_name": tool}
         ended = self.folder.parent / "exit"  # on its own: whatever runs the tests is not this agent's client
         done = subprocess.run(
-            ["sh", "-c", probe.DETACHED, "sh", launcher.command("claude", "PreToolUse"), str(ended)],
+            ["sh", "-c", probe.DETACHED, "sh", launcher.command(clients.of("claude"), "PreToolUse"), str(ended)],
             input=json.dumps({**sent, "tool_input": given}), timeout=60, check=False, cwd=top, capture_output=True,
             text=True, env={"PATH": BARE_PATH, "HOME": self.shell.environment["HOME"], "CLAUDE_PROJECT_DIR": str(top)},
         )  # fmt: skip

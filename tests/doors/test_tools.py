@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dibs.doors.clients import EDIT, OTHER, SHELL
 from dibs.doors.hooks import payload
-from dibs.doors.hooks.payload import EDIT, OTHER, SHELL
 
 
 def event(client: str, tool: str, given: dict[str, Any]) -> payload.Event:

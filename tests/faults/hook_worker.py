@@ -14,12 +14,12 @@ import tempfile
 import time
 from typing import IO
 
-from dibs.doors.hooks import audit, briefing, hook, lifecycle, shell_guard
+from dibs.doors.hooks import audit, briefing, hook, lifecycle, shell_guard, tool_call
 from dibs.facts import git, gitwords, patches
 from dibs.operations import audits, commands, edits
 from dibs.stores import sqlite
 
-LOADED = (audit, briefing, lifecycle, shell_guard, git, gitwords, patches, audits, commands, edits, sqlite)
+LOADED = (audit, briefing, lifecycle, shell_guard, tool_call, git, gitwords, patches, audits, commands, edits, sqlite)
 SECONDS = 20  # after which a child that does not answer is ended
 
 

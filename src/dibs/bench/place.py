@@ -20,7 +20,7 @@ import apsw
 
 from dibs import __version__
 from dibs.bench.figures import median, timed
-from dibs.doors.session import SESSION_VARIABLES
+from dibs.doors.clients.index import SESSION_VARIABLES
 from dibs.errors import Invalid
 from dibs.facts import filesystems
 

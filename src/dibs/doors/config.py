@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
+from dibs.doors.clients.index import DIGEST
 from dibs.errors import Invalid
 from dibs.facts import paths
 from dibs.operations.policy import ABSURD, Policy, check_duration
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "config.toml"
-VERSION = 5  # of the kept form; another one is read anew
+VERSION = f"6 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")

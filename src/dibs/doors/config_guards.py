@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.doors.clients.index import STRICT
 from dibs.errors import Invalid
 from dibs.operations.policy import GUARDS
 
@@ -84,7 +85,7 @@ def _strict(wanted: list[str]) -> list[str]:
     """What the file lists comes on top of what is strict anyway; `!PATTERN` takes one of those out."""
     dropped = {pattern[1:] for pattern in wanted if pattern.startswith("!")}
     added = [pattern for pattern in wanted if not pattern.startswith("!")]
-    return [*[pattern for pattern in GUARDS["strict"] if pattern not in dropped], *added]
+    return [*[pattern for pattern in (*GUARDS["strict"], *STRICT) if pattern not in dropped], *added]
 
 
 def _paths(value: Any, name: str, path: str) -> list[str]:

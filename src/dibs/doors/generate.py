@@ -1,8 +1,8 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
-Four files: `operations/index.py` (which file declares which operation, so that a command loads only that one),
-`doors/methods.py` (the typed methods of the Python API), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test fails
-when they are out of date.
+Five files: `operations/index.py` (which file declares which operation, so that a command loads only that one),
+`doors/clients/index.py` (the clients, and what every call must know of all of them), `doors/methods.py` (the typed
+methods of the Python API), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test fails when they are out of date.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from keyword import iskeyword
 
 from dibs.doors import catalogue
+from dibs.doors.clients import make_index
 from dibs.operations import index as index_
 from dibs.operations.authority import ACTS
 from dibs.operations.declare import RANKS
@@ -194,6 +195,7 @@ def files() -> dict[str, str]:
     known.FILES.update(catalogue.declared())
     return {
         "src/dibs/operations/index.py": index(),
+        "src/dibs/doors/clients/index.py": make_index.text(),
         "src/dibs/doors/methods.py": methods(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),

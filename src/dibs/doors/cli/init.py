@@ -10,9 +10,10 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import config
+from dibs.doors import clients, config
 from dibs.doors.cli import parse
-from dibs.doors.install import clients, launcher, permissions, plan, remove
+from dibs.doors.clients.index import NAMES
+from dibs.doors.install import detection, launcher, plan, remove
 from dibs.doors.stores import configured_url, open_store, refuse_missing
 from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 FIELDS = (
     Field("folder", "text", "the project's top directory (default: the repository or folder you are in)",
           positional=True, metavar="DIR"),
-    Field("clients", "words", f"whose settings get the hooks: {', '.join(clients.ALL)}; all or none (default: those "
+    Field("clients", "words", f"whose settings get the hooks: {', '.join(NAMES)}; all or none (default: those "
           "in use here)", metavar="C,…"),
     Field("dry_run", "flag", "change nothing; show what would be, as a diff", default=False),
     Field("uninstall", "flag", "take out what init put in, and .dibs/ with its record", default=False),
@@ -78,7 +79,7 @@ def _place(folder: str | None) -> workspace.Place:
 
 def _install(place: workspace.Place, words: parse.Words) -> int:
     given = words.fields.get("clients")
-    chosen = clients.detected(plan.base(place)) if given is None else clients.named(given)
+    chosen = detection.detected(plan.base(place)) if given is None else detection.named(given)
     passing = _passing(allowed=bool(words.fields.get("temporary")))
     made = plan.install(place, chosen, _config(place))
     if passing:
@@ -102,7 +103,7 @@ def _install(place: workspace.Place, words: parse.Words) -> int:
     if dry:
         sys.stdout.write(_diff(made))
     _say(place, changes, dry)
-    allowed = [permissions.NOTES[client] for client in chosen] if changes else []
+    allowed = [note for name in chosen if (note := clients.of(name).note)] if changes else []
     for note in [*made.notes, *_about_clients(chosen, named=given is not None), *allowed]:
         sys.stdout.write(f"note: {note}\n")
     return YES
@@ -135,7 +136,7 @@ def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:
 
 
 def _about_clients(chosen: list[str], *, named: bool) -> list[str]:
-    others = [client for client in clients.ALL if client not in chosen]
+    others = [client for client in NAMES if client not in chosen]
     if named or not others:
         return []
     using = f"hooks for {', '.join(chosen)}" if chosen else "no client was found, so no client has hooks"

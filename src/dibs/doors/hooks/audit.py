@@ -13,7 +13,7 @@ from dibs.operations.ledger import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from dibs.doors.hooks.payload import Event
@@ -23,8 +23,19 @@ if TYPE_CHECKING:
     from dibs.operations.call import Call
 
 
-def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequence[str] = (), diary: int = -1) -> str:
-    """Tell what there is to tell; returns what the model should know."""
+def report(
+    event: Event,
+    place: Place,
+    known: Iterable[Tree],
+    tell_missed: Callable[[Session, Call, Sequence[str]], None],
+    *,
+    release: Sequence[str] = (),
+    diary: int = -1,
+) -> str:
+    """Tell what there is to tell; returns what the model should know.
+
+    `tell_missed` tells of commits that git's hooks did not tell of.
+    """
     moves, missed = _head(place, diary)
     due = [tree for tree in known if tree.untold()]
     from dibs.doors import mail
@@ -32,15 +43,13 @@ def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequen
     hinted = mail.taken(place, event.agent) or mail.is_elsewhere(place)
     if not (due or release or moves or missed or hinted or ledgers.is_due(place.local, event.agent)):
         return ""
-    from dibs.doors.hooks.lifecycle import identify, open_session
+    from dibs.doors.hooks.caller import identify, open_session
 
     session = open_session(place)
     call = identify(session, event)
     told = audit(session, call, due, release=release, tool=event.tool)
     if missed:
-        from dibs.doors import git
-
-        git.tell_missed(session, call, missed)
+        tell_missed(session, call, missed)
     if moves:
         from dibs.facts import reflog
         from dibs.operations.heads import MOVED
@@ -101,11 +110,11 @@ def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequenc
 
 def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
     """The changes of which nobody was told, as the operation wants them."""
-    from dibs.doors import git
+    from dibs.doors.hooks.git_paths import resource_of
 
     return [
         {
-            "id": change.id, "resource": git.resource_of(session, change.path, tree.top), "tree": tree.top,
+            "id": change.id, "resource": resource_of(session, change.path, tree.top), "tree": tree.top,
             "was": change.before, "now": change.after, "actor": change.actor, "grade": change.grade,
             "suspects": change.suspects, "owners": change.was_owned, "named": change.is_named,
             "heard": list(tree.state.began) if change.grade == OUTSIDE else [],

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import payload, trees
+from dibs.doors.clients import PATCH
+from dibs.doors.hooks import trees
 from dibs.errors import Invalid
 from dibs.facts import contents, ledgers, workspace
 from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.doors.hooks.payload import Event
     from dibs.doors.hooks.trees import Tree
     from dibs.doors.session import Session
     from dibs.operations.call import Call
@@ -62,9 +64,9 @@ class Write:
         return before
 
 
-def writes_of(event: payload.Event) -> list[Write]:
+def writes_of(event: Event) -> list[Write]:
     """What an edit or a patch names."""
-    if event.kind != payload.PATCH:
+    if event.kind != PATCH:
         how = WHOLE if event.content is not None else MERGES
         return [Write(path, how, event.content, event.edits) for path in event.paths]
     from dibs.facts import patches
@@ -91,9 +93,7 @@ class _Named:
         self.ignored = False
 
 
-def allow(
-    session: Session, call: Call, event: payload.Event, writes: Sequence[Write], known: dict[str, Tree]
-) -> list[str]:
+def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], known: dict[str, Tree]) -> list[str]:
     """May these be written? Raises the refusal; gives the tops of the working trees that are concerned.
 
     `known` has the working trees that were looked at already, by their tops; others are added.
@@ -131,7 +131,7 @@ def allow(
 
 
 def _located(
-    session: Session, event: payload.Event, writes: Sequence[Write]
+    session: Session, event: Event, writes: Sequence[Write]
 ) -> tuple[dict[str, list[_Named]], list[dict[str, Any]]]:
     """The paths by working tree; and those outside of all, where roles have a say in them."""
     named: dict[str, list[_Named]] = {}
@@ -258,7 +258,7 @@ def _before(tree: Tree, one: _Named) -> bytes | None:
     return seen.data if seen is not None else contents.read(one.real)[1]
 
 
-def _note(tree: Tree, event: payload.Event, agent: str, items: list[_Named]) -> None:
+def _note(tree: Tree, event: Event, agent: str, items: list[_Named]) -> None:
     """The names go into the ledger with the call that they belong to."""
     busy = tree.state.is_busy(agent)
     for one in items:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import quoted, retold, what
+from dibs.doors.hooks.gitadvice import OWN_TREE, quoted, retold, what
 from dibs.errors import Invalid, Unavailable
 from dibs.facts import git, gitcommits
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dibs.doors.session import Session
     from dibs.facts.gitwords import GitEffect
 
-OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait until they have committed."
 SPELL_OUT = "Write the names out."
 UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes what git does not know, too
 RECORD = ".dibs/local"  # dibs' own record in the main working tree, which git ignores

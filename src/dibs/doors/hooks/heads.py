@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.git_scope import OWN_TREE
-from dibs.doors.hooks.gitadvice import called, quoted
+from dibs.doors.hooks.gitadvice import OWN_TREE, called, quoted
 from dibs.facts import git, gitcommits
 
 TYPE_CHECKING = False
@@ -69,9 +68,9 @@ def _switch(found: Look, effect: GitEffect) -> None:
     if effect.kind == "checkout" and not effect.head:
         found.restore(effect)
         return
-    from dibs.doors.hooks import arrivals
+    from dibs.doors.hooks import remotes
 
-    arrivals.ask_remotes(found, effect)
+    remotes.ask_all(found, effect)
     if effect.action == "create":
         _create(found, effect)
         return
@@ -126,9 +125,9 @@ def _reset(found: Look, effect: GitEffect) -> None:
     if effect.paths:
         return  # the index alone
     name = effect.refspecs[0] if effect.refspecs else ""
-    from dibs.doors.hooks import arrivals
+    from dibs.doors.hooks import remotes
 
-    arrivals.ask_remotes(found, effect)
+    remotes.ask_all(found, effect)
     commit, here = found.commit_of(name), git.head(found.where)
     if name and not commit and effect.later:
         found.doubt(effect)

@@ -13,6 +13,7 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.doors.clients import AFTER, BEFORE, BOOT, PROMPT, READ, SHELL, dialect
 from dibs.doors.hooks import payload
 from dibs.errors import DibsError
 from dibs.facts import contents, ledgers, workspace
@@ -108,17 +109,22 @@ def _answer(event: payload.Event) -> int:
     place = _place(event)
     if place is None or not place.exists:
         return ALLOW  # hooks of a user's own settings fire everywhere; here nobody coordinates
-    if event.moment == payload.BEFORE and _bans_tools(place):
+    if event.moment == BEFORE and _bans_tools(place):
+        from dibs.doors.hooks import tool_call
+
+        tool_call.use(event, place)
+    if event.kind == READ:
+        return _read(event, place) if event.moment == BEFORE else ALLOW
+    if event.moment in {BEFORE, AFTER}:
+        from dibs.doors.hooks import tool_call
+
+        told = (tool_call.before if event.moment == BEFORE else tool_call.after)(event, place)
+    else:
         from dibs.doors.hooks import lifecycle
 
-        lifecycle.use(event, place)
-    if event.kind == payload.READ:
-        return _read(event, place) if event.moment == payload.BEFORE else ALLOW
-    from dibs.doors.hooks import lifecycle
-
-    told = lifecycle.MOMENTS[event.moment](event, place)
+        told = lifecycle.MOMENTS[event.moment](event, place)
     if told:
-        _print(payload.context(event.client, event.name, _spelled(event, place, told)))
+        _print(event.dialect.context(event.name, _spelled(event, place, told)))
     return ALLOW
 
 
@@ -146,7 +152,7 @@ def _spelled(event: payload.Event, place: Place, text: str) -> str:
 
 def _place(event: payload.Event) -> Place | None:
     """The workspace: the launcher's own working tree, wherever the agent has gone meanwhile; else the agent's."""
-    start = os.environ.get("DIBS_TREE") or os.environ.get("CLAUDE_PROJECT_DIR") or event.cwd or os.getcwd()
+    start = os.environ.get("DIBS_TREE") or os.environ.get(event.dialect.PROJECT_VARIABLE) or event.cwd or os.getcwd()
     try:
         return workspace.find(start, os.environ.get("DIBS_WORKSPACE"))
     except DibsError:
@@ -188,7 +194,7 @@ def _read(event: payload.Event, place: Place) -> int:
 
         told = lifecycle.sign_of_life(event, place)
         if told:
-            _print(payload.context(event.client, event.name, told))
+            _print(event.dialect.context(event.name, told))
     return ALLOW
 
 
@@ -199,10 +205,10 @@ def _refuse(event: payload.Event, reason: str) -> int:
         reason = reason if place is None else _spelled(event, place, reason)
     except Exception:  # noqa: BLE001, S110 - it is refused all the same
         pass
-    if event.moment == payload.BEFORE:
+    if event.moment == BEFORE:
         return _deny(event.client, event.name, reason)
-    if event.moment in {payload.BOOT, payload.PROMPT}:
-        _print(payload.context(event.client, event.name, f"dibs: {reason}"))
+    if event.moment in {BOOT, PROMPT}:
+        _print(event.dialect.context(event.name, f"dibs: {reason}"))
     sys.stderr.write(f"dibs: {reason}\n")
     return ALLOW
 
@@ -210,7 +216,7 @@ def _refuse(event: payload.Event, reason: str) -> int:
 def _deny(client: str, name: str, reason: str) -> int:
     text = f"dibs: {reason}"
     try:
-        _print(payload.deny(client, name, text))
+        _print(dialect(client).deny(name, text))
     except Exception:  # noqa: BLE001, S110 - the exit code alone still refuses
         pass
     sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
@@ -222,12 +228,12 @@ def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int
 
     To look at a file harms nobody: a Read passes.
     """
-    if event is not None and event.kind == payload.READ:
+    if event is not None and event.kind == READ:
         return ALLOW
-    if event is not None and event.moment != payload.BEFORE:
-        if event.moment == payload.BOOT:
+    if event is not None and event.moment != BEFORE:
+        if event.moment == BOOT:
             text = f"dibs could not check what you hold ({why}). Do not assume that you hold anything: run `dibs boot`."
-            _print(payload.context(client, event.name, text))
+            _print(event.dialect.context(event.name, text))
         sys.stderr.write(f"dibs: {why}\n")
         return ALLOW
     if event is not None and (_allowed_in_doubt(event, why) or _makes_room(event)):
@@ -241,17 +247,17 @@ def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int
 
 def _allowed_in_doubt(event: payload.Event, why: str) -> bool:
     try:
-        from dibs.doors.hooks import lifecycle
+        from dibs.doors.hooks import tool_call
 
         place = _place(event)
-        return place is not None and lifecycle.allowed_in_doubt(event, place, why)
+        return place is not None and tool_call.allowed_in_doubt(event, place, why)
     except BaseException:  # noqa: BLE001 - then that cannot be known either
         return False
 
 
 def _makes_room(event: payload.Event) -> bool:
     """Is the disk full, and is that why the call could not be decided? What only makes room passes then."""
-    if event.kind != payload.SHELL:
+    if event.kind != SHELL:
         return False
     try:
         from dibs.doors.hooks import room

@@ -1,70 +1,22 @@
-"""What each client calls its events and tools, and how it wants to be answered. One table a client; nothing is decided.
+"""What a client sends, as an Event in dibs' own words. Nothing is decided.
 
-A client's payload becomes an Event in dibs' own words: a moment (boot, before, after, prompt, stop, end, born, died)
-and, around a tool call, what the tool does (edit, patch, shell, read, other) to which paths.
+A moment (boot, before, after, prompt, stop, end, born, died) and, around a tool call, what the tool does (edit, patch,
+shell, read, other) to which paths. What a client calls its events and tools is in its file in doors/clients; how a
+tool's input is read is the same for all, since MCP servers' tools come through any of them.
 """
 
 from __future__ import annotations
 
 import os
 
+from dibs.doors.clients import AFTER, BEFORE, EDIT, OTHER, PATCH, READ, SHELL, dialect
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED = (
-    "boot", "before", "after", "prompt", "stop", "end", "born", "died",
-)  # fmt: skip
-EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"
+    from dibs.doors.clients.adapter import Dialect
 
-_CLAUDE_EVENTS = {
-    "SessionStart": BOOT, "SessionEnd": END, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
-    "PostToolUseFailure": AFTER, "Stop": STOP, "SubagentStart": BORN, "SubagentStop": DIED,
-}  # fmt: skip
-_CLAUDE_TOOLS = {
-    "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL, "Read": READ,
-    "apply_patch": PATCH,
-}  # fmt: skip
-# Tools that write no file: a call of one is no suspect for what changes meanwhile.
-HARMLESS = frozenset((
-    "Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "KillBash", "KillShell",
-    "LS", "ListMcpResources", "LSP", "NotebookRead", "ReadMcpResource", "SendMessage", "Skill", "Task", "TaskCreate",
-    "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "TodoRead", "TodoWrite", "ToolSearch", "WebFetch",
-    "WebSearch", "ask_user", "glob", "google_web_search", "grep", "list_directory", "ls", "read_many_files",
-    "report_intent", "rg", "save_memory", "search_file_content", "todowrite", "update_plan", "view_image", "web_fetch",
-    "web_search", "write_todos",
-))  # fmt: skip
-# Events that dibs has no business with. One that is neither here nor in a table is a doubt.
-_SILENT = frozenset((
-    "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted", "Notification", "PermissionRequest",
-    "preCompact", "errorOccurred", "permissionRequest", "notification", "PreCompress", "BeforeModel", "AfterModel",
-    "BeforeToolSelection",
-))  # fmt: skip
-
-EVENTS: dict[str, dict[str, str]] = {
-    "claude": _CLAUDE_EVENTS,
-    "codex": _CLAUDE_EVENTS,
-    "gemini": {
-        "SessionStart": BOOT, "SessionEnd": END, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER,
-        "AfterAgent": STOP,
-    },
-    "copilot": {
-        **_CLAUDE_EVENTS, "sessionStart": BOOT, "sessionEnd": END, "userPromptSubmitted": PROMPT, "preToolUse": BEFORE,
-        "postToolUse": AFTER, "postToolUseFailure": AFTER, "agentStop": STOP, "subagentStart": BORN,
-        "subagentStop": DIED,
-    },
-}  # fmt: skip
-TOOLS: dict[str, dict[str, str]] = {
-    "claude": _CLAUDE_TOOLS,
-    "codex": {**_CLAUDE_TOOLS, "shell": SHELL, "exec_command": SHELL},
-    "gemini": {
-        "write_file": EDIT, "replace": EDIT, "edit": EDIT, "run_shell_command": SHELL, "read_file": READ,
-    },
-    "copilot": {
-        **_CLAUDE_TOOLS, "edit": EDIT, "create": EDIT, "str_replace_editor": EDIT, "bash": SHELL, "shell": SHELL,
-        "view": READ, "write": EDIT,
-    },
-}  # fmt: skip
 _PATHS = (
     "file_path", "notebook_path", "path", "absolute_path", "filePath", "relative_path", "relativePath", "pathInProject",
     "target_file", "targetFile", "filename", "file_name", "file",
@@ -82,17 +34,16 @@ _CONTENTS = (
 
 
 _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "workingDirectory")
-_OWN_TOOLS = frozenset(tool for tools in TOOLS.values() for tool in tools)
 
 
 class Event:
     """One call of one hook, in dibs' own words."""
 
-    __slots__ = ("call", "client", "command", "content", "cwd", "edits", "kind", "moment", "name", "paths", "session",
-                 "source", "subagent", "tool", "type")  # fmt: skip
+    __slots__ = ("call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment", "name", "paths",
+                 "session", "source", "subagent", "tool", "type")  # fmt: skip
 
-    def __init__(self, client: str, name: str, moment: str) -> None:
-        self.client, self.name, self.moment = client, name, moment
+    def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
+        self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
         self.session = self.subagent = self.type = self.cwd = self.source = ""
         self.tool = self.kind = self.command = self.call = ""
         self.paths: list[str] = []
@@ -121,17 +72,21 @@ class Unreadable(Exception):
 
 def read(client: str, name: str, sent: Any) -> Event | None:
     """A payload as an Event; None for an event that dibs has no business with. Raises Unreadable in doubt."""
-    if client not in EVENTS:
-        raise Unreadable(f"no client {client[:40]!r} is known here, only {', '.join(EVENTS)}")
+    try:
+        spoken = dialect(client)
+    except ImportError:
+        from dibs.doors.clients.index import NAMES
+
+        raise Unreadable(f"no client {client[:40]!r} is known here, only {', '.join(NAMES)}") from None
     if not isinstance(sent, dict):
         raise Unreadable("the payload is not an object")
     name = _text(sent, "hook_event_name") or name
-    moment = EVENTS[client].get(name, "")
+    moment = spoken.EVENTS.get(name, "")
     if not moment:
-        if name in _SILENT:
+        if name in spoken.SILENT:
             return None
         raise Unreadable(f"no event {name[:40]!r} of {client} is known here")
-    event = Event(client, name, moment)
+    event = Event(client, spoken, name, moment)
     event.session = _text(sent, "session_id") or _text(sent, "sessionId")
     if not event.session:
         raise Unreadable("the payload names no session")
@@ -153,12 +108,12 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
     if not event.tool:
         raise Unreadable("the payload names no tool")
-    event.kind = TOOLS[event.client].get(event.tool, OTHER)
+    event.kind = event.dialect.TOOLS.get(event.tool, OTHER)
     given = sent.get("tool_input") if "tool_input" in sent else sent.get("toolArgs")
     if event.kind == OTHER:  # by whatever name: an MCP server's, or one that came after this table
         if _runs(event.tool, given):
             event.kind = SHELL
-        elif _writes(event.tool, given):
+        elif _writes(event, given):
             event.kind = EDIT
         else:
             return
@@ -174,7 +129,7 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     if event.kind in {SHELL, PATCH}:
         _read_command(event, given)
         return
-    for path in _named(event.tool, given):
+    for path in _named(event, given):
         if not isinstance(path, str) or not path or "\0" in path:
             raise Unreadable(f"{event.tool} has no readable path")
         event.paths.append(path)
@@ -200,11 +155,11 @@ def _read_change(event: Event, given: dict[str, Any]) -> None:
         event.content = next((given[name] for name in _WHOLE if isinstance(given.get(name), str)), None)
 
 
-def _named(tool: str, given: dict[str, Any]) -> list[Any]:
+def _named(event: Event, given: dict[str, Any]) -> list[Any]:
     """What the input of a tool names as files, wherever it does."""
     found = [given[field] for field in _PATHS if given.get(field) is not None]
-    if tool not in _OWN_TOOLS:
-        for pair in _MOVES if any(sign in tool.lower() for sign in _MOVING) else ():
+    if event.tool not in event.dialect.TOOLS:
+        for pair in _MOVES if any(sign in event.tool.lower() for sign in _MOVING) else ():
             if all(isinstance(given.get(field), str) for field in pair):
                 found += [given[field] for field in pair]
         for one in given["files"] if isinstance(given.get("files"), list) else ():
@@ -213,15 +168,15 @@ def _named(tool: str, given: dict[str, Any]) -> list[Any]:
     return found
 
 
-def _writes(tool: str, given: Any) -> bool:
+def _writes(event: Event, given: Any) -> bool:
     """Does a tool that is not in the table look like one that writes? It names a file, and brings what to put there."""
     if not isinstance(given, dict):
         return False
-    named = any(isinstance(path, str) and path for path in _named(tool, given))
+    named = any(isinstance(path, str) and path for path in _named(event, given))
     brings = any(field in given for field in _CONTENTS)
     if isinstance(given.get("files"), list):
         brings = brings or any(field in one for one in given["files"] if isinstance(one, dict) for field in _CONTENTS)
-    plain = tool.lower().replace("_", "")
+    plain = event.tool.lower().replace("_", "")
     return named and (brings or any(sign in plain for sign in (*_MOVING, "deletefile", "removefile")))
 
 
@@ -262,26 +217,3 @@ def _text(sent: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise Unreadable(f"{name} is not a text")
     return value
-
-
-# --- answers
-
-
-def deny(client: str, name: str, reason: str) -> dict[str, Any]:
-    """A refusal in the client's own dialect. Only fields that are meant: one too many is an "allow" to Claude Code."""
-    if client == "gemini":
-        return {"decision": "deny", "reason": reason}
-    if client == "copilot" and name[:1].islower():
-        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": name or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
-        }
-    }  # fmt: skip
-
-
-def context(client: str, name: str, text: str) -> dict[str, Any]:
-    """Something that the model should know."""
-    if client == "copilot":
-        return {"additionalContext": text}
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.doors.hooks import audit, trees
-from dibs.doors.hooks.lifecycle import begin, identify, open_session
+from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
 from dibs.facts import clock, ledgers, reflog, shell
 from dibs.operations.ledger import MERGES, MISSING, WHOLE
@@ -168,7 +168,7 @@ def _decide(
 
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
     """Others' unfinished work in these working trees, after a look at all that git calls changed."""
-    from dibs.doors import git
+    from dibs.doors.hooks.git_paths import resource_of
 
     found = []
     for tree in known.values():
@@ -177,7 +177,7 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
         tree.look_at_all()
         audit.tell(session, call, [tree])
         found += [
-            [tree.top, git.resource_of(session, path, tree.top), owners]
+            [tree.top, resource_of(session, path, tree.top), owners]
             for path, owners in tree.state.owned(call.agent).items()
         ]
     return found

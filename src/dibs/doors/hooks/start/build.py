@@ -9,6 +9,7 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
+from dibs.doors.clients.index import NAMES
 from dibs.doors.hooks.start.bundle import HEAD, VERSION, path_of
 
 TYPE_CHECKING = False
@@ -18,23 +19,33 @@ if TYPE_CHECKING:
 # Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
 EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis")
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
-FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
-LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
-            "__main__.py")  # fmt: skip
+FOLDERS = (
+    "",
+    "doors",
+    "doors/clients",
+    *[f"doors/clients/{name}" for name in NAMES],
+    "doors/hooks",
+    "facts",
+    "facts/shell",
+    "operations",
+    "stores",
+)
+LEFT_OUT = ("doors/clients/make_index.py", "doors/generate.py", "doors/methods.py", "doors/python.py",
+            "stores/conformance.py", "stores/memory.py", "__main__.py")  # fmt: skip
 # Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
-        "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers",
-        "dibs.errors", "dibs.facts.workspace",
+        "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents",
+        "dibs.facts.ledgers", "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.audit": (
         "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.declare", "dibs.operations.call",
         "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
     ),
     "dibs.doors.session": (
-        "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
-        "dibs.facts.processes",
+        "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.clients.index",
+        "dibs.doors.config", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.edit_guard": (
         "dibs.operations.edits",
@@ -58,6 +69,9 @@ TOGETHER = {
         "dibs.stores.redis_guess", "dibs.stores.redis_pace", "dibs.stores.redis_transaction", "dibs.stores.turns",
         "dibs.doors.starting",
     ),
+    # entry.py asks for the client's own half by the word that it was started with
+    **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}", f"dibs.doors.clients.{name}.hook")
+       for name in NAMES},
 }  # fmt: skip
 
 

@@ -62,6 +62,12 @@ class Bundle:
             spec.submodule_search_locations.append(file.rpartition("/")[0])
         return spec
 
+    def start(self, arguments: list[str]) -> None:
+        """Load what every hook needs, and the half for hooks of the client that it is started for."""
+        self.put_together("dibs.doors.hooks.hook")
+        if len(arguments) > 1:
+            self.put_together(f"dibs.doors.clients.{arguments[1]}.hook")
+
     def put_together(self, name: str) -> None:
         """Load what a module is known to ask for; the code of all of them is taken out at once."""
         group = self.groups.get(name)
