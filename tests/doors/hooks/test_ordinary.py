@@ -22,7 +22,7 @@ from tests.doors.hooking import Repository
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPORA = Path(__file__).resolve().parent.parent / "corpora"
+CORPORA = Path(__file__).resolve().parents[2] / "corpora"
 MOST = 0.02  # of the commands may be refused while somebody else is at work; none where nobody is
 FILES = (
     "src/held_a.py", "src/app.py", "src/util.py", "docs/held_b.md", "docs/guide.md", "lib/core.py", "lib/other.py",

@@ -22,7 +22,7 @@ from tests.doors.quick import SHELL, QuickAgent, Scratch, blob_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPUS = Path(__file__).parent.parent / "corpora" / "bypasses.txt"
+CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses.txt"
 LINES = [line for line in CORPUS.read_text().splitlines() if line and not line.startswith("#")]
 HELD = "src/held.py"
 WORK = "def held():\n    return {  'a':1 }\n# Ada's work\n"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.test_hooks_git import Shared
+from tests.doors.hooks.test_hooks_git import Shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPUS = Path(__file__).parents[1] / "corpora" / "bypasses_git.txt"
+CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses_git.txt"
 HELD, WORK = "src/held.py", "the work of ada\n"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dibs.doors.hooks.start import build
 
-SRC = Path(__file__).resolve().parent.parent.parent / "src"
+SRC = Path(__file__).resolve().parents[3] / "src"
 
 
 class Copy:
