@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dibs.doors.clients.index import SESSION_VARIABLES
-from dibs.doors.session import Session
+from dibs.session.session import Session
 from tests.doors.conftest import DIBS, Shell
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")

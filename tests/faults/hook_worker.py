@@ -15,11 +15,27 @@ import time
 from typing import IO
 
 from dibs.doors.hooks import audit, briefing, hook, lifecycle, shell_guard, tool_call
-from dibs.facts import git, gitwords, patches
-from dibs.operations import audits, commands, edits
-from dibs.stores import sqlite
+from dibs.facts import patches
+from dibs.facts.git import effects
+from dibs.facts.git import queries as git
+from dibs.operations.guards import audits, edit_guard
+from dibs.operations.guards import shell_guard as guards_shell_guard
+from dibs.stores.sqlite import store
 
-LOADED = (audit, briefing, lifecycle, shell_guard, tool_call, git, gitwords, patches, audits, commands, edits, sqlite)
+LOADED = (
+    audit,
+    briefing,
+    lifecycle,
+    shell_guard,
+    tool_call,
+    git,
+    effects,
+    patches,
+    audits,
+    guards_shell_guard,
+    edit_guard,
+    store,
+)
 SECONDS = 20  # after which a child that does not answer is ended
 
 

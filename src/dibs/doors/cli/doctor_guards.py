@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors import clients, config_guards
+from dibs.doors import clients
 from dibs.doors.clients import BEFORE
 from dibs.doors.clients.index import NAMES
 from dibs.doors.install import githooks, launcher, plan, probe, settings
 from dibs.errors import DibsError
-from dibs.facts import git
+from dibs.facts.git import queries as git
+from dibs.session import config_guards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 ERROR, WARNING, ADVICE = "error", "warning", "advice"
 MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the PATH meanwhile)"

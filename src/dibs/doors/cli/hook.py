@@ -6,7 +6,7 @@ import sys
 
 from dibs.doors.clients.index import NAMES
 from dibs.doors.hooks import hook
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 FIELDS = (
     Field("client", "choice", "whose hook", positional=True, required=True, choices=NAMES),

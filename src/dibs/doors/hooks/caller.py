@@ -6,9 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.payload import Event
     from dibs.doors.hooks.trees import Tree
-    from dibs.doors.session import Session
     from dibs.facts.workspace import Place
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
 SHELLS = frozenset(
@@ -18,7 +18,7 @@ SHELLS = frozenset(
 
 def open_session(place: Place) -> Session:
     """The workspace, for one hook call."""
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
     return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
 

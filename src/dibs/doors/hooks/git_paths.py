@@ -8,7 +8,7 @@ from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 
 def resource_of(session: Session, path: str, top: str = "") -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.doors.clients import BOOT, BORN, DIED, END, PROMPT, STOP
 from dibs.doors.hooks.caller import identify, open_session
-from dibs.facts import contents, ledgers
+from dibs.facts import contents, ledger_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def boot(event: Event, place: Place) -> str:
     """The agent begins, or begins again: register it and tell it what is true."""
-    from dibs.doors import believing, memories
     from dibs.doors.hooks import audit, briefing, cleanup, trees
+    from dibs.session import env_beliefs, memory_files
 
     tree = trees.of(place)
     cleanup.tidy(place, tree)
@@ -34,16 +34,16 @@ def boot(event: Event, place: Place) -> str:
         tree.survey()
         tree.write()
     tree.cut()
-    ledgers.cut_seen(place.private, event.agent)
+    ledger_files.cut_seen(place.private, event.agent)
     session = open_session(place)
     call = identify(session, event)
     fields: dict[str, Any] = {"client_type": event.type or event.client}
-    files = [] if event.subagent else memories.load(session)  # a subagent works for its parent, which was told
+    files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told
     if not event.subagent:
-        fields.update(believing.fields(), files=memories.digests(files))
+        fields.update(env_beliefs.fields(), files=memory_files.digests(files))
     result = session.run(session.operation("boot"), call, fields)
     audit.tell(session, call, [tree])
-    ledgers.heard(place.local, call.agent)
+    ledger_files.heard(place.local, call.agent)
     from dibs.doors.hooks import leftovers
 
     left = leftovers.told(session, call, tree)
@@ -79,7 +79,7 @@ def sign_of_life(event: Event, place: Place) -> str:
 def stop(event: Event, place: Place) -> str:
     """The agent's turn is over: what it holds and did not change is free again."""
     from dibs.doors.hooks import audit
-    from dibs.operations.audits import IDLE, MINE
+    from dibs.operations.guards.audits import IDLE, MINE
 
     tree = _step(event, place)
     tree.cut()
@@ -100,7 +100,7 @@ def stop(event: Event, place: Place) -> str:
 def end(event: Event, place: Place) -> str:
     """The agent ends: what it holds is free, or passes to its parent. Its unfinished work stays its own."""
     from dibs.doors.hooks import audit
-    from dibs.operations.audits import KNOWN
+    from dibs.operations.guards.audits import KNOWN
 
     session = open_session(place)
     call = identify(session, event)

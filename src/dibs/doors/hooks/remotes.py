@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dibs.errors import Unavailable
-from dibs.facts import git, gitcommits
+from dibs.facts.git import commits
+from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
-    from dibs.facts.gitwords import GitEffect
+    from dibs.facts.git.effects import GitEffect
 
 REMOTES = 3  # that are asked for one line
 
@@ -25,7 +26,7 @@ def ask_all(found: Look, effect: GitEffect) -> None:
                 found.coming["FETCH_HEAD"] = git.commit(found.where, follows.ref)
             continue
         try:
-            commit = gitcommits.fetched(found.where, remote, name)
+            commit = commits.fetched(found.where, remote, name)
         except Unavailable:
             continue
         found.coming["FETCH_HEAD"] = commit
@@ -37,10 +38,10 @@ def ask(found: Look, remote: str) -> str:
     """Bring up to date what is known of a remote, once for a line; why that failed, "" if it did not."""
     if remote not in found.asked:
         try:
-            gitcommits.fetched(found.where, remote)
+            commits.fetched(found.where, remote)
             found.asked[remote] = ""
         except Unavailable:
             found.asked[remote] = (
-                f"({remote} did not answer within {gitcommits.QUESTION:g} s; this is judged by what is known of it.) "
+                f"({remote} did not answer within {commits.QUESTION:g} s; this is judged by what is known of it.) "
             )
     return found.asked[remote]

@@ -11,16 +11,16 @@ import os
 from dibs.doors.clients import EDIT, OTHER, PATCH, SHELL
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError
-from dibs.facts import ledgers
+from dibs.facts import ledger_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.doors.hooks.payload import Event
-    from dibs.doors.session import Session
     from dibs.facts.workspace import Place
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 AFTER_ALL = 300  # changed files that are looked at after a command; the rest is left to the next sweep
 
@@ -48,13 +48,13 @@ def before(event: Event, place: Place) -> str:
     audit.tell(session, call, [tree])
     for top in edit_guard.allow(session, call, event, writes, known):
         begin(known[top], event, is_open=False)
-    ledgers.heard(place.local, call.agent)
+    ledger_files.heard(place.local, call.agent)
     return ""
 
 
 def use(event: Event, place: Place) -> None:
     """May the agent use this tool, whatever it does? Raises the refusal."""
-    from dibs.operations import roles
+    from dibs.operations.agents import roles
 
     session = open_session(place)
     call = identify(session, event)
@@ -91,7 +91,7 @@ def after(event: Event, place: Place) -> str:
         call = tree.state.calls.get(event.key)
         if call is None or call.closed:
             continue
-        over = ledgers.now()
+        over = ledger_files.now()
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
         (tree.look if event.kind == EDIT else tree.survey)(call.named)
@@ -110,9 +110,9 @@ def _yielded(event: Event, ns: int) -> bool:
 
 
 def _tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
-    from dibs.doors import git
+    from dibs.doors import git_hooks
 
-    git.tell_missed(session, call, commits)
+    git_hooks.tell_missed(session, call, commits)
 
 
 def _others(event: Event, place: Place) -> list[str]:
@@ -144,7 +144,7 @@ def allowed_in_doubt(event: Event, place: Place, why: str) -> bool:
     session = open_session(place)
     if session.config.policy.guards["on_doubt"] != "allow":
         return False
-    from dibs.operations.audits import DOUBT
+    from dibs.operations.guards.audits import DOUBT
 
     try:
         session.run(DOUBT, identify(session, event), {"why": why, "tool": event.tool})

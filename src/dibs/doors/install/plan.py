@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors import clients, config_guards
+from dibs.doors import clients
 from dibs.doors.clients.adapter import MADE
 from dibs.doors.install import githooks, pointers, rules, scripts, settings
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
+from dibs.session import config_guards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -30,44 +30,44 @@ FOLDERS = (
     "operations",
     "stores",
 )
-LEFT_OUT = ("doors/clients/make_index.py", "doors/generate.py", "doors/methods.py", "doors/python.py",
+LEFT_OUT = ("doors/clients/make_index.py", "tools/generate.py", "doors/methods.py", "doors/python.py",
             "stores/conformance.py", "stores/memory.py", "__main__.py")  # fmt: skip
 # Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
         "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents",
-        "dibs.facts.ledgers", "dibs.errors", "dibs.facts.workspace",
+        "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.audit": (
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.declare", "dibs.operations.call",
-        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.declare", "dibs.operations.core.call",
+        "dibs.operations.guards.ledger", "dibs.operations.guards.attribution", "dibs.doors.hooks.trees",
     ),
-    "dibs.doors.session": (
-        "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.clients.index",
-        "dibs.doors.config", "dibs.facts.processes",
+    "dibs.session.session": (
+        "dibs.facts.paths", "dibs.operations.claims.resources", "dibs.operations.core.policy", "dibs.doors.clients.index",
+        "dibs.session.config", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.edit_guard": (
-        "dibs.operations.edits",
-        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
-        "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
+        "dibs.operations.guards.edit_guard",
+        "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.core.declare",
+        "dibs.operations.claims.grants", "dibs.operations.agents.roles", "dibs.facts.git.ignored",
     ),
     "dibs.doors.hooks.shell_guard": (
-        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
-        "dibs.facts.shell.streams", "dibs.facts.shell.reading", "dibs.facts.shell.words", "dibs.facts.shell.options",
+        "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
+        "dibs.facts.shell.streams", "dibs.facts.shell.findings", "dibs.facts.shell.words", "dibs.facts.shell.options",
         "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
-        "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.call", "dibs.operations.guards.ledger",
+        "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit",
     ),
     "dibs.facts.shell.walk": (
         "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",
         "dibs.facts.shell.parameters", "dibs.facts.shell.text",
     ),
-    "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate", "dibs.stores.turns"),
-    "dibs.stores.redis": (
-        "dibs.stores.moved", "dibs.stores.redis_scripts", "dibs.stores.redis_wire", "dibs.stores.redis_epoch",
-        "dibs.stores.redis_guess", "dibs.stores.redis_pace", "dibs.stores.redis_transaction", "dibs.stores.turns",
-        "dibs.doors.starting",
+    "dibs.stores.sqlite.store": ("dibs.stores.sqlite.database_file", "dibs.stores.sqlite.gate", "dibs.stores.turns"),
+    "dibs.stores.redis.store": (
+        "dibs.stores.move.moved_mark", "dibs.stores.redis.scripts", "dibs.stores.redis.wire", "dibs.stores.redis.epoch",
+        "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
+        "dibs.storage.redis_autostart",
     ),
     # entry.py asks for the client's own half by the word that it was started with
     **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}", f"dibs.doors.clients.{name}.hook")
