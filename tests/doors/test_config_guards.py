@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.clients import index
 from dibs.errors import Invalid
 from dibs.operations.core.policy import GUARDS
 from dibs.session import config, config_guards
+from dibs.session import known_clients as index
 from tests.doors.conftest import Shell
 
 STRICT = [*GUARDS["strict"], *index.STRICT]

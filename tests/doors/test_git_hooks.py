@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.clients.index import SESSION_VARIABLES
+from dibs.session.known_clients import SESSION_VARIABLES
 from dibs.session.session import Session
 from tests.doors.conftest import DIBS, Shell
 

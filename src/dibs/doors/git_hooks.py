@@ -182,7 +182,7 @@ def _quoted(paths: Any) -> str:
 
 def client_name() -> str:
     """Which client's shell this is, by its session variable; "" if none is known."""
-    from dibs.doors.clients.index import SESSION_VARIABLES
+    from dibs.session.known_clients import SESSION_VARIABLES
 
     return next((client for variable, client in SESSION_VARIABLES.items() if os.environ.get(variable)), "")
 

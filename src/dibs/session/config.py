@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.doors.clients.index import DIGEST
 from dibs.errors import Invalid
 from dibs.facts import paths
 from dibs.operations.core.policy import ABSURD, Policy, check_duration
+from dibs.session.known_clients import DIGEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

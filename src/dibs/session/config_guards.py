@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.doors.clients.index import STRICT
 from dibs.errors import Invalid
 from dibs.operations.core.policy import GUARDS
+from dibs.session.known_clients import STRICT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

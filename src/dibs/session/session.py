@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.clients.index import PROCESS_NAMES, SESSION_VARIABLES
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.core.call import OWN, Call, Need, perform, process_name
 from dibs.session import config
+from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False

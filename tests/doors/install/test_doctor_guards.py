@@ -14,8 +14,8 @@ import pytest
 
 from dibs.doors import clients
 from dibs.doors.clients.adapter import HOOK_TIMEOUT_S
-from dibs.doors.clients.index import NAMES
 from dibs.doors.install import launcher
+from dibs.session.known_clients import NAMES
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.installing import StandIn, everything, git, rich, shell_in, write
 

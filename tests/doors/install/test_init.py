@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from dibs.doors import clients
-from dibs.doors.clients.index import NAMES
 from dibs.doors.install import detection, jsonc, launcher, pointers, rules, settings
 from dibs.errors import Invalid
+from dibs.session.known_clients import NAMES
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.installing import GEMINI, SETTINGS, everything, git, rich, shell_in, write
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dibs.doors import clients
 from dibs.doors.clients.claude.install import ALLOWED
-from dibs.doors.clients.index import NAMES
 from dibs.doors.install import jsonc, pointers, settings
 from dibs.errors import Invalid
+from dibs.session.known_clients import NAMES
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
 VALUES = st.recursive(

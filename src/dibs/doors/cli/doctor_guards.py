@@ -11,11 +11,11 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients import BEFORE
-from dibs.doors.clients.index import NAMES
 from dibs.doors.install import githooks, launcher, plan, probe, settings
 from dibs.errors import DibsError
 from dibs.facts.git import queries as git
 from dibs.session import config_guards
+from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

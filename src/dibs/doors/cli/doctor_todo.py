@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors import clients
-from dibs.doors.clients.index import NAMES
+from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

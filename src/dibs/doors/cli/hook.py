@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from dibs.doors.clients.index import NAMES
 from dibs.doors.hooks import hook
 from dibs.operations.core.declare import Field
+from dibs.session.known_clients import NAMES
 
 FIELDS = (
     Field("client", "choice", "whose hook", positional=True, required=True, choices=NAMES),

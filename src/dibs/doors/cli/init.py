@@ -12,12 +12,12 @@ import sys
 from dibs import jsontext
 from dibs.doors import clients
 from dibs.doors.cli import parse
-from dibs.doors.clients.index import NAMES
 from dibs.doors.install import detection, launcher, plan, remove
 from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.core.declare import Field
 from dibs.session import config
+from dibs.session.known_clients import NAMES
 from dibs.storage.workspace_store import configured_url, open_store, refuse_missing
 
 TYPE_CHECKING = False

@@ -1,8 +1,8 @@
 """The agents' clients: one folder each. `adapter.py` says what a client is; docs/ARCHITECTURE.md how to add one.
 
 A client's `hook.py` is plain values and functions, and all that its hooks load; its `install.py` is for `dibs init`,
-`dibs doctor` and the launcher. `index.py`, which `make generate` writes, has what every call must know of all clients.
-Here are the words in which dibs thinks about what a client tells.
+`dibs doctor` and the launcher. What every call must know of all clients is in
+`session/known_clients.py`, which `make generate` writes. Here are dibs' own words for what a client tells.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def dialect(name: str) -> Dialect:
 
 
 def of(name: str) -> Client:
-    """The client of that name, one of index.NAMES."""
+    """The client of that name, one of known_clients.NAMES."""
     found: Client = __import__(f"dibs.doors.clients.{name}.install", fromlist=("CLIENT",)).CLIENT
     return found
 
 
 def every() -> list[Client]:
     """All of them."""
-    from dibs.doors.clients.index import NAMES
+    from dibs.session.known_clients import NAMES
 
     return [of(name) for name in NAMES]

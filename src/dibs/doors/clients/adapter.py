@@ -63,7 +63,7 @@ class Client:
 
     name: ClassVar[str]  # the word in `.dibs/hook NAME`; also the name of its folder
 
-    # --- who it is, for every call (index.py is made of these)
+    # --- who it is, for every call (session/known_clients.py is made of these)
 
     session_variables: ClassVar[Sequence[str]] = ()  # in which its shell says which session runs it
     process_names: ClassVar[Sequence[str]] = ()  # under which it runs; not `node`, which is anybody

@@ -1,4 +1,4 @@
-"""Makes index.py from the clients' folders: whatever every call must know of all clients, without loading them.
+"""Makes session/known_clients.py from the clients' folders: what every call must know of all, without loading them.
 
 `make generate` runs it with the rest; `python -m dibs.doors.clients.make_index` alone.
 """
@@ -37,7 +37,7 @@ def found() -> list[Client]:
 
 
 def text() -> str:
-    """The text of index.py."""
+    """The text of session/known_clients.py."""
     clients = found()
     strict = [path for client in clients for path in client.strict]
     return TEXT.format(
@@ -55,5 +55,5 @@ def _lines(words: Iterable[str]) -> str:
 
 if __name__ == "__main__":
     made = text()
-    with open(os.path.join(HERE, "index.py"), "w", encoding="utf-8") as file:
+    with open(os.path.join(HERE, "..", "..", "session", "known_clients.py"), "w", encoding="utf-8") as file:
         file.write(made)

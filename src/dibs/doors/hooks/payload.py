@@ -75,7 +75,7 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     try:
         spoken = dialect(client)
     except ImportError:
-        from dibs.doors.clients.index import NAMES
+        from dibs.session.known_clients import NAMES
 
         raise Unreadable(f"no client {client[:40]!r} is known here, only {', '.join(NAMES)}") from None
     if not isinstance(sent, dict):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from dibs.doors import clients
-from dibs.doors.clients.index import NAMES
 from dibs.errors import Invalid
+from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
-from dibs.doors.clients.index import NAMES
 from dibs.doors.hooks.start.bundle import HEAD, VERSION, path_of
+from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,18 +20,13 @@ if TYPE_CHECKING:
 EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis")
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = (
-    "",
-    "doors",
-    "doors/clients",
-    *[f"doors/clients/{name}" for name in NAMES],
-    "doors/hooks",
-    "facts",
-    "facts/shell",
-    "operations",
-    "stores",
-)
-LEFT_OUT = ("doors/clients/make_index.py", "tools/generate.py", "doors/methods.py", "doors/python.py",
-            "stores/conformance.py", "stores/memory.py", "__main__.py")  # fmt: skip
+    "", "doors", "doors/clients", *[f"doors/clients/{name}" for name in NAMES], "doors/hooks", "facts", "facts/git",
+    "facts/shell", "operations", "operations/agents", "operations/claims", "operations/core", "operations/guards",
+    "operations/messages", "operations/runs", "operations/shared", "operations/tasks", "operations/upkeep", "running",
+    "session", "storage", "stores", "stores/move", "stores/redis", "stores/sqlite",
+)  # fmt: skip
+LEFT_OUT = ("doors/clients/make_index.py", "doors/methods.py", "doors/python.py", "stores/conformance.py",
+            "stores/memory.py", "__main__.py")  # fmt: skip
 # Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
@@ -40,12 +35,13 @@ TOGETHER = {
         "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.audit": (
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.declare", "dibs.operations.core.call",
-        "dibs.operations.guards.ledger", "dibs.operations.guards.attribution", "dibs.doors.hooks.trees",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.declare",
+        "dibs.operations.core.call", "dibs.operations.guards.ledger", "dibs.operations.guards.attribution",
+        "dibs.doors.hooks.trees",
     ),
     "dibs.session.session": (
-        "dibs.facts.paths", "dibs.operations.claims.resources", "dibs.operations.core.policy", "dibs.doors.clients.index",
-        "dibs.session.config", "dibs.facts.processes",
+        "dibs.facts.paths", "dibs.operations.claims.resources", "dibs.operations.core.policy",
+        "dibs.session.known_clients", "dibs.session.config", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.edit_guard": (
         "dibs.operations.guards.edit_guard",
@@ -56,7 +52,8 @@ TOGETHER = {
         "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
         "dibs.facts.shell.streams", "dibs.facts.shell.findings", "dibs.facts.shell.words", "dibs.facts.shell.options",
         "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.call", "dibs.operations.guards.ledger",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.call",
+        "dibs.operations.guards.ledger",
         "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit",
     ),
     "dibs.facts.shell.walk": (
