@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-BACKLOG = "tests/operations/test_long_jobs.py"
+BACKLOG = "tests/operations/test_backlog.py"
 LISTINGS = "tests/operations/test_listings.py"
 BACKLOG_PY, DEPARTING_PY = "operations/core/long_jobs.py", "operations/agents/departures.py"
 CANCELLING_PY, TAKING_PY = "operations/tasks/cancellations.py", "operations/tasks/pulls.py"
