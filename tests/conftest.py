@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dibs.session.session import SESSION_VARIABLES
+from dibs.session.known_clients import SESSION_VARIABLES
 from tests import declared
 
 # A shared machine is slow at times; how long an example took says nothing about the code. `make test` looks at the same

@@ -34,7 +34,7 @@ TASKS, TAKING, OUTCOMES = (f"tests/operations/test_{name}.py" for name in ("task
 STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
     f"tests/operations/test_{name}.py" for name in ("state", "votes", "messages", "subscriptions")
 )
-SWEPT, LAUNCHER = "tests/doors/test_swept.py", "tests/doors/test_launcher.py"
+SWEPT, LAUNCHER = "tests/doors/install/test_swept.py", "tests/doors/install/test_launcher.py"
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
 SPEECH = "tests/operations/test_speech.py"
 CYCLES = "tests/operations/test_cycles.py"
@@ -208,7 +208,7 @@ MUTANTS = (
     Mutant("facts/shell/globs.py", "if self._left < 0 or now > self._until:", "if False:",
            "tests/facts/test_shell.py::test_looking_for_files_ends_in_time"),
     Mutant("doors/hooks/doubts.py", "and real not in _temporary()", "",
-           "tests/doors/test_ordinary.py::test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies"),
+           "tests/doors/hooks/test_ordinary.py::test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies"),
     Mutant("operations/guards/shell_guard.py", "any(resources.overlap(one, resource) for one in below)", "True",
            f"{COMMANDS}::test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold_something_there"),
     Mutant("operations/guards/working_tree.py", " if path not in held]", "]",
@@ -235,7 +235,7 @@ MUTANTS = (
     Mutant("operations/agents/beliefs.py", '            loss["told"] = True\n', "",
            f"{RULES}::test_a_loss_is_told_until_it_is_claimed_again_and_remembered_until_a_release"),
     Mutant("operations/guards/edit_guard.py", "            _give_back(tx, call, taken)\n", "",
-           "tests/doors/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
+           "tests/doors/hooks/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
     Mutant("operations/guards/commit_guard.py", ' if claim["by"] == BY or claim.get("ends") == "commit" else []', "",
            f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     Mutant("operations/guards/commit_guard.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
@@ -243,7 +243,7 @@ MUTANTS = (
     Mutant("operations/guards/deploy_guard.py", 'if alive or (alive is None and running["token"] == token):', "if True:",
            f"{DEPLOYS}::test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives"),
     Mutant("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
-           "    return ALLOW\n", "tests/doors/test_hooks.py"),
+           "    return ALLOW\n", "tests/doors/hooks/test_hooks.py"),
     # Tasks: taken once, finished once, by the live token, never lost
     Mutant("operations/tasks/outcomes.py", 'if behind and own and token in {None, record["token"]}:', "if behind and own:",
            f"{OUTCOMES}::test_done_needs_the_live_token_and_says_what_became_of_the_task"),
@@ -392,7 +392,7 @@ MUTANTS = (
     Mutant("operations/agents/speech.py", ' and not found[key].get("program")', "",
            f"{SPEECH}::test_what_a_program_starts_is_no_agents_shell"),
     Mutant("operations/agents/beliefs.py", " or resources.all_covered([resource], held):", ":",
-           "tests/doors/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
+           "tests/doors/hooks/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
     # Names
     Mutant("operations/agents/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
            f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),
@@ -434,11 +434,11 @@ MUTANTS = (
            '\nif [ -f "$dibs_hook" ]; then\n    "$',
            f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
     Mutant("doors/cli/doctor_todo.py", "[client for client, oks in found.items() if all(oks)]", "list(found)",
-           "tests/doors/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
+           "tests/doors/install/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
     Mutant("doors/install/probe.py", 'return "" if code == 0 else', 'return "" if True else',
-           "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
+           "tests/doors/install/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
-           "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
+           "tests/doors/install/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
     *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *CORNERS, *DEPLOY_CHECKS, *ENGINES)),
 )  # fmt: skip
 

@@ -161,21 +161,21 @@ AUTHORITY = (
     ),
     (
         "doors/hooks/hook.py",
-        "        moments.use(event, place)\n",
+        "        tool_call.use(event, place)\n",
         "        pass\n",
-        "tests/doors/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
+        "tests/doors/hooks/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
     ),
     (
         "operations/agents/roles.py",
         "    if role is None or not bans(role, tool):\n        return {}\n",
         "    return {}\n",
-        "tests/doors/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
+        "tests/doors/hooks/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
     ),
     (
-        "doors/install/settings.py",
-        "        if more:\n",
+        "doors/clients/claude/install.py",
+        "        if added:\n",
         "        if False:\n",
-        "tests/doors/test_settings.py::test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role",
+        "tests/doors/install/test_settings.py::test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role",
     ),
     (
         "operations/agents/forgotten.py",

@@ -82,7 +82,7 @@ BOOT = (
     ("lookout/tasks.py", 'if state == "complete" and said.data.get("imported") is True:', 'if state == "complete":',
      f"{REGISTRIES}::test_a_complete_task_may_begin_so_only_if_it_was_imported"),
     # at the client's hook
-    ("doors/hooks/moments.py", "fields.update(env_beliefs.fields(), files", "fields.update(files",
+    ("doors/hooks/lifecycle.py", "fields.update(env_beliefs.fields(), files", "fields.update(files",
      f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
     ("doors/hooks/briefing.py", "    lines = loss_texts.first(result)\n", "    lines = []\n",
      f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),

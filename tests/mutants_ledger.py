@@ -16,15 +16,15 @@ LINES, WHOSE, CHANGES, EDITS = (
     f"tests/operations/test_{name}.py" for name in ("ledger", "attribution", "changes", "edits")
 )
 FILES, CONTENTS = "tests/facts/test_ledgers.py", "tests/facts/test_contents.py"
-HOOKS, AUDIT = "tests/doors/test_hooks_edits.py", "tests/doors/test_hooks_audit.py"
-SECOND = "tests/doors/test_second_look.py"
+HOOKS, AUDIT = "tests/doors/hooks/test_hooks_edits.py", "tests/doors/hooks/test_hooks_audit.py"
+SECOND = "tests/doors/hooks/test_second_look.py"
 ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
 SIMULATION = "tests/simulation/test_ledger.py"
 SITUATIONS = "tests/doors/test_situations.py"
 
 HEADS_PY, HEADS = (
     "operations/guards/head_moves.py",
-    "tests/doors/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told",
+    "tests/doors/hooks/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told",
 )
 LEDGER = (
     # what moved HEAD
@@ -33,10 +33,10 @@ LEDGER = (
     # what a hook appends
     (TREES_PY, "_without_repeats(self._lines), []", "self._lines, []",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
-    ("doors/hooks/editing.py", "                    known[top].write()\n", "                    pass\n",
+    ("doors/hooks/edit_guard.py", "                    known[top].write()\n", "                    pass\n",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
-    ("doors/hooks/editing.py", "            wanted = real = session.place.top  #", "            pass  #",
-     "tests/doors/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
+    ("doors/hooks/edit_guard.py", "            wanted = real = session.place.top  #", "            pass  #",
+     "tests/doors/hooks/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
     # a full disk
     ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
     ("doors/hooks/room.py", 'target.how == "delete" and ', "", ROOM),
@@ -139,7 +139,7 @@ LEDGER = (
      f"{EDITS}::test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread"),
     (EDITS_PY, '    if living or facts["since"]:\n', "    if living:\n",
      f"{EDITS}::test_what_changed_since_the_agent_began_is_not_written_over_unread"),
-    ("doors/hooks/editing.py",
+    ("doors/hooks/edit_guard.py",
      "if not any(_changed(known[top], items, before[top]) for top, items in named.items()):", "if True:",
      f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
     # looks

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FOLDERS = ("", "doors", "doors/cli", "doors/hooks", "doors/install", "doors/reports", "facts", "facts/shell",
-           "lookout", "operations", "patterns", "stores")  # fmt: skip
-NOT_LOADED = ("__main__", "bundle", "bundling", "conformance", "entry", "generate", "memory")
+FOLDERS = ("", "doors", "doors/cli", "doors/clients", "doors/hooks", "doors/install", "doors/reports", "facts",
+           "facts/shell", "lookout", "operations", "patterns", "stores")  # fmt: skip
+NOT_LOADED = ("__main__", "conformance", "generate", "make_index", "memory")
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",
           "tree_sitter", "tree_sitter_bash", "unicodedata", "zlib")  # fmt: skip
 LONGEST = 1 << 17  # bytes of an order
@@ -103,7 +103,7 @@ def command(words: list[str]) -> int:
 
 
 def hook(words: list[str]) -> int:
-    """What doors/hooks/entry.py comes to."""
+    """What doors/hooks/start/entry.py comes to."""
     from dibs.doors.hooks.hook import leave, main
 
     rename("python3")

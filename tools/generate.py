@@ -1,6 +1,7 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
+`session/known_clients.py` (the clients, and what every call must know of all of them),
 `operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
 (the typed methods of the Python API, plain and for asyncio), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test
 fails when one of them is out of date.
@@ -13,6 +14,7 @@ import sys
 from keyword import iskeyword
 from pathlib import Path
 
+from dibs.doors.clients import make_index
 from dibs.operations.core import answers as answers_
 from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
@@ -353,6 +355,7 @@ def files() -> dict[str, str]:
         "src/dibs/operations/core/schema.json": schema(),
         "src/dibs/doors/python/methods.py": methods(),
         "src/dibs/doors/python/aio_methods.py": aio_methods(),
+        "src/dibs/session/known_clients.py": make_index.text(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
     }

@@ -21,7 +21,7 @@ import dibs
 from dibs.facts import processes
 from tests import warm
 
-ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "entry.py")
+ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "start" / "entry.py")
 DIBS = str(Path(sys.executable).with_name("dibs"))
 HOOK = [sys.executable, "-I", "-S", "-X", "utf8", ENTRY]
 STAND_IN = str(Path(__file__).with_name("client.py"))

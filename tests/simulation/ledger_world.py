@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors.hooks import editing
+from dibs.doors.hooks import edit_guard
 from dibs.doors.hooks.trees import Tree
 from dibs.facts import contents, ledger_files
 from dibs.operations.guards import ledger
@@ -296,11 +296,11 @@ class World:
 
     def _may(self, tree: Tree, agent: str, path: str, how: str) -> str | None:
         """The edit guard, with a second look under the claim; the content that it judged, None for a refusal."""
-        for _ in range(editing.LOOKS):
+        for _ in range(edit_guard.LOOKS):
             tree.look([path])
             self.note(tree.write())
-            named = editing._Named(editing.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
-            facts = editing.facts_of(tree, agent, named)
+            named = edit_guard._Named(edit_guard.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
+            facts = edit_guard.facts_of(tree, agent, named)
             before = tree.state.heads[path].content if path in tree.state.heads else MISSING
             if facts is not None and how == WHOLE and not self._passes(agent, path, facts, before):
                 return None

@@ -14,6 +14,7 @@ from dibs.facts.paths import Paths
 from dibs.operations.core.call import OWN, Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import config
+from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -30,15 +31,6 @@ TIMEOUT = 5.0  # seconds to wait for the store
 
 HEARS = frozenset({"inbox", "boot", "activity", "audit"})  # before these, what an agent subscribes to is delivered
 TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
-
-# The clients' own session variables, read when nobody said who is calling, and whose they are.
-SESSION_VARIABLES = {
-    "CLAUDE_CODE_SESSION_ID": "claude",
-    "CODEX_SESSION_ID": "codex",
-    "CODEX_THREAD_ID": "codex",
-    "COPILOT_AGENT_SESSION_ID": "copilot",
-    "GEMINI_SESSION_ID": "gemini",
-}
 
 
 class Session:
@@ -315,11 +307,11 @@ class Session:
         typed = client is None
         chain = self.chain()
         if client is None:
-            client = processes.client_among(chain)
+            client = processes.client_among(chain, PROCESS_NAMES)
         own = os.environ.get("DIBS_AGENT", "")
         if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
             session = own  # so whoever started the client named its agent
-        kinds = [name for process, name in chain if name in processes.CLIENTS and process == client]
+        kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
         kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
         return Call(
             self.config.policy,

@@ -10,12 +10,14 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.doors import clients
 from dibs.doors.cli import parse
-from dibs.doors.install import clients, launcher, permissions, plan, remove
+from dibs.doors.install import detection, launcher, plan, remove
 from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.core.declare import Field
 from dibs.session import config
+from dibs.session.known_clients import NAMES
 from dibs.storage.workspace_store import configured_url, open_store, refuse_missing
 
 TYPE_CHECKING = False
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 FIELDS = (
     Field("folder", "text", "the project's top directory (default: the repository or folder you are in)",
           positional=True, metavar="DIR"),
-    Field("clients", "words", f"whose settings get the hooks: {', '.join(clients.ALL)}; all or none (default: those "
+    Field("clients", "words", f"whose settings get the hooks: {', '.join(NAMES)}; all or none (default: those "
           "in use here)", metavar="C,…"),
     Field("dry_run", "flag", "change nothing; show what would be, as a diff", default=False),
     Field("uninstall", "flag", "take out what init put in, and .dibs/ with its record", default=False),
@@ -78,7 +80,7 @@ def place_of(folder: str | None) -> workspace.Place:
 
 def _install(place: workspace.Place, words: parse.Words) -> int:
     given = words.fields.get("clients")
-    chosen = clients.detected(plan.base(place)) if given is None else clients.named(given)
+    chosen = detection.detected(plan.base(place)) if given is None else detection.named(given)
     dry = bool(words.fields.get("dry_run"))
     made, changes = install(place, chosen, temporary=bool(words.fields.get("temporary")), dry=dry)
     if words.json:
@@ -90,7 +92,7 @@ def _install(place: workspace.Place, words: parse.Words) -> int:
     if dry:
         sys.stdout.write(_diff(made))
     _say(place, changes, dry)
-    allowed = [permissions.NOTES[client] for client in chosen] if changes else []
+    allowed = [note for name in chosen if (note := clients.of(name).note)] if changes else []
     for note in [*made.notes, *_about_clients(chosen, named=given is not None), *allowed]:
         sys.stdout.write(f"note: {note}\n")
     return YES
@@ -143,7 +145,7 @@ def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:
 
 
 def _about_clients(chosen: list[str], *, named: bool) -> list[str]:
-    others = [client for client in clients.ALL if client not in chosen]
+    others = [client for client in NAMES if client not in chosen]
     if named or not others:
         return []
     using = f"hooks for {', '.join(chosen)}" if chosen else "no client was found, so no client has hooks"

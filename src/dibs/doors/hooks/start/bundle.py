@@ -1,0 +1,181 @@
+"""All modules of the hook path in one file: finding sixty files one by one costs a third of a hook's time.
+
+The file lies beside the byte code that Python itself keeps (`__pycache__`), and like that it is made when it is missing
+and made anew when a source changed: each source's size and time of change are in it and looked at before a module is
+taken out of it. Where it cannot be written, or anything about it is odd, imports go their usual way.
+
+`entry.py` runs this before anything else, so it uses only what the interpreter has loaded by itself; not even
+`__future__`, which is a file to be found and read. The file is made by build.py.
+"""
+
+import marshal
+import sys
+from posix import O_CLOEXEC, O_RDONLY, open, pread, read, stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType
+    from typing import Any
+
+VERSION = 10
+LONGEST = 1 << 20  # bytes of that table, or it is none
+HEAD = 8  # bytes: the length of the table that stands before the code
+
+
+class Bundle:
+    """Finds and loads the modules that are in the file."""
+
+    def __init__(self, root: str, fd: int, table: dict[str, tuple[bool, str, int, int, int, int]], start: int) -> None:
+        self._root, self._fd, self._table, self._start = root, fd, table, start
+        self.places: dict[str, str] = {}
+        self.groups: dict[str, tuple[int, int, list[str]]] = {}
+        self.stale = False
+        self._found: dict[str, CodeType] = {}  # taken out, and not run yet
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":  # noqa: ARG002 - Python's protocol
+        """Python asks: do you have this module? With it come those that it is known to ask for next."""
+        if name in self.places:
+            return self._extension(name, self.places[name])
+        self.put_together(name)
+        file = self._take(name)
+        if not file:
+            return None
+        package = self._table[name][0]
+        spec = sys.modules["_frozen_importlib"].ModuleSpec(name, self, origin=file, is_package=package)
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations.append(file.rpartition("/")[0])
+        return spec
+
+    def _extension(self, name: str, file: str) -> "Any":
+        """A module in C, from the file where it lay when the bundle was made."""
+        try:
+            stat(file)
+        except OSError:
+            self.stale = True
+            return None
+        loader = sys.modules["_frozen_importlib_external"].ExtensionFileLoader(name, file)
+        package = file.rpartition("/")[2].startswith("__init__.")
+        spec = sys.modules["_frozen_importlib"].ModuleSpec(name, loader, origin=file, is_package=package)
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations.append(file.rpartition("/")[0])
+        return spec
+
+    def start(self, arguments: list[str]) -> None:
+        """Load what every hook needs, and the half for hooks of the client that it is started for."""
+        self.put_together("dibs.doors.hooks.hook")
+        if len(arguments) > 1:
+            self.put_together(f"dibs.doors.clients.{arguments[1]}.hook")
+
+    def put_together(self, name: str) -> None:
+        """Load what a module is known to ask for; the code of all of them is taken out at once."""
+        group = self.groups.get(name)
+        if group is None:
+            return
+        place, length, names = group
+        if not any(needed in sys.modules for needed in names):
+            files = [self._file_of(needed) for needed in names]
+            codes = self._code(place, length, tuple) if all(files) else None
+            if codes is not None and len(codes) == len(names):
+                self._found.update(zip(names, codes, strict=True))
+        for needed in names:
+            self._put(needed)
+
+    def _file_of(self, name: str) -> str:
+        """A module's source, if the module is here and its source did not change since."""
+        found = self._table.get(name)
+        if found is None:
+            return ""
+        file = f"{self._root}/dibs/{found[1]}"
+        try:
+            status = stat(file)
+        except OSError:
+            status = None
+        if status is None or status.st_size != found[2] or status.st_mtime_ns != found[3]:
+            self.stale = True
+            return ""
+        return file
+
+    def _code(self, place: int, length: int, kind: type) -> "Any":
+        """What was kept at that place; None if it is damaged: then the usual way, and a new file."""
+        try:
+            code = marshal.loads(pread(self._fd, length, self._start + place))  # noqa: S302 - our own, like a .pyc
+        except (OSError, ValueError, TypeError, EOFError, MemoryError):
+            code = None
+        if not isinstance(code, kind):
+            self.stale = True
+            return None
+        return code
+
+    def _take(self, name: str) -> str:
+        """Take a module's code out; gives its source, "" if it cannot be had from here."""
+        if name in self._found:  # with others, whose sources were looked at together
+            return f"{self._root}/dibs/{self._table[name][1]}"
+        file = self._file_of(name)
+        if file:
+            code = self._code(self._table[name][4], self._table[name][5], type(_of_code.__code__))
+            if code is None:
+                return ""
+            self._found[name] = code
+        return file
+
+    def _put(self, name: str) -> None:
+        """Load a module without Python's own way of importing, which costs as much again as running its code."""
+        if name in sys.modules:
+            return
+        above, _, last = name.rpartition(".")
+        if above:
+            self._put(above)
+        file = self._take(name) if not above or above in sys.modules else ""
+        if not file:
+            return
+        module = type(sys)(name)
+        module.__file__ = file
+        if self._table[name][0]:
+            module.__path__ = [file.rpartition("/")[0]]
+            module.__package__ = name
+        else:
+            module.__package__ = above
+        sys.modules[name] = module
+        try:
+            self.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        if above:
+            setattr(sys.modules[above], last, module)
+
+    def create_module(self, spec: "Any") -> None:
+        """Python makes the module itself."""
+
+    def exec_module(self, module: "ModuleType") -> None:
+        """Run the module's code."""
+        exec(self._found.pop(module.__name__), module.__dict__)  # noqa: S102 - as Python does
+
+
+def _of_code() -> None:
+    """Its code is of the kind that all code is of."""
+
+
+def path_of(root: str) -> str:
+    """Where the file of this package and this interpreter lies."""
+    return f"{root}/dibs/doors/hooks/start/__pycache__/bundle.{sys.implementation.cache_tag}.bin"
+
+
+def use(root: str) -> "Bundle | None":
+    """Take modules out of the file from now on; None where that cannot be done."""
+    try:
+        fd = open(path_of(root), O_RDONLY | O_CLOEXEC)
+        length = int.from_bytes(read(fd, HEAD), "big")
+        if not 0 < length <= LONGEST:
+            return None
+        version, python, table, groups, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
+        if version != VERSION or python != sys.version or not isinstance(table, dict):
+            return None
+    except (OSError, ValueError, TypeError, EOFError, MemoryError):
+        return None
+    bundle = Bundle(root, fd, table, HEAD + length)
+    bundle.places, bundle.groups = places, groups
+    sys.meta_path.insert(0, bundle)
+    return bundle
