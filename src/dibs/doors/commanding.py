@@ -23,6 +23,7 @@ from dibs.doors import children, jsonfiles
 from dibs.doors.held_command import HeldCommand
 from dibs.doors.worker import Permanent, Stopped
 from dibs.errors import DibsError, Failed, Invalid
+from dibs.facts import usage
 from dibs.operations import payloads
 
 TYPE_CHECKING = False
@@ -91,6 +92,8 @@ class Commands:
         if self._worker.told_to_end(job) and not child.asked:  # while it was started
             child.end()
         code = held.run_attended()
+        if child.used is not None:
+            job.used = usage.of_command(child.used)
         self._asked = child.asked
         job.watch = None
         errors.join(LATE)

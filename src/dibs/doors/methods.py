@@ -948,12 +948,13 @@ class Methods:
         next: bool | None = None,
         run: str | None = None,
         not_done: str | None = None,
+        verify: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
         """Finish a task with its result.
 
-        Answers: task, next.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Answers: task, next, verified.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified.
         """
         answer: dict[str, Any] = self._call(
             "task done",
@@ -964,6 +965,7 @@ class Methods:
             next=next,
             run=run,
             not_done=not_done,
+            verify=verify,
         )
         return answer
 

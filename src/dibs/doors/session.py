@@ -149,6 +149,10 @@ class Session:
             if type(result) is dict:
                 if "again" in result:  # part of it is done, in a transaction of its own
                     rounds = 0
+                    if result["again"] is not True:  # and a command is to be run before the rest
+                        from dibs.doors import verifying
+
+                        return self._run(operation, call, verifying.answer(self, call, fields, result["again"]))
                     continue
                 if "jobs" in result:
                     from dibs.doors import carrying

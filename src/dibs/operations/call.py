@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
-HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "saved"})  # differs from look to look of one request
+HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "saved", "verified", "used"})  # differs from look to look
 FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT = 200, 2_000

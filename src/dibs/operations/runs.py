@@ -249,16 +249,22 @@ def _usage(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
     used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
-    key = key_of(check_id(run)) if run else ""
-    record: Record | None = tx.fetch([key]).values[key] if run else None
+    return {"kept": bool(run) and keep_use(tx, check_id(run), got.values[f"a\t{call.agent}"], used)}
+
+
+def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
+    """Note what an agent used for a run that is active: of late, and the most so far."""
+    key = key_of(run)
+    record: Record | None = tx.fetch([key]).values[key]
     if record is None or record["state"] != ACTIVE:
-        return {"kept": False}
-    member = _member(tx, run, got.values[f"a\t{call.agent}"])
+        return False
+    member = _member(tx, run, agent)
+    used = {"threads": (member["usage"] or {}).get("threads", 1), **used}  # of what is over, nobody counted them
     before = member["peak"] or used
     member["peak"] = {name: max(used[name], before[name]) for name in used}
     member["usage"] = {**used, "at": tx.now}
-    tx.put(agent_key(run, call.agent), member)
-    return {"kept": True}
+    tx.put(agent_key(run, agent["agent"]), member)
+    return True
 
 
 # --- where it stands

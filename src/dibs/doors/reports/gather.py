@@ -12,6 +12,7 @@ from dibs.doors.reports.story import Story
 from dibs.facts import clock
 from dibs.operations import gates, lifecycle, runs, runviews
 from dibs.operations.declare import Field, Operation
+from dibs.operations.outcomes import NOT_DONE
 from dibs.stores.seam import KEYS_AT_ONCE, read_event
 
 TYPE_CHECKING = False
@@ -62,6 +63,8 @@ def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
             cut = len(text) > RESULT or room <= 0
             begins = text[: RESULT // 10] if room > 0 else ""
             kept[name] = {"cut": True, "letters": len(text), "begins": begins} if cut else value
+            if cut and isinstance(value, dict) and NOT_DONE in value:
+                kept[name][NOT_DONE] = value[NOT_DONE]
             room -= min(len(text), RESULT)
     return kept
 
@@ -220,6 +223,10 @@ class Gathered:
             found["error"] = {**task["error"], "at": self.at(task["error"]["at"])}
         if task["task"] in self.raw["results"]:
             found["result"] = self.raw["results"][task["task"]]
+            if isinstance(found["result"], dict) and found["result"].get(NOT_DONE):
+                found[NOT_DONE] = found["result"][NOT_DONE]
+        if task["used"]:
+            found["used"] = task["used"]
         return found
 
     def _note(self, note: Record) -> dict[str, Any]:
