@@ -628,7 +628,7 @@ class Methods:
     ) -> dict[str, Any]:
         """Send a message to an agent, to all agents of a type, or to all.
 
-        Answers: message, to[], thread, full[].
+        Answers: message, to[], count, thread, full[], later.
         Raises: NotFound, Forbidden, Quota, Invalid.
         """
         answer: dict[str, Any] = self._call(

@@ -162,6 +162,8 @@ def _step(tx: Transaction, job: Record, room: int) -> bool:
     kind = job["kind"]
     if kind == "unblock":
         from dibs.operations.outcomes import unblock_step as step
+    elif kind == "send":
+        from dibs.operations.broadcasting import step
     elif kind == "claims":
         from dibs.operations.departing import step
     elif kind == "run end":

@@ -206,7 +206,11 @@ def _join(
     agent = got.values[f"a\t{call.agent}"]
     kind, able = check_text(type, "type"), sorted({check_text(word, "can") for word in can})
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
-        agent["type"], agent["can"] = kind or agent["type"], able or agent["can"]
+        was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
+        if agent["type"] != was:
+            from dibs.operations import broadcasting
+
+            broadcasting.changes_type(tx, agent, was)
         put_agent(tx, agent)
     from dibs.operations import taking
 

@@ -85,6 +85,10 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
         from dibs.operations import messages
 
         messages.expire(tx, key, record)
+    elif family == "ml":
+        from dibs.operations import broadcasting
+
+        broadcasting.lapse(tx, key, record)
     elif family == "u":
         from dibs.operations import runends
 
