@@ -76,7 +76,7 @@ CORNERS = (
      f"{MESSAGES}::test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires"),
     ("operations/broadcasting.py", 'if kept["at"] > since and kept["until"]', 'if kept["until"]',
      f"{MESSAGES}::test_nobody_gets_a_kept_message_twice"),
-    ("operations/broadcasting.py", 'kind: tx.now - 1}', "kind: 0}",
+    ("operations/broadcasting.py", "kind: tx.now - 1}", "kind: 0}",
      f"{MESSAGES}::test_nobody_gets_a_kept_message_twice"),
     ("operations/broadcasting.py", 'and kept["until"] > tx.now and', "and",
      f"{MESSAGES}::test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires"),

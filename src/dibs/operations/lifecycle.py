@@ -169,8 +169,10 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
         used += len(rows.rows)
         if used >= room:
             return used
-    for letter in ("t", "tp", "tr", "ta", "tv"):
-        tx.delete(f"{letter}\t{identifier}")
+    tx.delete(key_of(identifier))
+    for family, has in (("tp", "payload"), ("tr", "result"), ("ta", "after"), ("tv", "verified")):
+        if task[has]:
+            tx.delete(f"{family}\t{identifier}")
     if task["key"]:
         tx.delete(f"tk\t{task['key']}")
     if task["parent"]:

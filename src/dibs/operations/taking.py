@@ -320,7 +320,10 @@ def promote(tx: Transaction, call: Call) -> Due:
         if found.done >= backlog.STEP:
             found.more = True
             break
-    call.jobs = [job for job in jobs if not backlog.pass_by(tx, job)] if jobs else jobs
+    abandoned = next((job for job in jobs if backlog.is_abandoned(tx, job)), None)
+    if abandoned is not None and backlog.help_on(tx, abandoned):  # one step is enough for a transaction
+        jobs.remove(abandoned)
+    call.jobs = jobs
     return found
 
 
