@@ -397,6 +397,8 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
         "last_seen": iso(tx, agent["seen"]),
         "breaker": _breaker(tx, call, agent),
     }
+    if agent["left"]:
+        shown["left_at"] = iso(tx, agent["seen"])  # its last act
     if agent["killed"]:
         shown["killed"] = agent["killed"]["why"]
     if agent.get("also"):

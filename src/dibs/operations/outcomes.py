@@ -64,7 +64,7 @@ def mine(
     jobs = [value for place, value in rows if place.startswith("j\t")]
     if jobs and backlog.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
-        return _late(tx, backlog.called_off(tx, task, jobs), None, token)
+        return _late(tx, call, backlog.called_off(tx, task, jobs), None, token)
     live: Record | None = None
     for _, record in [row for row in rows if row[0].startswith("n")]:
         behind = record.get(holds.CLAIM) == task["claim"]
@@ -78,16 +78,19 @@ def mine(
             ending.serve(tx, record["resources"])
             task = lifecycle.load(tx, identifier)
     tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
-    return _late(tx, task, live, token)
+    return _late(tx, call, task, live, token)
 
 
-def _late(tx: Transaction, task: Record, live: Record | None, token: int | None) -> Fenced:
+def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token: int | None) -> Fenced:
     """What became of the task meanwhile."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
     facts.update(task=task["task"], state=task["state"])
     if live is not None:
         facts.update(holder=live["agent"], token=live["token"], since=iso(tx, live["since"]))
+        if within(live["agent"], call.agent):
+            text = f"task {task['task']} is yours under token {live['token']}, not {token}. Nothing was taken."
+            return Fenced(text, **facts)
         return Fenced(**facts)
     became = f"it is {task['state']} now"
     if task["state"] in lifecycle.OVER:
