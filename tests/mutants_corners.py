@@ -67,8 +67,6 @@ CORNERS = (
      f"{VERIFY}::test_the_tasks_claim_is_renewed_while_the_command_runs"),
     ("doors/verifying.py", "                _end(command.child)\n", "                pass\n",
      f"{VERIFY}::test_an_interrupt_ends_the_command_and_leaves_the_task_as_it_was"),
-    ("doors/verifying.py", "                raise hold.lost\n", "                pass\n",
-     f"{VERIFY}::test_a_task_that_is_called_off_ends_the_command"),
     ("operations/call.py", '"saved", "verified", "used"})', '"saved", "used"})',
      f"{VERIFY}::test_a_retry_with_the_same_request_id_runs_nothing_again"),
     # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps

@@ -607,6 +607,7 @@ def test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_exp
     fleet.now += 60_000
     fleet.call("late", "boot", type="tester")
     assert texts(fleet, "late") == []
+    assert not [event for event in fleet.events("message.posted") if event["subject"] == "late"]
     fleet.clean()
 
 

@@ -181,7 +181,7 @@ class Heart:
             return
         from dibs.facts import usage
 
-        if usage.psutil is None:
+        if not usage.CAN_METER:
             return
         if self._meter is None or self._metered is not job:
             self._meter, self._metered = self._meter or usage.Meter(), job

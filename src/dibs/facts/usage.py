@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from resource import struct_rusage
 
+CAN_METER = psutil is not None
 UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of one unit of ru_maxrss
 
 

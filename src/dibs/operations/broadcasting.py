@@ -19,6 +19,7 @@ from dibs.errors import ERRORS, Invalid, NotFound, Quota
 from dibs.operations import backlog, messages, names
 from dibs.operations.call import check_text, due, lineage_of
 from dibs.operations.lifecycle import check_word
+from dibs.operations.policy import WORK
 from dibs.stores.seam import AFTER_KEY, prefix_range, values_of
 
 TYPE_CHECKING = False
@@ -219,7 +220,7 @@ def changes_type(tx: Transaction, agent: Record, was: str) -> None:
     agent["heard"] = {**agent.get("heard", {}), agent["type"]: tx.now}
     box = messages.mailbox(tx, agent["agent"])
     for key, kept in coming:
-        if is_full(box, kept["from"], messages.WORK["messages"]):
+        if is_full(box, kept["from"], WORK["messages"]):
             continue
         post(tx, box, {name: value for name, value in kept.items() if name != "given"}, agent["agent"])
         tx.put(key, {**kept, "given": kept["given"] + 1}, i2=due(kept["until"]))
