@@ -11,9 +11,10 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine
 
 from dibs.facts import clock
-from dibs.stores import redis_epoch, sqlite
-from dibs.stores.redis import RedisStore
-from dibs.stores.redis_plain import PlainWire
+from dibs.stores.redis import epoch
+from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.store import RedisStore
+from dibs.stores.sqlite import store as sqlite_store
 from tests.operations.fleet import WALL, Fleet
 from tests.stores.redis_server import tell_time
 
@@ -37,12 +38,12 @@ class OnFile(Fleet):
         ids = itertools.count(1)
         self._folder = tempfile.TemporaryDirectory(prefix="dibs-", dir=MEMORY if MEMORY.is_dir() else None)
         path = f"{self._folder.name}/dibs.db"
-        sqlite.create(path)
+        sqlite_store.create(path)
         self._clock = {name: getattr(clock, name) for name in CLOCK}
         stands_in = (lambda: self.now, lambda: self.now + WALL, lambda: f"{next(ids):012x}")
         for name, function in zip(CLOCK, stands_in, strict=True):
             setattr(clock, name, function)
-        store = sqlite.SqliteStore(path)
+        store = sqlite_store.SqliteStore(path)
         store._sql("PRAGMA synchronous = OFF")
         store._sql("UPDATE head SET boot = ?, base = 0, now = 0", (store._boot,))  # the same clock from the start
         self.store = store  # type: ignore[assignment]
@@ -86,9 +87,9 @@ class OnEngine:
 
     def _on_file(self, fleet: Fleet) -> Store:
         path = f"{self._folder}/dibs.db"
-        sqlite.create(path)
+        sqlite_store.create(path)
         self._monkeypatch.setattr(clock, "since_boot", lambda: fleet.now)
-        store = sqlite.SqliteStore(path)
+        store = sqlite_store.SqliteStore(path)
         store._sql("UPDATE head SET boot = ?, base = 0, now = 0", (store._boot,))  # the same clock from the start
         return store
 
@@ -104,7 +105,7 @@ class OnEngine:
                 return super().call(*words)
 
         store = RedisStore(Telling(self._server.socket_url, 5.0), workspace)
-        redis_epoch.begin(store)
+        epoch.begin(store)
         self._monkeypatch.setattr(clock, "since_boot", lambda: fleet.now)
         return store
 

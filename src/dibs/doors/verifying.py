@@ -13,16 +13,16 @@ import subprocess
 import tempfile
 from time import monotonic
 
-from dibs.doors import children
-from dibs.doors.held_command import HeldCommand, Hold
-from dibs.operations.outcomes import KEEP, OUTPUT
+from dibs.operations.tasks.outcomes import KEEP, OUTPUT
+from dibs.running import child_process
+from dibs.running.held_command import HeldCommand, Hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.doors.session import Session
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")  # colours and the like
 UNKNOWN = "\ufffd"  # in place of a letter that cannot be shown
@@ -42,7 +42,7 @@ def answer(session: Session, call: Call, fields: dict[str, Any], asked: dict[str
 
 def _run(session: Session, call: Call, asked: dict[str, Any]) -> dict[str, Any]:
     hold = _hold(session, call, asked)
-    keeper = children.Keeper()
+    keeper = child_process.Keeper()
     begun = monotonic()
     try:
         with tempfile.TemporaryFile() as said:
@@ -79,10 +79,10 @@ def _hold(session: Session, call: Call, asked: dict[str, Any]) -> Hold:
     )  # fmt: skip
 
 
-def _end(child: children.Child) -> None:
+def _end(child: child_process.Child) -> None:
     """Ask the command to end, and kill it if it does not."""
     child.end()
-    if child.wait(children.MERCY / 1000) is None:
+    if child.wait(child_process.MERCY / 1000) is None:
         child.end()
         child.wait()
 

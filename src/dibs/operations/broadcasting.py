@@ -16,10 +16,12 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import ERRORS, Invalid, NotFound, Quota
-from dibs.operations import backlog, messages, names
-from dibs.operations.call import check_text, due, lineage_of
-from dibs.operations.lifecycle import check_word
-from dibs.operations.policy import WORK
+from dibs.operations.agents import names
+from dibs.operations.core import long_jobs
+from dibs.operations.core.call import check_text, due, lineage_of
+from dibs.operations.core.policy import WORK
+from dibs.operations.messages import mailbox
+from dibs.operations.tasks.lifecycle import check_word
 from dibs.stores.seam import AFTER_KEY, prefix_range, values_of
 
 TYPE_CHECKING = False
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.operations.call import Call, Record
+    from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
 ALL, OF_TYPE = "all", "type:"
@@ -54,16 +56,16 @@ def send(
         return refusal
     limits = {name: call.policy.work["messages"][name] for name in ("inbox", "from_one")}
     request = ["send", call.request] if call.request else None
-    job = backlog.new(
+    job = long_jobs.new(
         tx, "send", call.agent, message=message, to=to, type=kind, later=later, after="", wanted="", full=[],
         limits=limits, request=request,
     )  # fmt: skip
-    jobs = backlog.begin(tx, job)
+    jobs = long_jobs.begin(tx, job)
     if "error" in job["answer"]:
         code, text, fields = job["answer"]["error"]
         return ERRORS[code](text, **fields)
     known = {"to": [], "spec": to} if jobs or later else {"to": list(job["names"])}
-    return backlog.with_jobs(_answer(job), jobs), known
+    return long_jobs.with_jobs(_answer(job), jobs), known
 
 
 def step(tx: Transaction, job: Record, room: int) -> int:
@@ -110,9 +112,9 @@ def _leave(tx: Transaction, job: Record, wanted: Sequence[str]) -> int:
     for name in reached:
         post(tx, boxes[name], job["message"], name, job["request"])
     full = [name for name in wanted if name not in set(reached)]
-    job["full"] += full[: max(0, backlog.NAMED - len(job["full"]))]
+    job["full"] += full[: max(0, long_jobs.NAMED - len(job["full"]))]
     job["wanted"] = job["wanted"] or (wanted[0] if wanted else "")
-    backlog.count(job, *reached)
+    long_jobs.count(job, *reached)
     return len(reached)
 
 
@@ -123,12 +125,12 @@ def _close(tx: Transaction, job: Record) -> None:
         return
     if job["wanted"]:
         tx.append("call.refused", job["by"], "send", {"code": "quota"})
-        box = messages.mailbox(tx, job["wanted"])
-        backlog.refuse(job, no_room(tx, job["by"], job["wanted"], box, job["limits"]))
+        box = mailbox.mailbox(tx, job["wanted"])
+        long_jobs.refuse(job, no_room(tx, job["by"], job["wanted"], box, job["limits"]))
     else:
         whom = f"an agent of type {job['type']}" if job["type"] else "anybody else"
         text = f"there is not {whom} here to send it to; `dibs agents` lists all"
-        backlog.refuse(job, NotFound(text, to=whom))
+        long_jobs.refuse(job, NotFound(text, to=whom))
 
 
 def _answer(job: Record) -> dict[str, Any]:
@@ -143,7 +145,7 @@ def _answer(job: Record) -> dict[str, Any]:
 
 def post(tx: Transaction, box: Record, message: Record, to: str, request: Any = None) -> None:
     """One copy, with its event."""
-    messages.put_in(tx, box, {**message, "to": to})
+    mailbox.put_in(tx, box, {**message, "to": to})
     said = {"id": message["message"], "type": message["type"], **({"request": request} if request else {})}
     tx.append("message.posted", message["from"], to, said)
 
@@ -154,7 +156,7 @@ def post(tx: Transaction, box: Record, message: Record, to: str, request: Any = 
 def boxes_of(tx: Transaction, names: Sequence[str]) -> dict[str, Record]:
     """The mailboxes of these agents."""
     values = values_of(tx, [f"mb\t{name}" for name in names])
-    return {name: values[f"mb\t{name}"] or messages.new_box() for name in names}
+    return {name: values[f"mb\t{name}"] or mailbox.new_box() for name in names}
 
 
 def is_full(box: Record, sender: str, limits: dict[str, Any]) -> bool:
@@ -218,7 +220,7 @@ def changes_type(tx: Transaction, agent: Record, was: str) -> None:
     if not coming:
         return
     agent["heard"] = {**agent.get("heard", {}), agent["type"]: tx.now}
-    box = messages.mailbox(tx, agent["agent"])
+    box = mailbox.mailbox(tx, agent["agent"])
     for key, kept in coming:
         if is_full(box, kept["from"], WORK["messages"]):
             continue
@@ -239,6 +241,6 @@ def lapse(tx: Transaction, key: str, message: Record) -> None:
     data = {"from": sender, "delivery": message["given"]}
     tx.append("message.expired", f"{OF_TYPE}{kind}", message["message"], data)
     if message.get("again") and not message["given"]:
-        words = messages.quoted(message["text"])
+        words = mailbox.quoted(message["text"])
         text = f"Your message {message['message']} for agents of type {kind} is over: none came. You wrote: {words}"
-        messages.post(tx, sender, "dibs", "undelivered", text, undelivered=message["message"], recipient=f"type:{kind}")
+        mailbox.post(tx, sender, "dibs", "undelivered", text, undelivered=message["message"], recipient=f"type:{kind}")

@@ -1,0 +1,218 @@
+"""`send`: a message from one agent to another. mailbox.py has what becomes of it, broadcasting.py sends to several.
+
+What happens, in short:
+- to one agent by its id: it is kept until that returns; with `later` also for one that has not called yet.
+- to the other side of a message that went to several: those of them that are still there.
+- refusal: nobody fits, a reply to nothing (`not_found`); somebody else's conversation (`forbidden`); no room (`quota`).
+  Of several, those without room are named in the answer, and the others get it.
+- retry: with the same request id the same answer, and no second message.
+- threads: a reply belongs to the thread of what it answers, also when that was acknowledged long ago.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
+from dibs.operations import broadcasting
+from dibs.operations.agents import names
+from dibs.operations.core import json_values
+from dibs.operations.core.call import MAX_ID, check_agent_id, check_text, due, lineage_of, within
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.policy import check_duration
+from dibs.stores.seam import values_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+LARGEST = 16 * 1024  # letters of a payload; what is longer belongs into a file or a state document
+OWN = "dibs"  # the name by which dibs itself speaks
+OTHER_SIDE = "-"
+
+
+def _send(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    to: str,
+    text: str,
+    type: str = "message",
+    ack: bool = False,
+    payload: Any = None,
+    reply: str = "",
+    expires: int | None = None,
+    later: bool = False,
+) -> Any:
+    """Leave a message for everybody it is for."""
+    limits = call.policy.work["messages"]
+    message = _message(tx, call, text, type, payload)
+    life = limits["life"] if expires is None else check_duration(expires, "expires")
+    origin = _origin(tx, reply)
+    if origin is not None and not _is_party(call, got, origin):
+        tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
+        return Forbidden(f"{reply} is between others: only who sent it or got it may reply.", message_id=reply)
+    identifier = f"m{tx.id()}"
+    message.update(message=identifier, until=tx.now + life, thread=identifier)
+    if origin is not None:
+        message.update(thread=origin["thread"], reply_to=reply)
+    if ack:
+        message["again"] = limits["visibility"]
+    many = _spec(call, to, origin)
+    if many:
+        sent = broadcasting.send(tx, call, many, message, later=later)
+    else:
+        sent = _to_few(tx, call, to, origin, message, later=later)
+    if isinstance(sent, NotFound):  # nothing was written
+        raise sent
+    if isinstance(sent, DibsError):
+        return sent
+    answer, known = sent
+    until = tx.now + max(life, limits["life"])
+    known.update({"thread": message["thread"], "from": call.agent, "until": until})
+    tx.put(f"mt\t{identifier}", known, i2=due(until))
+    return {"message": identifier, "thread": message["thread"], **answer}
+
+
+def _spec(call: Call, to: str, origin: Record | None) -> str:
+    """All or a type, where that is meant: also by a reply to the other side of such a message."""
+    if to == OTHER_SIDE and origin is not None and origin.get("spec") and within(origin["from"], call.agent):
+        return str(origin["spec"])
+    return to if broadcasting.is_for_many(to) else ""
+
+
+def _to_few(
+    tx: Transaction, call: Call, to: str, origin: Record | None, message: Record, *, later: bool
+) -> tuple[dict[str, Any], Record] | DibsError:
+    """Leave copies for one agent, or for those on the other side; for the answer, and for those who will reply."""
+    limits = call.policy.work["messages"]
+    wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
+    boxes = broadcasting.boxes_of(tx, wanted)
+    reached = [name for name in wanted if not broadcasting.is_full(boxes[name], call.agent, limits)]
+    if not reached:
+        tx.append("call.refused", call.agent, "send", {"code": "quota"})
+        return broadcasting.no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
+    for name in reached:
+        broadcasting.post(tx, boxes[name], message, name, ["send", call.request] if call.request else None)
+    answer: dict[str, Any] = {"to": reached, "count": len(reached)}
+    if len(reached) < len(wanted):
+        answer["full"] = [name for name in wanted if name not in reached]
+    return answer, {"to": reached}
+
+
+def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
+    """Did this caller, or a subagent of it, send or get that message?"""
+    if any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
+        return True
+    spec = origin.get("spec", "")
+    return spec == broadcasting.ALL or bool(spec and got.values[f"a\t{call.agent}"]["type"] == spec[5:])
+
+
+def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
+    """What is sent, checked, and not yet addressed."""
+    if call.agent.casefold() == OWN:
+        raise Invalid(f"{call.agent} is the name by which dibs itself speaks; send under another one.", field="as")
+    words = check_text(text, "text")
+    if not words.strip() and payload is None:
+        raise Invalid("say something: a text or a payload", field="text")
+    kind = type or "message"
+    if not kind.isprintable() or " " in kind or len(kind) > MAX_ID // 4:
+        raise Invalid(f"type: at most {MAX_ID // 4} characters without blanks, not {kind[:60]!r}", field="type")
+    message: Record = {"from": call.agent, "type": kind, "text": words, "data": {}, "at": tx.now}
+    if payload is not None:
+        message["payload"] = json_values.check(payload, "payload", LARGEST)
+    return message
+
+
+def _origin(tx: Transaction, reply: str) -> Record | None:
+    """What is known about the message that this one answers."""
+    if not check_text(reply, "reply"):
+        return None
+    known: Record | None = tx.fetch([f"mt\t{reply}"]).values[f"mt\t{reply}"] if reply.isalnum() else None
+    if known is None or known["until"] <= tx.now:
+        raise NotFound(f"there is no message {reply} that could be answered", message_id=reply)
+    return known
+
+
+# --- for whom it is
+
+
+def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> list[str]:
+    """The agents that it is for, in order of their ids; at least one."""
+    if to == OTHER_SIDE:
+        if origin is None:
+            raise Invalid("to: `-` means the other side of a conversation, so it needs --reply ID", field="to")
+        if not within(origin["from"], call.agent):
+            return [_known(tx, origin["from"])]
+        if len(origin["to"]) == 1:
+            return [_known(tx, origin["to"][0])]
+        return _still_there(tx, origin["to"])
+    check_agent_id(to)
+    return [_known(tx, names.found(tx, to))]
+
+
+def _to_come(tx: Transaction, to: str) -> list[str]:
+    """An agent by its id, whether it has called yet or not: what is in its mailbox waits for its first call."""
+    if to == OTHER_SIDE:
+        raise Invalid("later: for one agent, by the id that it will have, or for type:T", field="later")
+    check_agent_id(to)
+    return [names.found(tx, to)]
+
+
+def _known(tx: Transaction, agent: str) -> str:
+    if tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is None:
+        error = names.unknown(tx, agent)
+        if "near" not in error.fields:
+            text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for one to come"
+            raise NotFound(text, agent=agent)
+        raise error
+    return agent
+
+
+def _still_there(tx: Transaction, wanted: Sequence[str]) -> list[str]:
+    """Those of these agents that have not left and were not killed, nor one above them; at least one."""
+    above = {f"a\t{name}" for agent in wanted for name in lineage_of(agent)}
+    known = values_of(tx, sorted(above))
+    killed = {key[2:] for key, found in known.items() if found is not None and found["killed"]}
+    there = [agent for agent in wanted if (found := known[f"a\t{agent}"]) is not None and not found["left"]]
+    there = [agent for agent in there if killed.isdisjoint(lineage_of(agent))]
+    if not there:
+        text = "there is not any of those it went to here to send it to; `dibs agents` lists all"
+        raise NotFound(text, to=OTHER_SIDE)
+    return there
+
+
+OPERATIONS = (
+    Operation(
+        "send",
+        _send,
+        "Send a message to an agent, to all agents of a type, or to all.",
+        fields=(
+            Field(
+                "to",
+                "text",
+                "an agent's id or name, type:T, all; or - for the other side of what you reply to",
+                positional=True,
+                required=True,
+                metavar="TO",
+            ),
+            Field("text", "text", "what you have to say", positional=True, required=True, metavar="TEXT"),
+            Field("type", "text", "one word for what it is about", default="message", metavar="T"),
+            Field("ack", "flag", "tell it again until it is acknowledged, and then tell you", default=False),
+            Field(
+                "later",
+                "flag",
+                "keep it for one that has not called yet (TO is its id), or all of type:T that come",
+                default=False,
+            ),
+            Field("payload", "json", "a value to go with it", metavar="JSON"),
+            Field("reply", "text", "the message that this one answers", default="", metavar="ID"),
+            Field("expires", "duration", "of no use after this (default 7d, or the config's)", metavar="D"),
+        ),
+        errors=(NotFound, Forbidden, Quota, Invalid),
+        may="worker",
+        json="message, to[], count, thread, full[], later",
+    ),
+)
