@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dibs.errors import Fenced, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import broadcasting
 from dibs.operations.claims import grants
 from dibs.operations.core import long_jobs
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.audits import ACTIVITY, AUDIT
-from dibs.operations.messages import mailbox, outbox
+from dibs.operations.messages import broadcasts, mailbox, outbox
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 
@@ -553,7 +552,7 @@ def test_a_fleet_of_thousands_is_reached_in_steps_of_bounded_size() -> None:
     assert (answer["count"], len(answer["to"])) == (1_499, long_jobs.NAMED)
     assert all(texts(fleet, name) == ["x"] for name in names[1:])
     sizes = Counter(event.commit for event in fleet.store.events(before, 10_000))
-    assert max(sizes.values()) * broadcasting.COPY <= long_jobs.STEP
+    assert max(sizes.values()) * broadcasts.COPY <= long_jobs.STEP
     assert fleet.call("w0000", "send", to="all", text="x", request="r1")["message"] == answer["message"]
     assert texts(fleet, "w1499") == ["x"]
     fleet.clean()
@@ -680,12 +679,12 @@ def test_a_kept_message_that_nobody_came_for_is_told_to_who_wanted_to_know(fleet
 
 
 def test_there_is_an_end_to_what_is_kept_for_a_type(fleet: Fleet) -> None:
-    for number in range(broadcasting.KEPT):
+    for number in range(broadcasts.KEPT):
         fleet.call("ann", "send", to="type:tester", text=str(number), later=True, expires=60_000)
     with pytest.raises(Quota):
         fleet.call("ann", "send", to="type:tester", text="one more", later=True)
     fleet.call("new", "boot", type="tester")
-    assert len(fleet.call("new", "inbox", limit=1_000)["messages"]) == broadcasting.KEPT
+    assert len(fleet.call("new", "inbox", limit=1_000)["messages"]) == broadcasts.KEPT
     fleet.now += 60_001
     fleet.call("ann", "send", to="type:tester", text="now", later=True)
 

@@ -49,6 +49,7 @@ class Workspace(Methods):
         AGENT.check(agent or "")
         folder = os.path.abspath(path)
         self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=timeout)
+        self._session.running = _run_first
         self._agent = agent
         self._process = processes.this()
         if agent or os.environ.get("DIBS_AGENT"):
@@ -132,6 +133,13 @@ class Workspace(Methods):
         waits = self._session.run_waiting if values.get("wait") else self._session.run
         answer = self._session.finish(name, waits(operation, call, values))
         return Claim(self, answer, values["resources"]) if name == "claim" else answer
+
+
+def _run_first(*asked: Any) -> dict[str, Any]:
+    """Run a command that an operation asks for before it decides."""
+    from dibs.running import verification
+
+    return verification.answer(*asked)
 
 
 class Claim:

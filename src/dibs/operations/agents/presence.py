@@ -130,9 +130,9 @@ def _boot(
 def _changes_type(tx: Transaction, agent: Record, was: str) -> None:
     """If it comes as an agent of its type, it gets what was kept for those."""
     if agent["type"] != was:
-        from dibs.operations import broadcasting
+        from dibs.operations.messages import broadcasts
 
-        broadcasting.changes_type(tx, agent, was)
+        broadcasts.changes_type(tx, agent, was)
 
 
 def _change(before: str | None, now: str) -> str:
@@ -211,9 +211,9 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 def _parts(tx: Transaction, agent: Record) -> None:
     """It is no longer among the agents of its type."""
     if agent["type"]:
-        from dibs.operations import broadcasting
+        from dibs.operations.messages import broadcasts
 
-        broadcasting.parts(tx, agent, agent["type"])
+        broadcasts.parts(tx, agent, agent["type"])
 
 
 def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:

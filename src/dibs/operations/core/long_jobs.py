@@ -163,7 +163,7 @@ def _step(tx: Transaction, job: Record, room: int) -> bool:
     if kind == "unblock":
         from dibs.operations.tasks.outcomes import unblock_step as step
     elif kind == "send":
-        from dibs.operations.broadcasting import step
+        from dibs.operations.messages.broadcasts import step
     elif kind == "claims":
         from dibs.operations.agents.departures import step
     elif kind == "run end":

@@ -1,4 +1,4 @@
-"""`send`: a message from one agent to another. mailbox.py has what becomes of it, broadcasting.py sends to several.
+"""`send`: a message from one agent to another. mailbox.py has what becomes of it, broadcasts.py sends to several.
 
 What happens, in short:
 - to one agent by its id: it is kept until that returns; with `later` also for one that has not called yet.
@@ -12,12 +12,12 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
-from dibs.operations import broadcasting
 from dibs.operations.agents import names
 from dibs.operations.core import json_values
 from dibs.operations.core.call import MAX_ID, check_agent_id, check_text, due, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import check_duration
+from dibs.operations.messages import broadcasts
 from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def _send(
         message["again"] = limits["visibility"]
     many = _spec(call, to, origin)
     if many:
-        sent = broadcasting.send(tx, call, many, message, later=later)
+        sent = broadcasts.send(tx, call, many, message, later=later)
     else:
         sent = _to_few(tx, call, to, origin, message, later=later)
     if isinstance(sent, NotFound):  # nothing was written
@@ -80,7 +80,7 @@ def _spec(call: Call, to: str, origin: Record | None) -> str:
     """All or a type, where that is meant: also by a reply to the other side of such a message."""
     if to == OTHER_SIDE and origin is not None and origin.get("spec") and within(origin["from"], call.agent):
         return str(origin["spec"])
-    return to if broadcasting.is_for_many(to) else ""
+    return to if broadcasts.is_for_many(to) else ""
 
 
 def _to_few(
@@ -89,13 +89,13 @@ def _to_few(
     """Leave copies for one agent, or for those on the other side; for the answer, and for those who will reply."""
     limits = call.policy.work["messages"]
     wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
-    boxes = broadcasting.boxes_of(tx, wanted)
-    reached = [name for name in wanted if not broadcasting.is_full(boxes[name], call.agent, limits)]
+    boxes = broadcasts.boxes_of(tx, wanted)
+    reached = [name for name in wanted if not broadcasts.is_full(boxes[name], call.agent, limits)]
     if not reached:
         tx.append("call.refused", call.agent, "send", {"code": "quota"})
-        return broadcasting.no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
+        return broadcasts.no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
     for name in reached:
-        broadcasting.post(tx, boxes[name], message, name, ["send", call.request] if call.request else None)
+        broadcasts.post(tx, boxes[name], message, name, ["send", call.request] if call.request else None)
     answer: dict[str, Any] = {"to": reached, "count": len(reached)}
     if len(reached) < len(wanted):
         answer["full"] = [name for name in wanted if name not in reached]
@@ -107,7 +107,7 @@ def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
     if any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
         return True
     spec = origin.get("spec", "")
-    return spec == broadcasting.ALL or bool(spec and got.values[f"a\t{call.agent}"]["type"] == spec[5:])
+    return spec == broadcasts.ALL or bool(spec and got.values[f"a\t{call.agent}"]["type"] == spec[5:])
 
 
 def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:

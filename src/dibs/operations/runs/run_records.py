@@ -1,8 +1,8 @@
 """Runs: one operation of a fleet, from its start on: who takes part, in which phase it is, what went wrong.
 
-run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be. Tasks belong to
-a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record; whatever can be counted
-is counted when somebody asks.
+run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be.
+Tasks belong to a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record;
+whatever can be counted is counted when somebody asks.
 
 What happens, in short:
 - success: a run is active from its start to its end; a start may bring its tasks, all of them or none.
@@ -208,9 +208,9 @@ def _join(
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
         if agent["type"] != was:
-            from dibs.operations import broadcasting
+            from dibs.operations.messages import broadcasts
 
-            broadcasting.changes_type(tx, agent, was)
+            broadcasts.changes_type(tx, agent, was)
         put_agent(tx, agent)
     from dibs.operations.tasks import pulls
 

@@ -155,7 +155,7 @@ def _to_verify(tx: Transaction, call: Call, got: Fetched, id: str, token: int | 
     claim = found[1]
     asked = {
         "command": command, "resource": lifecycle.resource_of(id), "task": id, "token": claim["token"],
-        "expires_at": iso(tx, claim["until"]), "into": "verified",
+        "expires_at": iso(tx, claim["until"]), "field": "verify", "into": "verified",
     }  # fmt: skip
     return {"again": asked}
 

@@ -87,9 +87,9 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 
         mailbox.expire(tx, key, record)
     elif family == "ml":
-        from dibs.operations import broadcasting
+        from dibs.operations.messages import broadcasts
 
-        broadcasting.lapse(tx, key, record)
+        broadcasts.lapse(tx, key, record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 

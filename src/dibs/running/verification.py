@@ -8,7 +8,6 @@ was: the task stays with its holder. What the exit code means is decided by the 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 from time import monotonic
@@ -16,6 +15,7 @@ from time import monotonic
 from dibs.operations.tasks.outcomes import KEEP, OUTPUT
 from dibs.running import child_process
 from dibs.running.held_command import HeldCommand, Hold
+from dibs.running.task_command import ESCAPES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")  # colours and the like
 UNKNOWN = "\ufffd"  # in place of a letter that cannot be shown
 
 

@@ -2,7 +2,7 @@
 
 What happens, in short:
 - success: everybody but the sender who fits and is there gets a copy, all copies under one id. Agents that left or were
-  killed are passed over. Up to a step's worth (backlog.STEP) goes in the transaction that sends it; more in steps, so
+  killed are passed over. Up to a step's worth (long_jobs.STEP) goes in the transaction that sends it; more in steps, so
   that a thousand mailboxes block nobody. An agent that comes while the steps go on may get it.
 - later (`send type:T --later`): it is kept as well, until it expires, and every agent that becomes one of the type by
   then gets a copy with its boot or `run join`: a new one, one that comes back after it left, was revived, or takes the
