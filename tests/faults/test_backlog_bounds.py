@@ -134,7 +134,7 @@ def test_a_message_to_many_agents(caller: Caller) -> None:
 
 
 def test_a_sweep_takes_one_step_of_one_job(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dibs.session import long_jobs
+    from dibs.session import long_jobs as carrying
 
     tops = [f"top{number}" for number in range(5)]
     for top in tops:
@@ -142,7 +142,7 @@ def test_a_sweep_takes_one_step_of_one_job(caller: Caller, monkeypatch: pytest.M
         specs = [{"title": "t", "id": f"{top}.{number}", "parent": top} for number in range(3 * long_jobs.STEP)]
         caller.call("boss", batches.ADD.name, tasks=specs)
     with monkeypatch.context() as patched:
-        patched.setattr(long_jobs, "carry_on", lambda *_: None)  # as if each caller had been killed
+        patched.setattr(carrying, "carry_on", lambda *_: None)  # as if each caller had been killed
         for top in tops:
             caller.call("boss", "task cancel", id=top)
     caller.writes.clear()
