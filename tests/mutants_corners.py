@@ -67,7 +67,7 @@ CORNERS = (
      f"{VERIFY}::test_the_tasks_claim_is_renewed_while_the_command_runs"),
     ("running/verification.py", "                _end(command.child)\n", "                pass\n",
      f"{VERIFY}::test_an_interrupt_ends_the_command_and_leaves_the_task_as_it_was"),
-    ("operations/core/call.py", '"saved", "verified", "used"})', '"saved", "used"})',
+    ("operations/core/entry.py", '"saved", "verified", "used"})', '"saved", "used"})',
      f"{VERIFY}::test_a_retry_with_the_same_request_id_runs_nothing_again"),
     # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps
     ("operations/agents/presence.py", "    _changes_type(tx, agent, was)\n", "    pass\n",
