@@ -63,8 +63,6 @@ CORNERS = (
     ("operations/tasks/outcomes.py", "return _to_verify(tx, call, got, id, token, whole, command)",
      'return _to_verify(tx, call, got, id, token, {"sha": 1}, command)',
      f"{VERIFY}::test_the_command_does_not_run_for_one_that_could_not_finish_the_task"),
-    ("operations/tasks/outcomes.py", '    releases.renew_one(tx, found[1])\n    return {"renewed"', '    return {"renewed"',
-     f"{VERIFY}::test_the_tasks_claim_is_renewed_while_the_command_runs"),
     ("running/verification.py", "                _end(command.child)\n", "                pass\n",
      f"{VERIFY}::test_an_interrupt_ends_the_command_and_leaves_the_task_as_it_was"),
     ("operations/core/entry.py", '"saved", "verified", "used"})', '"saved", "used"})',
