@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 BACKLOG = "tests/operations/test_backlog.py"
+BOUNDS = "tests/faults/test_backlog_bounds.py"
 LISTINGS = "tests/operations/test_listings.py"
 BACKLOG_PY, DEPARTING_PY = "operations/core/long_jobs.py", "operations/agents/departures.py"
 CANCELLING_PY, TAKING_PY = "operations/tasks/cancellations.py", "operations/tasks/pulls.py"
@@ -22,9 +23,9 @@ BOUNDED = (
     (BACKLOG_PY, 'if one is not task and one["state"] in lifecycle.OVER and one["finished"] < job["at"]:', "if False:",
      f"{BACKLOG}::test_what_lies_below_a_task_that_was_over_before_is_left_alone"),
     # a job is gone on with
-    (BACKLOG_PY, 'return tx.now - job["touched"] >= ABANDONED_MS and help_on(tx, job)', "return False",
+    (BACKLOG_PY, 'return bool(tx.now - job["touched"] >= ABANDONED_MS)', "return False",
      f"{BACKLOG}::test_whoever_takes_a_task_goes_on_with_a_job_that_was_abandoned"),
-    (BACKLOG_PY, 'return tx.now - job["touched"] >= ABANDONED_MS and help_on(tx, job)', "return help_on(tx, job)",
+    (BACKLOG_PY, 'return bool(tx.now - job["touched"] >= ABANDONED_MS)', "return True",
      f"{BACKLOG}::test_a_job_in_hand_is_left_to_whoever_has_it"),
     (TAKING_PY, 'return {"again": True}  # there may be something when that is done', "pass",
      f"{BACKLOG}::test_many_that_come_after_one_become_ready_in_steps"),
@@ -36,6 +37,13 @@ BOUNDED = (
      f"{BACKLOG}::test_what_an_agent_claims_after_it_left_is_not_released"),
     ("operations/runs/run_records.py", '    if record.get("ending"):', "    if False:",
      f"{BACKLOG}::test_a_large_run_takes_nothing_while_it_is_looked_through_for_open_tasks"),
+    # no transaction does more than a step, whatever a record costs
+    (CANCELLING_PY, "    return AT_WORK if claim is not None else 0\n", "    return 0\n",
+     f"{BOUNDS}::test_calling_off_many_tasks"),
+    (DEPARTING_PY, 'used += len(record["resources"])  # a record for each', "used += 1",
+     f"{BOUNDS}::test_leaving_with_many_claims_of_many_resources"),
+    ("operations/upkeep/sweeps.py", "call.jobs[long_jobs.help_on(tx, call.jobs[0]) :]",
+     "[job for job in call.jobs if not long_jobs.help_on(tx, job)]", f"{BOUNDS}::test_a_sweep_takes_one_step_of_one_job"),
     # honest limits
     ("operations/tasks/additions.py", 'above["parent"] if above is not None else ""', '""',
      "tests/operations/test_circles.py::test_a_circle_through_a_parents_parent_is_refused"),

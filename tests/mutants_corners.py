@@ -9,6 +9,8 @@ UPGRADES = "tests/operations/test_upgrades.py"
 CLAIMS, PATTERNS = "tests/operations/test_claims.py", "tests/facts/test_patterns.py"
 SMALL = "tests/operations/test_small_things.py"
 ODD = "tests/doors/test_odd_values.py"
+MESSAGES = "tests/operations/test_messages.py"
+VERIFY, WORKER = "tests/doors/test_task_verify.py", "tests/doors/test_worker.py"
 
 CORNERS = (
     # an interrupted call leaves nothing behind, and loses nothing that its agent knows of
@@ -55,4 +57,30 @@ CORNERS = (
      f"{SMALL}::test_who_asked_for_an_acknowledgement_hears_of_it"),
     ("session/read_fields.py", '    found = "" if value.startswith("-")', "    found = value if True",
      "tests/doors/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
+    # a task with a verification is finished by that alone, by its holder, who keeps it meanwhile
+    ("operations/tasks/outcomes.py", '        if proof["exit"] != 0:\n', "        if False:\n",
+     f"{VERIFY}::test_a_task_stays_with_its_holder_when_the_command_fails"),
+    ("operations/tasks/outcomes.py", "return _to_verify(tx, call, got, id, token, whole, command)",
+     'return _to_verify(tx, call, got, id, token, {"sha": 1}, command)',
+     f"{VERIFY}::test_the_command_does_not_run_for_one_that_could_not_finish_the_task"),
+    ("running/verification.py", "                _end(command.child)\n", "                pass\n",
+     f"{VERIFY}::test_an_interrupt_ends_the_command_and_leaves_the_task_as_it_was"),
+    ("operations/core/entry.py", '"saved", "verified", "used"})', '"saved", "used"})',
+     f"{VERIFY}::test_a_retry_with_the_same_request_id_runs_nothing_again"),
+    # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps
+    ("operations/agents/presence.py", "    _changes_type(tx, agent, was)\n", "    pass\n",
+     f"{MESSAGES}::test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires"),
+    ("operations/messages/broadcasts.py", 'if kept["at"] > since and kept["until"]', 'if kept["until"]',
+     f"{MESSAGES}::test_nobody_gets_a_kept_message_twice"),
+    ("operations/messages/broadcasts.py", "kind: tx.now - 1}", "kind: 0}",
+     f"{MESSAGES}::test_nobody_gets_a_kept_message_twice"),
+    ("operations/messages/broadcasts.py", 'and kept["until"] > tx.now and', "and",
+     f"{MESSAGES}::test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires"),
+    ("operations/messages/broadcasts.py", "    while more and used < room:\n", "    while more:\n",
+     f"{MESSAGES}::test_a_fleet_of_thousands_is_reached_in_steps_of_bounded_size"),
+    # what a task used is what the kernel counted for it
+    ("running/task_command.py", "            job.used = usage.of_command(child.used)\n", "            pass\n",
+     f"{WORKER}::test_a_command_that_ends_within_a_second_has_true_figures"),
+    ("operations/tasks/outcomes.py", "        run_records.keep_use(tx,", "        (lambda *_: 0)(tx,",
+     f"{WORKER}::test_a_command_that_ends_within_a_second_has_true_figures"),
 )  # fmt: skip

@@ -351,11 +351,17 @@ class Behind(DibsError):
 
 
 class Unverified(DibsError):
-    """Nothing proves that a deploy works."""
+    """Nothing proves that a deploy works, or that a task is done."""
 
     code = "unverified"
     status = 409
 
+    task: str
+    token: int
+    command: str
+    exit: int
+    seconds: float
+    output: str
     target: str
     started: bool
     commit: str

@@ -116,7 +116,7 @@ def test_a_command_that_is_called_off_never_runs(keeper: child_process.Keeper, t
 
 def test_a_command_that_nobody_let_run_dies_with_its_owner(tmp_path: Path) -> None:
     owner = (
-        "from dibs.doors import children; from dibs.facts import clock; import os\n"
+        "from dibs.running import child_process as children; import os\n"
         f"child = children.Child(children.Keeper(), ['touch', {str(tmp_path / 'ran')!r}], until=0, waits=True)\n"
         "print(child.pid, flush=True); os.kill(os.getpid(), 9)\n"
     )

@@ -181,21 +181,21 @@ def test_no_command_for_a_task_is_a_failure_that_another_worker_may_make_good(ws
 
 
 class Failing:
-    """Makes calls of a method fail: before they are done, or after, so that only the answer is lost."""
+    """Makes calls of an operation fail: before they are done, or after, so that only the answer is lost."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, ws: Workspace, name: str, *failures: Any, after: bool) -> None:
         self.left = list(failures)
-        method = getattr(ws, name)
+        run = ws.session.run
 
-        def call(*given: Any, **named: Any) -> Any:
-            if not self.left:
-                return method(*given, **named)
+        def call(operation: Any, *given: Any) -> Any:
+            if operation.name != name or not self.left:
+                return run(operation, *given)
             error = self.left.pop(0)
             if after:
-                method(*given, **named)
+                run(operation, *given)
             raise error
 
-        monkeypatch.setattr(ws, name, call)
+        monkeypatch.setattr(ws.session, "run", call)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -204,7 +204,7 @@ def test_a_result_is_not_lost_with_a_busy_store_nor_handed_in_twice(
 ) -> None:
     boss.task_add("one", id="one")
     boss.task_add("two", id="two")
-    failing = Failing(monkeypatch, ws, "task_done", Busy(), Unavailable("gone"), Busy(), after=after)
+    failing = Failing(monkeypatch, ws, "task done", Busy(), Unavailable("gone"), Busy(), after=after)
     told: list[dict[str, Any]] = []
     counts = dibs.work(ws, lambda task, *_: task["id"], drain=True, tell=told.append)
     assert failing.left == []
@@ -219,12 +219,13 @@ def test_a_failure_is_told_in_spite_of_a_busy_store_and_counts_once(
     ws: Workspace, boss: Workspace, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:
     boss.task_add("one", id="one")
-    Failing(monkeypatch, ws, "task_fail", Busy(), Busy(), after=after)
+    failing = Failing(monkeypatch, ws, "task fail", Busy(), Busy(), after=after)
 
     def handler(*_: Any) -> Any:
         raise ValueError
 
     assert dibs.work(ws, handler, limit=1)["failed"] == 1
+    assert failing.left == []
     one = ws.task_show("one")["task"]
     assert (one["attempt"], one["error"]["why"].partition(" (test_work.py:")[0]) == (2, "ValueError")
 
@@ -266,10 +267,7 @@ def test_a_result_that_no_store_takes_until_its_claim_is_over_is_lost_and_said_s
     boss.task_add("one", id="one")
     told: list[dict[str, Any]] = []
 
-    def away(*_: Any, **__: Any) -> Any:
-        raise Busy(pid=1, waited=5)
-
-    monkeypatch.setattr(ws, "task_done", away)
+    Failing(monkeypatch, ws, "task done", *[Busy(pid=1, waited=5)] * 100, after=False)
 
     def handler(job: heartbeat.Job) -> None:
         job.hold.until = clock.since_boot() + 20

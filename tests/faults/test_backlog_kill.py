@@ -20,8 +20,8 @@ TASKS, STEP = size(100, 6_000), size(20, 500)  # no fewer than SMALLEST: a door 
 CALLER = """
 import os, signal, sys
 import dibs
-from dibs.doors import carrying
-from dibs.operations import backlog
+from dibs.session import long_jobs as carrying
+from dibs.operations.core import long_jobs as backlog
 backlog.STEP = carrying.STEP = {step}
 left = [2]
 def die(*_):

@@ -66,6 +66,7 @@ class Session:
         self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
         self._lobby: Lobby | None = None  # where other processes of this machine are waited for, once there are any
+        self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
@@ -144,6 +145,8 @@ class Session:
             if type(result) is dict:
                 if "again" in result:  # part of it is done, in a transaction of its own
                     rounds = 0
+                    if result["again"] is not True:  # and a command is to be run before the rest
+                        return self._run(operation, call, self._after_command(call, fields, result["again"]))
                     continue
                 if "jobs" in result:
                     from dibs.session import long_jobs
@@ -151,6 +154,12 @@ class Session:
                     long_jobs.carry_on(self, call, result)
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
+
+    def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+        """The request again, with what came of the command that the operation asks for."""
+        if self.running is None:
+            raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
+        return self.running(self, call, fields, asked)
 
     def _deliver(self, call: Call) -> None:
         """What the agent subscribes to, into its inbox; most subscribe to nothing."""

@@ -711,7 +711,7 @@ class AsyncMethods:
     ) -> SendAnswer:
         """Send a message to an agent, to all agents of a type, or to all.
 
-        Answers: message, to[], thread; sometimes to_name[], full[].
+        Answers: message, to[], count, thread; sometimes to_name[], full[], later.
         Raises: NotFound, Forbidden, Quota, Invalid.
         """
         answer: SendAnswer = await self._call(
@@ -1031,12 +1031,13 @@ class AsyncMethods:
         next: bool | None = None,
         run: str | None = None,
         not_done: str | None = None,
+        verify: str | None = None,
         request_id: str | None = None,
     ) -> TaskDoneAnswer:
         """Finish a task with its result.
 
-        Answers: task; sometimes next.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Answers: task; sometimes next, verified.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified.
         """
         answer: TaskDoneAnswer = await self._call(
             "task done",
@@ -1047,6 +1048,7 @@ class AsyncMethods:
             next=next,
             run=run,
             not_done=not_done,
+            verify=verify,
         )
         return answer
 

@@ -47,11 +47,11 @@ def init(path: str = ".", clients: Sequence[str] = ()) -> str:
     where there is a repository. A folder that is a workspace already stays as it is.
     """
     from dibs.doors.cli import init as installer
-    from dibs.doors.install import clients as known
+    from dibs.doors.install import detection
     from dibs.errors import Unavailable
 
     PATH.check(path)
-    chosen = known.named(",".join(CLIENTS.check(clients)) or "none")
+    chosen = detection.named(",".join(CLIENTS.check(clients)) or "none")
     try:
         place = installer.place_of(path)
         installer.install(place, chosen)
@@ -80,6 +80,7 @@ class Workspace(Methods):
         folder = os.path.abspath(path)
         wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
         self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait)
+        self._session.running = _run_first
         self._agent = agent
         self._process = processes.this()
         self.renewals = Renewals()
@@ -202,3 +203,10 @@ class Workspace(Methods):
     def __repr__(self) -> str:
         """What it is, for the debugger."""
         return f"<Workspace {self.root} as {self._agent or os.environ.get('DIBS_AGENT') or 'whoever calls'}>"
+
+
+def _run_first(*asked: Any) -> dict[str, Any]:
+    """Run a command that an operation asks for before it decides."""
+    from dibs.running import verification
+
+    return verification.answer(*asked)

@@ -441,8 +441,10 @@ class SendAnswer(TypedDict):
     message: str
     to: list[str]
     to_name: NotRequired[list[str]]
+    count: int  # agents that got it
     thread: str
     full: NotRequired[list[str]]  # whose inboxes have no room
+    later: NotRequired[bool]  # it is kept for agents that come later
 
 
 class EmitAnswer(TypedDict):
@@ -514,6 +516,14 @@ class ChildrenView(TypedDict):
     quarantined: NotRequired[int]
 
 
+class TaskUse(TypedDict):
+    """What the last attempt used, as the kernel counted it."""
+
+    cpu: NotRequired[float]  # seconds
+    memory: NotRequired[int]  # bytes
+    seconds: NotRequired[float]
+
+
 class TaskView(_For):
     """A task."""
 
@@ -546,6 +556,17 @@ class TaskView(_For):
     assigned: NotRequired[Assignment]
     bids_until: NotRequired[str]
     error: NotRequired[TaskError]
+    used: NotRequired[TaskUse]
+
+
+class Verification(TypedDict):
+    """What came of the command of `task done --verify`."""
+
+    command: str
+    exit: int
+    seconds: float
+    output: str  # the end of it
+    at: str
 
 
 class TakenTask(TaskView):
@@ -580,6 +601,7 @@ class TaskDetail(TaskView):
     notes: NotRequired[list[TaskNote]]
     token: NotRequired[int]
     expires_at: NotRequired[str]
+    verified: NotRequired[Verification]
 
 
 class TaskAnswer(TypedDict):
@@ -638,6 +660,7 @@ class TaskDoneAnswer(TaskAnswer):
     """Of `task done`."""
 
     next: NotRequired[TaskTakeAnswer | None]
+    verified: NotRequired[Verification]
 
 
 class TaskInputsAnswer(TypedDict):

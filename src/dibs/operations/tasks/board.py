@@ -103,10 +103,14 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
     task = lifecycle.load(tx, id)
     found = lifecycle.shown(tx, long_jobs.called_off(tx, task, long_jobs.going(tx)))
-    extra = tx.fetch([f"tp\t{id}", f"tr\t{id}", f"ta\t{id}"], [prefix_range(f"tn\t{id}\t")], NOTES + 1)
+    keys = [f"{family}\t{id}" for family in ("tp", "tr", "ta", "tv")]
+    extra = tx.fetch(keys, [prefix_range(f"tn\t{id}\t")], NOTES + 1)
     for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
         if extra.values[key] is not None:
             found[name] = extra.values[key]
+    proof = extra.values[f"tv\t{id}"]
+    if proof is not None:
+        found["verified"] = {**proof, "at": iso(tx, proof["at"])}
     if extra.values[f"ta\t{id}"] is not None:
         found["after"] = extra.values[f"ta\t{id}"]["after"]
     if task["open"]:
