@@ -49,9 +49,9 @@ format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix-only --exit-zero
 	$(BIN)/ruff format
 
-bench: setup ## measure; one CPU-bound thing at a time on this machine, please
+bench: setup ## measure, on an otherwise quiet machine; ARGS=… are its options (ARGS=--help)
 	@$(BIN)/python -m compileall -q src
-	$(BIN)/dibs bench
+	$(BIN)/python -m benchmarks $(ARGS)
 
 torture: export DIBS_TORTURE = 1
 torture: export DIBS_HYPOTHESIS = torture

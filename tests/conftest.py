@@ -41,7 +41,7 @@ ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 # One test that takes long, begun last, is waited for by all processes but its own.
 LONG = (
     "test_no_git_command_takes_anothers_work", "test_ctrl_c_at_any_step", "test_nothing_of_an_agent_s_is_lost",
-    "test_a_move_goes_by_tls", "test_a_quick_run_of_the_tasks", "test_a_call_made_again_by_its_request_id",
+    "test_a_move_goes_by_tls", "test_a_call_made_again_by_its_request_id",
     "test_ordinary_commands_pass_while",
 )  # fmt: skip
 

@@ -64,7 +64,7 @@ def test_the_commands_in_a_document_work_as_it_says(path: Path, tmp_path: Path) 
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
     }
-    lines = [line for line in shell_lines(path) if "dibs bench" not in line and "dibs demo" not in line]  # own tests
+    lines = [line for line in shell_lines(path) if "make bench" not in line and "dibs demo" not in line]  # own tests
     script = "exec 2>&1\n"
     for number, line in enumerate(lines):
         command = line.partition("  #")[0].replace("/tmp/", f"{tmp_path}/")

@@ -31,7 +31,6 @@ MAY_IMPORT = {
     "operations": ("dibs.operations", "dibs.stores.seam", *COMMON),
     "lookout": ("dibs.lookout", "dibs.stores", "dibs.facts", *COMMON),
     "doors": ("dibs",),
-    "bench": ("dibs",),
     "demo": ("dibs",),
     "patterns": ("dibs",),
     "__init__": ("dibs",),

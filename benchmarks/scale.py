@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread
+from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread
 from dibs.doors.session import Session
 from dibs.operations.call import Call, perform
 from dibs.operations.policy import HOUR, ROOT_GLOBS
@@ -20,8 +20,8 @@ from dibs.operations.policy import HOUR, ROOT_GLOBS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
     from dibs.stores.seam import Transaction
 
 GROUP = "scale"

@@ -18,7 +18,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench.figures import (
+from benchmarks.figures import (
     AT_MOST,
     Beside,
     Row,
@@ -31,14 +31,14 @@ from dibs.bench.figures import (
     spread,
     timed,
 )
-from dibs.bench.place import script
+from benchmarks.place import script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.bench.environment import Environment
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.environment import Environment
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
 
 GROUP = "hooks"
 BURST = 2

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from dibs.bench.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread, timed
-from dibs.bench.work_queues import DELETE, INSERT, Tasks
+from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread, timed
+from benchmarks.work_queues import DELETE, INSERT, Tasks
 from dibs.doors.session import Session
 from dibs.operations.call import Call
 from dibs.stores import sqlite_file
@@ -26,8 +26,8 @@ from dibs.stores import sqlite_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
 
 GROUP = "tasks"
 TARGET = Target(AT_MOST, 1.5)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from dibs.bench.place import Bench
+    from benchmarks.place import Bench
 
 PEERS = ("celery", "coordinationhub", "filelock", "hiredis", "huey", "litequeue", "persist-queue", "redis", "rq")
 NEEDED = ("packaging",)  # by Celery on Redis, which does not say so

@@ -11,15 +11,15 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dibs.bench.figures import AT_MOST, Row, Target, above_floor, alternate, not_measured, timed
-from dibs.bench.place import script
+from benchmarks.figures import AT_MOST, Row, Target, above_floor, alternate, not_measured, timed
+from benchmarks.place import script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.bench.environment import Environment
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.environment import Environment
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
 
 GROUP = "cold"
 TARGET = Target(AT_MOST, 3.0)

@@ -6,13 +6,13 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench import claims, cold, contention, hooks, plot, redis, scale, table, work
-from dibs.bench.environment import Environment
-from dibs.bench.place import Bench, machine
+from benchmarks import claims, cold, contention, hooks, plot, redis, scale, table, work
+from benchmarks.environment import Environment
+from benchmarks.place import Bench, machine
 from dibs.errors import Unavailable
 
 if TYPE_CHECKING:
-    from dibs.bench.figures import Row
+    from benchmarks.figures import Row
 
 GROUPS = ("cold", "hooks", "claims", "scale", "tasks", "contention", "redis")
 

@@ -2,7 +2,7 @@
 
 Each is an interpreter of its own, opened and waiting before the clock starts. They take and finish until nothing is
 left, and answer with what they took: a task that came twice, or to nobody, is counted. What is timed is from the start
-to the end of the last of them. `python -m dibs.bench.work_processes KIND FOLDER NAME` is one of those processes; a
+to the end of the last of them. `python -m benchmarks.work_processes KIND FOLDER NAME` is one of those processes; a
 peer's is in peers/queues.py and speaks the same way.
 """
 
@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from dibs.bench.crowd import let_loose
-from dibs.bench.environment import QUEUES
-from dibs.bench.work_queues import Bare, Queue, Tasks
-from dibs.bench.worker import take_part
+from benchmarks.crowd import let_loose
+from benchmarks.environment import QUEUES
+from benchmarks.work_queues import Bare, Queue, Tasks
+from benchmarks.worker import take_part
 from dibs.errors import DibsError
 
 if TYPE_CHECKING:
-    from dibs.bench.environment import Environment
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.environment import Environment
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
 
 WORKERS = 4
 ERRORS = 100  # after so many a process gives up
@@ -73,7 +73,7 @@ def of_dibs(bench: Bench, kind: str, texts: dict[str, Any], count: int, tally: T
         name = f"{kind}-{next(rounds)}"
         folder = bench.sub(name) if kind == BARE else bench.workspace(name)
         _fill(kind, folder, texts, count)
-        words = [sys.executable, "-m", "dibs.bench.work_processes", kind, folder]
+        words = [sys.executable, "-m", "benchmarks.work_processes", kind, folder]
         return drained([[*words, f"worker{place}"] for place in range(WORKERS)], folder, count, tally)
 
     return lambda times: [once() for _ in range(times)]

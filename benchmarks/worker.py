@@ -1,4 +1,4 @@
-"""One of many processes that contend: `python -m dibs.bench.worker MODE FOLDER NAME SECONDS`.
+"""One of many processes that contend: `python -m benchmarks.worker MODE FOLDER NAME SECONDS`.
 
 It opens its way in, says `ready`, waits for a line with the moment to start, does its thing for so many seconds and
 answers with one line of JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 import dibs
-from dibs.bench.guard import Guard, Overlapped
+from benchmarks.guard import Guard, Overlapped
 from dibs.errors import DibsError
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench import worker
-from dibs.bench.crowd import let_loose
-from dibs.bench.figures import AT_LEAST, AT_MOST, Row, Target, median, quantile, slowest_share
+from benchmarks import worker
+from benchmarks.crowd import let_loose
+from benchmarks.figures import AT_LEAST, AT_MOST, Row, Target, median, quantile, slowest_share
 
 if TYPE_CHECKING:
-    from dibs.bench.place import Bench
+    from benchmarks.place import Bench
 
 GROUP = "contention"
 PROCESSES, QUICK = (2, 8, 32, 100), (2, 8)
@@ -102,7 +102,7 @@ def contend(bench: Bench, scene: str, number: int, seconds: float) -> Outcome:
     else:
         folder = bench.workspace(name)
     commands = [
-        [sys.executable, "-m", "dibs.bench.worker", scene, folder, f"worker{place}", str(seconds)]
+        [sys.executable, "-m", "benchmarks.worker", scene, folder, f"worker{place}", str(seconds)]
         for place in range(number)
     ]
     failed: list[str] = []

@@ -16,11 +16,11 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from dibs.bench import hooks
-from dibs.bench.contention import Outcome, answer_of
-from dibs.bench.crowd import let_loose
-from dibs.bench.environment import REDIS_LOCKS, REDIS_QUEUES, Peer
-from dibs.bench.figures import (
+from benchmarks import hooks
+from benchmarks.contention import Outcome, answer_of
+from benchmarks.crowd import let_loose
+from benchmarks.environment import REDIS_LOCKS, REDIS_QUEUES, Peer
+from benchmarks.figures import (
     AT_LEAST,
     AT_MOST,
     Beside,
@@ -35,7 +35,7 @@ from dibs.bench.figures import (
     spread,
     timed,
 )
-from dibs.bench.work_queues import Tasks
+from benchmarks.work_queues import Tasks
 from dibs.doors import serving
 from dibs.doors.session import Session
 from dibs.errors import DibsError
@@ -45,9 +45,9 @@ from dibs.stores.redis import RedisStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.bench.environment import Environment
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.environment import Environment
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
 
 GROUP = "redis"
 BURST = 10
@@ -267,7 +267,7 @@ def _rows_of(title: str, mine: Tally, theirs: Tally | None, held: int, target: T
 
 def _claimer(folder: str, place: int, held: int, seconds: float) -> list[str]:
     words = [folder, f"worker{place}", str(PATHS), str(held), str(seconds)]
-    return [sys.executable, "-m", "dibs.bench.redis_worker", *words]
+    return [sys.executable, "-m", "benchmarks.redis_worker", *words]
 
 
 def _locker(environment: Environment, url: str, held: int, seconds: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""One of many processes that contend on Redis: `python -m dibs.bench.redis_worker FOLDER NAME PATHS HELD SECONDS`.
+"""One of many processes that contend on Redis: `python -m benchmarks.redis_worker FOLDER NAME PATHS HELD SECONDS`.
 
 Like worker.py, which it uses: it opens its way in, says `ready`, waits for the moment to start, then claims one of so
 many paths after the other, each chosen by chance, holds it for so many ms and gives it back. Who holds a path stands in
@@ -14,8 +14,8 @@ import time
 from typing import TYPE_CHECKING
 
 import dibs
-from dibs.bench.guard import Guard
-from dibs.bench.worker import WAIT, take_part, work
+from benchmarks.guard import Guard
+from benchmarks.worker import WAIT, take_part, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,13 +10,13 @@ import math
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from dibs.bench.table import about, amount
+from benchmarks.table import about, amount
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.bench.figures import Row
+    from benchmarks.figures import Row
 
 WIDTH, LEFT, RIGHT = 980, 400, 90  # the labels stand left of the bars, the figures right of them
 BAR, STEP = 14, 22
@@ -40,7 +40,7 @@ def svg(machine: dict[str, Any], rows: Sequence[Row]) -> str:
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {WIDTH} {place + 8}" {style}>',
         f'<rect {size} fill="#ffffff"/>',
-        _text(12, 22, "dibs bench", size=16, weight="bold"),
+        _text(12, 22, "make bench", size=16, weight="bold"),
         _text(12, 40, f"{about(machine)}; {machine['at']}"),
     ]
     return "\n".join([*head, *parts, "</svg>"]) + "\n"

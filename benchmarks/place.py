@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from benchmarks.figures import median, timed
 from dibs import __version__
-from dibs.bench.figures import median, timed
 from dibs.doors.session import SESSION_VARIABLES
 from dibs.errors import Invalid
 from dibs.facts import filesystems

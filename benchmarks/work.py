@@ -13,19 +13,19 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dibs.bench import work_scale
-from dibs.bench.environment import Peer
-from dibs.bench.figures import AT_LEAST, Beside, Row, Target, alternate, median, not_measured, spread, timed
-from dibs.bench.work_processes import BARE, CHAINED, PAIRS, TURN, TURNS, WORKERS, Tally, of_dibs, of_peer
-from dibs.bench.work_queues import Bare, Queue, Tasks, left_behind
+from benchmarks import work_scale
+from benchmarks.environment import Peer
+from benchmarks.figures import AT_LEAST, Beside, Row, Target, alternate, median, not_measured, spread, timed
+from benchmarks.work_processes import BARE, CHAINED, PAIRS, TURN, TURNS, WORKERS, Tally, of_dibs, of_peer
+from benchmarks.work_queues import Bare, Queue, Tasks, left_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.bench.environment import Environment
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.environment import Environment
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
 
 GROUP = "tasks"
 SHARE = Target(AT_LEAST, 0.6)  # of the bare loop's rate

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 import dibs
-from dibs.bench.environment import Peer
-from dibs.bench.figures import AT_LEAST, Beside, Row, Target, alternate, bursts, median, not_measured, spread
+from benchmarks.environment import Peer
+from benchmarks.figures import AT_LEAST, Beside, Row, Target, alternate, bursts, median, not_measured, spread
 from dibs.doors.session import Session
 from dibs.operations.call import Call
 from dibs.stores import sqlite_file
@@ -24,9 +24,9 @@ from dibs.stores import sqlite_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.bench.environment import Environment
-    from dibs.bench.figures import Burst
-    from dibs.bench.place import Bench
+    from benchmarks.environment import Environment
+    from benchmarks.figures import Burst
+    from benchmarks.place import Bench
 
 GROUP = "claims"
 TARGET = Target(AT_LEAST, 0.5)
