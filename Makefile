@@ -60,7 +60,7 @@ torture: setup ## everything with full figures, then what is too heavy for `make
 	$(BIN)/pytest -m torture
 
 mutants: setup ## take out the lines that keep the promises, one by one; each time a test must fail
-	$(BIN)/pytest -n $(JOBS) -m mutants tests/test_mutants.py
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m mutants tests/mutants
 
 generate: setup ## write the sources that are derived from the declarations of the operations
 	$(BIN)/python -m dibs.doors.generate
