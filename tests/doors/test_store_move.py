@@ -231,7 +231,9 @@ def test_a_killed_agent_moves_nothing(home: Home, server: Server) -> None:
 
 
 def test_a_server_that_does_not_answer_is_refused_and_nothing_changed(home: Home) -> None:
-    home.json("store", "move", "redis://192.0.2.1", "--timeout", "300ms", exit=2)
+    refused = home.json("store", "move", "redis://192.0.2.1", "--timeout", "300ms", exit=2)
+    assert refused["error"]["code"] == "unavailable"
+    assert home.pin == ["sqlite:"]
     home.json("claim", "a.py", "--as", "one", exit=0)
 
 
