@@ -113,11 +113,19 @@ def hook(words: list[str]) -> int:
 # --- a stand-in client
 
 
+def stand_in() -> Any:
+    """The module of the one from a cold start, which stands alone."""
+    folder = str(Path(__file__).parent / "doors")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module("client")
+
+
 def forked(run: Callable[[list[str]], int], words: list[str], order: dict[str, Any]) -> dict[str, Any]:
     """One call in a process of its own, a child of this client."""
     files = [os.memfd_create("given"), os.memfd_create("out"), os.memfd_create("err")]
     with os.fdopen(os.dup(files[0]), "wb") as given:
-        given.write(order["given"].encode("latin-1"))
+        given.write(stand_in().bytes_of(order["given"]))
     os.lseek(files[0], 0, os.SEEK_SET)
     began = time.monotonic()
     pid = os.fork()
@@ -145,8 +153,7 @@ def client(order: dict[str, Any], files: list[int]) -> NoReturn:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     become([*files, nowhere], order["cwd"], order["env"])
     rename(order["name"])
-    sys.path.insert(0, str(Path(__file__).parent / "doors"))
-    started = importlib.import_module("client").started
+    started = stand_in().started
     sys.stdout.write(f"{os.getpid()}\n")
     sys.stdout.flush()
     for line in sys.stdin:
