@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from dibs.doors.session import SESSION_VARIABLES
 
@@ -25,6 +25,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("torture", parent=settings.get_profile("default"), derandomize=False, max_examples=2_000)
+# That a test fails is all that a mutant is asked for, not the smallest example.
+settings.register_profile(
+    "mutants", parent=settings.get_profile("default"), phases=(Phase.explicit, Phase.generate), print_blob=False
+)
 settings.load_profile(os.environ.get("DIBS_HYPOTHESIS", "default"))
 
 # ... and no client, in whose shell the tests may be run: what they say they say as nobody's agent.

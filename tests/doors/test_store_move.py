@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import subprocess
 import sys
@@ -477,26 +478,27 @@ def test_a_frozen_store_gives_up_only_where_it_stood(tmp_path: Path, server: Ser
     pairs: list[tuple[Store, carry.Side]] = [
         (file, carry_sqlite.SqliteSide(path, 5.0)), (redis, carry_redis.RedisSide(redis)),
     ]  # fmt: skip
-    for store, side in pairs:
-        store.run(lambda tx: tx.put("k", 1))
-        frozen = side.freeze("m1", "there")
-        with pytest.raises(Busy):
+    with contextlib.ExitStack() as at_the_end:
+        for one in (file, redis, *(side for _, side in pairs)):
+            at_the_end.callback(one.close)
+        for store, side in pairs:
+            store.run(lambda tx: tx.put("k", 1))
+            frozen = side.freeze("m1", "there")
+            with pytest.raises(Busy):
+                store.run(lambda tx: tx.put("k", 2))
+            with pytest.raises(Busy):
+                side.freeze("m2", "elsewhere")
+            assert not side.give_up("m2", "elsewhere", frozen.commit)
+            assert not side.give_up("m1", "there", frozen.commit - 1)
+            side.thaw("m2")
+            with pytest.raises(Busy):
+                store.run(lambda tx: tx.put("k", 2))
+            side.thaw("m1")
             store.run(lambda tx: tx.put("k", 2))
-        with pytest.raises(Busy):
-            side.freeze("m2", "elsewhere")
-        assert not side.give_up("m2", "elsewhere", frozen.commit)
-        assert not side.give_up("m1", "there", frozen.commit - 1)
-        side.thaw("m2")
-        with pytest.raises(Busy):
-            store.run(lambda tx: tx.put("k", 2))
-        side.thaw("m1")
-        store.run(lambda tx: tx.put("k", 2))
-        assert not side.give_up("m1", "there", frozen.commit)
-        again = side.freeze("m3", "there")
-        assert side.give_up("m3", "there", again.commit)
-        for use in (store.head, lambda store=store: store.run(lambda tx: tx.put("k", 3))):
-            with pytest.raises(Unavailable, match="was moved from") as refused:
-                use()
-            assert (refused.value.moved, refused.value.to) == ("m3", "there")
-        side.close()
-        store.close()
+            assert not side.give_up("m1", "there", frozen.commit)
+            again = side.freeze("m3", "there")
+            assert side.give_up("m3", "there", again.commit)
+            for use in (store.head, lambda store=store: store.run(lambda tx: tx.put("k", 3))):
+                with pytest.raises(Unavailable, match="was moved from") as refused:
+                    use()
+                assert (refused.value.moved, refused.value.to) == ("m3", "there")

@@ -41,7 +41,7 @@ def child(order: dict[str, Any], output: int) -> NoReturn:
         open(number, mode, closefd=False, encoding="utf-8")  # noqa: SIM115 - open to the end
         for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
-    os.environ["PYTHONPATH"] = order["src"]
+    os.environ.update(PYTHONPATH=order["src"], DIBS_HYPOTHESIS="mutants")
     sys.path[0] = order["src"]
     code = 3  # pytest's own for an internal error
     try:
