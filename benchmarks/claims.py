@@ -17,9 +17,9 @@ import apsw
 import dibs
 from benchmarks.environment import Peer
 from benchmarks.figures import AT_LEAST, Beside, Row, Target, alternate, bursts, median, not_measured, spread
-from dibs.doors.session import Session
-from dibs.operations.call import Call
-from dibs.stores import sqlite_file
+from dibs.operations.core.call import Call
+from dibs.session.session import Session
+from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,7 @@ def _bare(session: Session, folder: str) -> Burst:
     connection = apsw.Connection(os.path.join(folder, "bare.db"), vfs="unix")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(sqlite_file.SCHEMA_1)
+    connection.execute(database_file.SCHEMA_1)
 
     def transaction(number: int) -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -118,7 +118,7 @@ def _left_by_a_claim(session: Session) -> tuple[tuple[Any, ...], tuple[Any, ...]
     fields = {"resources": [["file", "src/pkg0/file0.py"]]}
     session.run(session.operation("claim"), Call(session.config.policy, agent="bench"), fields)
     path = os.path.join(session.place.local, "dibs.db")
-    connection = sqlite_file.connect(path)
+    connection = database_file.connect(path)
     try:
         row = connection.execute("SELECT k, v, n, i1, i2 FROM kv WHERE k LIKE 'r/%' LIMIT 1").get
         event = connection.execute("SELECT now, wall, body, link FROM log ORDER BY seq DESC LIMIT 1").get

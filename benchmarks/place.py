@@ -20,9 +20,9 @@ import apsw
 
 from benchmarks.figures import median, timed
 from dibs import __version__
-from dibs.doors.session import SESSION_VARIABLES
 from dibs.errors import Invalid
 from dibs.facts import filesystems
+from dibs.session.session import SESSION_VARIABLES
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -36,11 +36,11 @@ from benchmarks.figures import (
     timed,
 )
 from benchmarks.work_queues import Tasks
-from dibs.doors import serving
-from dibs.doors.session import Session
 from dibs.errors import DibsError
-from dibs.operations.call import Call
-from dibs.stores.redis import RedisStore
+from dibs.operations.core.call import Call
+from dibs.session.session import Session
+from dibs.storage import redis_server
+from dibs.stores.redis.store import RedisStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ def _server(bench: Bench, url: str) -> Iterator[int]:
     """A server of its own, as `dibs up` starts it, by its process; workspaces made meanwhile are on it."""
     local = bench.sub(f"redis-{'unix' if url.startswith('unix') else 'loopback'}")
     before = os.environ.get("DIBS_STORE")
-    process: int = serving.start(local, url, "everysec")["pid"]
+    process: int = redis_server.start(local, url, "everysec")["pid"]
     os.environ["DIBS_STORE"] = url
     try:
         yield process
@@ -106,7 +106,7 @@ def _server(bench: Bench, url: str) -> Iterator[int]:
             del os.environ["DIBS_STORE"]
         else:
             os.environ["DIBS_STORE"] = before
-        serving.stop(local)
+        redis_server.stop(local)
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread
-from dibs.doors.session import Session
-from dibs.operations.call import Call, perform
-from dibs.operations.policy import HOUR, ROOT_GLOBS
+from dibs.operations.core.call import Call, perform
+from dibs.operations.core.policy import HOUR, ROOT_GLOBS
+from dibs.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

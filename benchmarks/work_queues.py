@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
-from dibs.doors.session import Session
 from dibs.errors import NotFound
-from dibs.operations.call import Call, perform
-from dibs.stores import sqlite_file
+from dibs.operations.core.call import Call, perform
+from dibs.session.session import Session
+from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def left_behind(tasks: Tasks) -> dict[str, Any]:
     first = tasks.take()
     assert first is not None
     tasks.finish(first)  # the agent is known from now on: that is written once, not with each task
-    connection = sqlite_file.connect(os.path.join(tasks.session.place.local, "dibs.db"))
+    connection = database_file.connect(os.path.join(tasks.session.place.local, "dibs.db"))
     try:
         (task,) = [row[0].removeprefix("t\t") for row in connection.execute(READY)]
         found: dict[str, Any] = {"task": task, "ready": _row(connection, f"t\t{task}")}
@@ -195,7 +195,7 @@ class Bare:
 
     def make(self) -> None:
         """Make the tables; once."""
-        self._connection.execute(sqlite_file.SCHEMA_1)
+        self._connection.execute(database_file.SCHEMA_1)
 
     def add(self, count: int) -> None:
         """Add so many tasks, all alike."""

@@ -19,9 +19,9 @@ import apsw
 
 from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread, timed
 from benchmarks.work_queues import DELETE, INSERT, Tasks
-from dibs.doors.session import Session
-from dibs.operations.call import Call
-from dibs.stores import sqlite_file
+from dibs.operations.core.call import Call
+from dibs.session.session import Session
+from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -177,7 +177,7 @@ def _round_trip(session: Session) -> Burst:
 def _left_by_a_message(session: Session) -> tuple[Any, ...]:
     """The row of one message, as it stands in the database."""
     sent = _call(session, "send", "sender", to="recipient", text="a message of the bench", ack=True)
-    connection = sqlite_file.connect(os.path.join(session.place.local, "dibs.db"))
+    connection = database_file.connect(os.path.join(session.place.local, "dibs.db"))
     try:
         row = connection.execute("SELECT k, v, n, i1, i2 FROM kv WHERE k >= 'm\trecipient\t' LIMIT 1").get
     finally:
@@ -192,7 +192,7 @@ def _bare(folder: str, row: tuple[Any, ...]) -> Burst:
     connection = apsw.Connection(os.path.join(folder, "bare.db"), vfs="unix")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(sqlite_file.SCHEMA_1)
+    connection.execute(database_file.SCHEMA_1)
 
     def there_and_back(number: int) -> None:
         key = f"{row[0]}{number}"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dibs import errors
-from dibs.doors import catalogue
-from dibs.operations.declare import Operation
+from dibs.operations.core.declare import Operation
+from dibs.session import catalogue
 
 TOP = Path(__file__).resolve().parent.parent
 BY_SIGNAL = {130, 143}  # 128 and the number of SIGINT and SIGTERM, as a shell has it
