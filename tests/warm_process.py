@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FOLDERS = ("", "doors", "doors/cli", "doors/hooks", "doors/install", "doors/reports", "facts", "facts/shell",
-           "lookout", "operations", "patterns", "stores")  # fmt: skip
-NOT_LOADED = ("__main__", "bundle", "bundling", "conformance", "entry", "generate", "memory")
+NOT_LOADED = ("__init__", "__main__", "bundle", "bundling", "conformance", "entry", "memory")
+NO_COMMANDS = ("demo",)  # folders
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",
           "tree_sitter", "tree_sitter_bash", "unicodedata", "zlib")  # fmt: skip
 LONGEST = 1 << 17  # bytes of an order
@@ -45,10 +44,10 @@ def load() -> None:
     import dibs
 
     root = Path(dibs.__file__).parent
-    for folder in FOLDERS:
-        for file in sorted((root / folder).glob("*.py")):
-            if file.stem not in NOT_LOADED and file.stem != "__init__":
-                importlib.import_module(".".join(["dibs", *filter(None, folder.split("/")), file.stem]))
+    for file in sorted(root.rglob("*.py")):
+        parts = file.relative_to(root).with_suffix("").parts
+        if parts[-1] not in NOT_LOADED and parts[0] not in NO_COMMANDS:
+            importlib.import_module(".".join(["dibs", *parts]))
     for name in OTHERS:
         importlib.import_module(name)
     gc.collect()
