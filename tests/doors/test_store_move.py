@@ -480,8 +480,9 @@ def test_a_frozen_store_gives_up_only_where_it_stood(tmp_path: Path, server: Ser
         (file, sqlite_side.SqliteSide(path, 5.0)), (redis, redis_side.RedisSide(redis)),
     ]  # fmt: skip
     with contextlib.ExitStack() as at_the_end:
-        for one in (file, redis, *(side for _, side in pairs)):
-            at_the_end.callback(one.close)
+        for store, side in pairs:
+            at_the_end.callback(store.close)
+            at_the_end.callback(side.close)
         for store, side in pairs:
             store.run(lambda tx: tx.put("k", 1))
             frozen = side.freeze("m1", "there")
