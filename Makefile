@@ -67,7 +67,7 @@ generate: setup ## write the sources that are derived from the declarations of t
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- how setup does it
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from pathlib import Path
@@ -42,3 +43,24 @@ def test_every_error_has_a_code_of_its_own_and_an_exit_code_that_is_documented()
     documented = {int(number) for number in re.findall(r"\b\d+\b", line)}
     assert documented == {errors.YES, errors.NO, errors.CANNOT_DECIDE, errors.USAGE} | BY_SIGNAL
     assert {error.exit for error in own} == documented - {errors.YES} - BY_SIGNAL
+
+
+def _appended() -> set[str]:
+    """The kinds of event that the sources write out where they append one."""
+    calls = (
+        node
+        for path in sorted((TOP / "src" / "dibs").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
+    )
+    first = [call.args[0].value for call in calls if call.args and isinstance(call.args[0], ast.Constant)]
+    return {kind for kind in first if isinstance(kind, str) and re.fullmatch(r"[a-z]+\.[a-z_]+", kind)}
+
+
+def test_every_kind_of_event_that_is_appended_stands_in_the_table() -> None:
+    text = (TOP / "docs" / "ARCHITECTURE.md").read_text()
+    rows = re.findall(r"^\| (`[a-z]+\.[a-z_]+`[^|]*)\|", text, re.MULTILINE)
+    table = {kind for row in rows for kind in re.findall(r"`([a-z]+\.[a-z_]+)`", row)}
+    appended = _appended()
+    assert len(appended) > 40
+    assert appended - table == set()
