@@ -217,3 +217,26 @@ def test_the_hot_path_loads_nothing_dear() -> None:
     )
     assert fresh.returncode == 0, fresh.stderr
     assert fresh.stdout.split() == [], "`python -X importtime -c 'import dibs.doors.cli'` shows who asked for it"
+
+
+def test_no_operation_imports_another_in_a_circle() -> None:
+    """Imports inside functions count: they are there to save time, never to hide a circle. Types do not count."""
+    graph = {
+        module: {
+            name if name in known else name.rpartition(".")[0]
+            for _, name in imports(_without_types(path.read_text()), module, package=package)
+        }
+        for known in [{module for _, module, _ in _sources()}]
+        for path, module, package in _sources()
+        if module.startswith("dibs.operations.")
+    }
+    while graph:
+        leaves = {module for module, used in graph.items() if not (used - {module}) & graph.keys()}
+        assert leaves, f"these import each other in a circle, or stand above one: {sorted(graph)}"
+        graph = {module: used for module, used in graph.items() if module not in leaves}
+
+
+def _without_types(source: str) -> str:
+    tree = ast.parse(source)
+    tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and _name(node.test) == "TYPE_CHECKING")]
+    return ast.unparse(tree)

@@ -30,7 +30,7 @@ STORES = (
     ("stores/sqlite/gate.py", "        if frame.f_code is timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
-    ("operations/core/call.py", "    _check_caller(call)\n", "",
+    ("operations/core/entry.py", "    _check_caller(call)\n", "",
      "tests/operations/test_plain_words.py::test_so_is_the_name_of_the_caller"),
     ("stores/sqlite/store.py", "        if isinstance(error, UnicodeEncodeError):\n", "        if False:\n",
      "tests/stores/test_sqlite.py::test_only_the_file_is_called_damaged_never_what_an_operation_did"),

@@ -26,7 +26,7 @@ FILES = {
     "run progress": "runs.run_views",
     "run purge": "runs.run_endings",
     "run show": "runs.run_views",
-    "run start": "runs.run_records",
+    "run start": "runs.run_start",
     "run warn": "runs.run_records",
     "scratch": "agents.rules",
     "seal": "upkeep.sweeps",
