@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -374,10 +375,12 @@ def test_the_keeper_ends_a_command_whose_time_is_over_and_not_one_that_was_kept(
 def test_a_keeper_that_was_killed_is_replaced() -> None:
     keeper = child_process.Keeper()
     child = child_process.Child(keeper, ["sleep", "600"], until=0)
-    assert keeper._process is not None
-    keeper._process.kill()
-    keeper._process.wait()
+    first = keeper.pid
+    assert first
+    os.kill(first, signal.SIGKILL)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
     child.keep(clock.since_boot())  # over at once
+    assert keeper.pid not in {0, first}
     assert child.wait(30) == -signal.SIGKILL
     keeper.close()
 

@@ -323,7 +323,7 @@ def test_whoever_posts_wakes_every_process_that_waits(fleet: Fleet) -> None:
     for channel in ("w1", "w2"):
         fleet.call("b", "inbox", wait=60_000, wake=channel)
     send(fleet, "a", "b")
-    assert {"w1", "w2"} <= fleet.store._woken
+    assert {"w1", "w2"} <= fleet.store.woken
 
 
 def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) -> None:
@@ -333,7 +333,7 @@ def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) 
     fleet.now += mailbox.PRESENT
     fleet.call("b", "inbox", wait=60_000, wake="here")
     send(fleet, "a", "b")
-    assert {name for name in fleet.store._woken if not name.startswith("@")} == {"here"}
+    assert {name for name in fleet.store.woken if not name.startswith("@")} == {"here"}
 
 
 def test_further_looks_of_one_wait_write_only_now_and_then(fleet: Fleet) -> None:
@@ -778,7 +778,7 @@ class Mail(RuleBasedStateMachine):
         limits = work(inbox=INBOX, from_one=FROM_ONE, visibility=VISIBILITY, life=LIFE)
         self.fleet = Fleet(work=limits)
         dice = random.Random(5)
-        self.fleet.store._abort = lambda: dice.random() < 0.3
+        self.fleet.store.faults.abort = lambda: dice.random() < 0.3
         self.fleet.store._new_id = lambda: f"{dice.getrandbits(48):012x}"
 
     @rule(

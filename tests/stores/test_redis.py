@@ -423,8 +423,8 @@ def test_who_follows_the_log_misses_no_event_between_reading_and_waiting(fresh: 
     assert [event.seq for event in store.events()] == [1]
     store.run(lambda tx: tx.append("second", "a", "", {}))  # after it was read, before it is waited for
     began = clock.since_boot()
-    assert store.wait("log", 5.0) is True
-    assert clock.since_boot() - began < 2_000
+    assert store.wait("log", 60.0) is True
+    assert clock.since_boot() - began < 20_000
     assert [event.seq for event in store.events(1)] == [2]
     assert store.wait("log", 0.05) is False
 
@@ -611,7 +611,7 @@ def test_what_is_no_redis_or_too_old_a_one_is_told(answer: bytes, text: str) -> 
     try:
         began = clock.since_boot()
         assert text in str(refused(pretender.url))
-        assert clock.since_boot() - began < 5_000
+        assert clock.since_boot() - began < 20_000
     finally:
         pretender.close()
 

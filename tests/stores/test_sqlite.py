@@ -333,6 +333,8 @@ def test_a_checkpoint_of_another_process_is_no_such_loss(path: str) -> None:
     other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     other.close()
     put(store, "after")
+    assert store.head().commit == 2
+    assert set(store.look(lambda tx: tx.fetch(["k", "after"]).values)) == {"k", "after"}
     store.close()
 
 

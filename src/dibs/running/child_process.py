@@ -52,6 +52,11 @@ class Keeper:
         self._process: subprocess.Popen[bytes] | None = None
         self.lock = RLock()  # a heartbeat's thread, the main one, and a signal that comes into the main one
 
+    @property
+    def pid(self) -> int:
+        """Of the process that keeps; 0 while there is none."""
+        return self._process.pid if self._process is not None else 0
+
     def tell(self, group: int, until: int) -> None:
         """Which group runs, and when its claim is over; a keeper that is gone is replaced."""
         line = b"%d %d\n" % (group, until)

@@ -43,10 +43,9 @@ def ordinary() -> list[str]:
     return [*commands("ordinary.txt"), *commands("ordinary_git.txt")]
 
 
-@pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    """A repository with a remote, a branch that is ahead, and ignored folders."""
-    made = Repository(Path(os.path.realpath(tmp_path_factory.mktemp("ordinary"))))
+def a_repository(folder: Path) -> Repository:
+    """With a remote, a branch that is ahead, and ignored folders."""
+    made = Repository(Path(os.path.realpath(folder)))
     for name in FILES:
         made.write(name, "{}\n" if name.endswith(".json") else f"{name} foo\n")
     made.write(".gitignore", "build/\ndist/\nnode_modules/\n__pycache__/\n*.pyc\n.venv/\n")
@@ -63,18 +62,27 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
     made.git("push", "-q", "-u", "origin", "main")
     for name in ("build/old.txt", "node_modules/left/index.js", "packages/one/dist/x.js", "src/__pycache__/app.pyc"):
         made.write(name, "")
+    return made
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    """A repository where nobody else is at work."""
+    made = a_repository(tmp_path_factory.mktemp("alone"))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def shared(repo: Repository) -> Repository:
-    """The same with somebody else at work."""
-    ada = repo.agent("ada")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    """Another one, with somebody else at work."""
+    made = a_repository(tmp_path_factory.mktemp("shared"))
+    ada = made.agent("ada")
     ada.edit("src/held_a.py", "ada's\n")
     ada.edit("docs/held_b.md", "ada's\n")
-    repo.write("lib/core.py", "bob's\n")
-    return repo
+    made.write("lib/core.py", "bob's\n")
+    yield made
+    made.close()
 
 
 def refused(repo: Repository, monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> list[str]:

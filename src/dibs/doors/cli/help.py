@@ -69,7 +69,7 @@ GROUPS = (
     ),
     ("Guards", ("hook", "git-hook", "deploy", "sync-check", "restore", "check", "doctor")),
     ("The record", ("log", "verify", "sweep", "seal", "prune", "store move")),
-    ("About", ("bench", "completion", "help", "version")),
+    ("About", ("completion", "help", "version")),
 )
 FAMILIES: dict[str, str] = {
     "task": "The work to do",

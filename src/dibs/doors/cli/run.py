@@ -23,7 +23,7 @@ else:
 
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
 OTHERS = (
-    "bench", "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "lead",
+    "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "lead",
     "log", "restore", "run report", "store move", "sync-check", "up", "verify", "version", "worker",
 )  # fmt: skip
 

@@ -1,12 +1,13 @@
 """Lines that keep the promises in the corners: interrupted calls, request fields, patterns of paths, dead agents.
 
-A row is what tests/mutants.py makes a mutant of: file, text, what stands there instead, the test that finds out.
+A row: file, text, what stands there instead, the test that finds out.
 """
 
 from __future__ import annotations
 
 UPGRADES = "tests/operations/test_upgrades.py"
-CLAIMS, PATTERNS = "tests/operations/test_claims.py", "tests/facts/test_patterns.py"
+CLAIMS = "tests/operations/test_claims.py"
+PATTERNS = "tests/facts/test_patterns.py"
 SMALL = "tests/operations/test_small_things.py"
 ODD = "tests/doors/test_odd_values.py"
 MESSAGES = "tests/operations/test_messages.py"

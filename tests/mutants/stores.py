@@ -1,9 +1,7 @@
-"""The checks of the storage engines, for tests/mutants.py: file, text, what stands instead, the test that fails."""
+"""The checks of the storage engines: file, text, what stands instead, the test that fails."""
 
 from __future__ import annotations
 
-TURNS_PY, MEMORY_PY = "stores/turns.py", "stores/memory.py"
-GATE_PY, SQLITE_PY = "stores/sqlite/gate.py", "stores/sqlite/store.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
 WAITS = "tests/doors/test_interrupted_waits.py"
@@ -12,29 +10,29 @@ WAITING = f"{INTERRUPTS}::test_an_interrupt_while_the_gate_is_waited_for_leaves_
 
 STORES = (
     # an interrupt at any bytecode
-    (TURNS_PY, "            if first.ended():\n", "            if False:\n",
+    ("stores/turns.py", "            if first.ended():\n", "            if False:\n",
      f"{INTERRUPTS}::test_a_turn_whose_thread_ended_without_giving_it_back_is_taken_by_the_next"),
-    (TURNS_PY, "            if frame is self.frame:\n", "            if False:\n",
+    ("stores/turns.py", "            if frame is self.frame:\n", "            if False:\n",
      f"{INTERRUPTS}::test_threads_take_turns_and_one_that_is_inside_is_waited_for_and_not_pushed_aside"),
-    (TURNS_PY, "                if not self._nested:\n", "                if False:\n",
+    ("stores/turns.py", "                if not self._nested:\n", "                if False:\n",
      f"{INTERRUPTS}::test_a_call_inside_a_call_of_the_same_thread_is_refused_at_once_and_harms_neither"),
-    (SQLITE_PY, "            self._set_right()  # should an interrupt have hit the very lines below that give back\n",
+    ("stores/sqlite/store.py", "            self._set_right()  # should an interrupt have hit the very lines below that give back\n",
      "", f"{INTERRUPTS}::test_an_interrupt_at_every_bytecode_of_the_sqlite_engine_keeps_no_other_process_out"),
-    (MEMORY_PY, "            if tx.number > self._head.commit:\n                tx.undo()\n",
+    ("stores/memory.py", "            if tx.number > self._head.commit:\n                tx.undo()\n",
      "            tx.undo()\n", EVERYWHERE),
-    (MEMORY_PY, "        if store._torn:\n", "        if False:\n", EVERYWHERE),
+    ("stores/memory.py", "        if store._torn:\n", "        if False:\n", EVERYWHERE),
     ("stores/redis/plain_socket.py",
      "        if not self._connected or self._asking:\n            self._connect()\n        return",
      "        if not self._connected:\n            self._connect()\n        return",
      f"{INTERRUPTS}::test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones"),
-    (GATE_PY, "            if waits:\n                taken.acquire(timeout=TAKEN_WITHIN_S)\n",
+    ("stores/sqlite/gate.py", "            if waits:\n                taken.acquire(timeout=TAKEN_WITHIN_S)\n",
      "            taken.acquire()\n", WAITING),
-    (GATE_PY, "        if frame.f_code is timed.__code__:\n", "        if True:\n",
+    ("stores/sqlite/gate.py", "        if frame.f_code is timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
     ("operations/core/entry.py", "    _check_caller(call)\n", "",
      "tests/operations/test_plain_words.py::test_so_is_the_name_of_the_caller"),
-    (SQLITE_PY, "        if isinstance(error, UnicodeEncodeError):\n", "        if False:\n",
+    ("stores/sqlite/store.py", "        if isinstance(error, UnicodeEncodeError):\n", "        if False:\n",
      "tests/stores/test_sqlite.py::test_only_the_file_is_called_damaged_never_what_an_operation_did"),
     # an older state was put back
     ("stores/redis/scripts.py", "there[2][n + 1] ~= w_link then", "false then",
@@ -50,7 +48,7 @@ STORES = (
     ("stores/redis/store.py", "                        self._refuse_missing(tx)\n                        return result\n",
      "                        return result\n",
      "tests/stores/test_redis.py::test_a_key_that_was_evicted_is_missed_at_the_next_question"),
-    (SQLITE_PY, "        if self._beside and self._found_beside() != self._beside:\n", "        if False:\n",
+    ("stores/sqlite/store.py", "        if self._beside and self._found_beside() != self._beside:\n", "        if False:\n",
      "tests/stores/test_sqlite.py::test_a_log_or_index_of_sqlite_removed_under_an_open_process_is_noticed"),
     ("stores/sqlite/wakes.py", "                if error.errno == errno.ENXIO:\n", "                if False:\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),
@@ -59,6 +57,6 @@ STORES = (
     # an interrupted wait
     ("session/session.py", '                self.withdraw(call, "".join(place))\n', "                pass\n",
      f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
-    (SQLITE_PY, "        self._refuse_forked()\n        end = 0\n", "        end = 0\n",
+    ("stores/sqlite/store.py", "        self._refuse_forked()\n        end = 0\n", "        end = 0\n",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`dibs bench`: a very small run from end to end, and the arithmetic behind its figures."""
+"""`make bench`: a very small run from end to end, and the arithmetic behind its figures."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ import apsw
 import pytest
 
 from benchmarks import contention, figures, plot, redis, table, work, work_processes
+from benchmarks.__main__ import main as command
 from benchmarks.environment import Environment
 from benchmarks.figures import AT_LEAST, AT_MOST, Beside, Row, Target
 from benchmarks.guard import Guard, Overlapped
 from benchmarks.peers import queues, redis_locks, redis_queues
 from benchmarks.place import Bench
 from benchmarks.work_queues import Bare, Tasks, left_behind
-from dibs.doors.cli import bench as command
 from dibs.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+TOP = Path(__file__).resolve().parent.parent.parent
 MACHINE = {
     "dibs": "0", "python": "3", "sqlite": "3", "cpus": 2, "load": 0.5, "filesystem": "ext4", "fsync_us": 300.0,
     "at": "2026-01-01T00:00:00Z",
 }  # fmt: skip
 
 
-def dibs_bench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    script = Path(sys.executable).with_name("dibs")
+def run_benchmarks(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [script, "bench", "--quick", "--no-peers", *words],
+        [sys.executable, "-m", "benchmarks", "--quick", "--no-peers", *words],
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(TOP)},
         capture_output=True,
         text=True,
         check=False,
@@ -47,7 +48,7 @@ def dibs_bench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_quick_run_prints_one_object_and_writes_json_and_svg(tmp_path: Path) -> None:
-    done = dibs_bench(tmp_path, "--only", "claims", "--json")
+    done = run_benchmarks(tmp_path, "--only", "claims", "--json")
     assert done.returncode in {0, 1}, done.stderr  # a target may be missed on a busy machine, and the run says so
     printed = json.loads(done.stdout)
     assert printed["ok"] is (done.returncode == 0) is (not printed["missed"])
@@ -67,13 +68,14 @@ def test_a_quick_run_prints_one_object_and_writes_json_and_svg(tmp_path: Path) -
 
 def test_words_that_are_off_are_refused_before_anything_is_measured(tmp_path: Path) -> None:
     for words in (["--only", "speed"], ["--seconds", "0"], ["--seconds", "soon"], ["--dir", str(tmp_path / "none")]):
-        done = dibs_bench(tmp_path, *words, "--json")
+        done = run_benchmarks(tmp_path, *words, "--json")
         assert done.returncode == 64, words
         assert json.loads(done.stdout)["error"]["code"] == "invalid"
 
 
 def test_the_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.run(["--help"]) == 0
+    with pytest.raises(SystemExit, match=r"^0$"):
+        command(["--help"])
     shown = capsys.readouterr().out
     for option in ("--quick", "--only", "--no-peers", "--out", "--env", "--dir", "--seconds", "--json"):
         assert option in shown
@@ -233,8 +235,9 @@ def test_an_unknown_folder_is_refused() -> None:
 # --- tasks
 
 
+@pytest.mark.torture
 def test_a_quick_run_of_the_tasks_holds_dibs_to_the_bare_loop_and_to_a_long_queue(tmp_path: Path) -> None:
-    done = dibs_bench(tmp_path, "--only", "tasks", "--json")
+    done = run_benchmarks(tmp_path, "--only", "tasks", "--json")
     assert done.returncode in {0, 1}, done.stderr
     rows: dict[str, dict[str, Any]] = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
     assert list(rows) == [
@@ -393,8 +396,9 @@ def test_a_peers_worker_goes_on_after_an_error_and_tells_of_it(
 # --- on Redis
 
 
+@pytest.mark.torture
 def test_a_run_on_redis_starts_its_servers_and_measures_every_promise(tmp_path: Path) -> None:
-    done = dibs_bench(tmp_path, "--only", "redis", "--json")
+    done = run_benchmarks(tmp_path, "--only", "redis", "--json")
     assert done.returncode in {0, 1}, done.stderr
     rows: dict[str, dict[str, Any]] = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
     crowd = "8 processes, 8 paths, held"

@@ -1,4 +1,4 @@
-"""The checks of who may do what, for tests/mutants.py: file, text, what stands instead, the test that fails."""
+"""The checks of who may do what: file, text, what stands instead, the test that fails."""
 
 from __future__ import annotations
 

@@ -1,56 +1,37 @@
-"""`make mutants`: each check that keeps a promise is taken out in turn, and the test that must fail then is run.
-
-A line of the table: the file, the text that keeps the promise, what stands there instead, and the test that finds out.
-CI runs it (tests/test_mutants.py), so a promise without a test cannot land.
-"""
+"""The checks that keep the promises (docs/PROMISES.md): file, text, what stands instead, the test that fails then."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-from typing import NamedTuple
+from tests.mutants.mutant import Mutant
 
-from tests.mutants_authority import AUTHORITY
-from tests.mutants_boot import BOOT
-from tests.mutants_bounded import BOUNDED
-from tests.mutants_corners import CORNERS
-from tests.mutants_deploys import DEPLOYS as DEPLOY_CHECKS
-from tests.mutants_ledger import LEDGER
-from tests.mutants_stores import STORES as ENGINES
+CLAIMS = "tests/operations/test_claims.py"
+WAITING = "tests/operations/test_waiting.py"
+AGENTS = "tests/operations/test_agents.py"
+STORES = "tests/stores"
+EDITS = "tests/operations/test_edits.py"
+COMMANDS = "tests/operations/test_commands.py"
+ROLES = "tests/operations/test_roles.py"
+RULES = "tests/operations/test_rules.py"
 
-TOP = Path(__file__).resolve().parent.parent
-CLAIMS, WAITING = "tests/operations/test_claims.py", "tests/operations/test_waiting.py"
-AGENTS, STORES = "tests/operations/test_agents.py", "tests/stores"
-EDITS, COMMANDS = "tests/operations/test_edits.py", "tests/operations/test_commands.py"
-ROLES, RULES = (f"tests/operations/test_{name}.py" for name in ("roles", "rules"))
-
-MOVES, UP = "tests/doors/test_store_move.py", "tests/doors/test_up.py"
-COMMITS, DEPLOYS = "tests/operations/test_commits.py", "tests/operations/test_deploys.py"
-TASKS, TAKING, OUTCOMES = (f"tests/operations/test_{name}.py" for name in ("tasks", "task_taking", "task_outcomes"))
-STATE, VOTES, MESSAGES, SUBSCRIPTIONS = (
-    f"tests/operations/test_{name}.py" for name in ("state", "votes", "messages", "subscriptions")
-)
-SWEPT, LAUNCHER = "tests/doors/install/test_swept.py", "tests/doors/install/test_launcher.py"
+MOVES = "tests/doors/test_store_move.py"
+UP = "tests/doors/test_up.py"
+COMMITS = "tests/operations/test_commits.py"
+DEPLOYS = "tests/operations/test_deploys.py"
+TASKS = "tests/operations/test_tasks.py"
+TAKING = "tests/operations/test_task_taking.py"
+OUTCOMES = "tests/operations/test_task_outcomes.py"
+STATE = "tests/operations/test_state.py"
+VOTES = "tests/operations/test_votes.py"
+MESSAGES = "tests/operations/test_messages.py"
+SUBSCRIPTIONS = "tests/operations/test_subscriptions.py"
+SWEPT = "tests/doors/install/test_swept.py"
+LAUNCHER = "tests/doors/install/test_launcher.py"
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
 SPEECH = "tests/operations/test_speech.py"
 CYCLES = "tests/operations/test_cycles.py"
 NAMES = "tests/operations/test_names.py"
 
-
-class Mutant(NamedTuple):
-    """One check, taken out."""
-
-    file: str
-    text: str
-    instead: str
-    test: str
-
-
-MUTANTS = (
+PROMISES = (
     # Promise 1: at most one holder
     Mutant("operations/claims/endings.py",
            'return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)',
@@ -439,31 +420,4 @@ MUTANTS = (
            "tests/doors/install/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/install/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
-    *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *CORNERS, *DEPLOY_CHECKS, *ENGINES)),
 )  # fmt: skip
-
-
-def survives(mutant: Mutant) -> str:
-    """Run the mutant's test on a copy without the check. Says what went wrong; empty if the test failed as it must."""
-    source = TOP / "src" / "dibs" / mutant.file
-    count = source.read_text().count(mutant.text)
-    if count != 1:
-        return f"{mutant.file} holds the text {count} times, not once: {mutant.text!r}"
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        # With the byte code, which is good for all but the changed file: to compile the rest takes longer than the test
-        shutil.copytree(TOP / "src", copy / "src", ignore=shutil.ignore_patterns("*.pyc.*", "*.bin"))
-        changed = copy / "src" / "dibs" / mutant.file
-        changed.write_text(changed.read_text().replace(mutant.text, mutant.instead))
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", mutant.test]
-        environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
-        for name in [name for name in environment if name.startswith("PYTEST_")]:
-            del environment[name]
-        done = subprocess.run(
-            command, cwd=TOP, env=environment, capture_output=True, text=True, check=False, timeout=300
-        )
-    if done.returncode == 1 and "failed" in done.stdout:
-        return ""
-    return (
-        f"exit {done.returncode} of {mutant.test} without {mutant.text!r}:\n{done.stdout[-1500:]}{done.stderr[-500:]}"
-    )
