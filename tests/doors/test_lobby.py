@@ -425,7 +425,7 @@ def test_the_first_wait_is_in_the_store_and_makes_the_next_ones_go_through_the_l
         assert lobby is not None
         with bob.claim("x.py", wait=30):
             assert lobby._mine
-        with pytest.raises(dibs.Fenced), bob.claim("x.py", wait=30, ttl=0.05):
+        with pytest.raises(dibs.Fenced), bob.claim("x.py", wait=30, ttl=0.05, auto_renew=False):
             clock.sleep(0.1)
         assert not lobby._mine, "what is lost keeps nobody out"
 
