@@ -13,7 +13,7 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors.clients import AFTER, BEFORE, BOOT, PROMPT, READ, SHELL, dialect
+from dibs.doors.clients import AFTER, BEFORE, BOOT, COMMON, PROMPT, READ, SHELL, dialect
 from dibs.doors.hooks import payload
 from dibs.errors import DibsError
 from dibs.facts import contents, ledger_files, workspace
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
     from typing import Any, NoReturn
 
+    from dibs.doors.clients.adapter import Dialect
     from dibs.facts.workspace import Place
 else:
     import _signal  # `signal` itself imports enum
@@ -216,11 +217,18 @@ def _refuse(event: payload.Event, reason: str) -> int:
 def _deny(client: str, name: str, reason: str) -> int:
     text = f"dibs: {reason}"
     try:
-        _print(dialect(client).deny(name, text))
+        _print(_dialect(client).deny(name, text))
     except Exception:  # noqa: BLE001, S110 - the exit code alone still refuses
         pass
     sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
     return DENY
+
+
+def _dialect(client: str) -> Dialect:
+    try:
+        return dialect(client)
+    except ImportError:  # not known: then the one that most of them read
+        return dialect(COMMON)
 
 
 def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int:
