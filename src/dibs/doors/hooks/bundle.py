@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any
 
-VERSION = 10
+VERSION = 11
 LONGEST = 1 << 20  # bytes of that table, or it is none
 HEAD = 8  # bytes: the length of the table that stands before the code
 
@@ -36,11 +36,12 @@ class Bundle:
         """Python asks: do you have this module? With it come those that it is known to ask for next."""
         if name in self.places:
             return self._extension(name, self.places[name])
-        self.put_together(name)
+        package = self._table.get(name, (False,))[0]
+        if not package:
+            self._put_together(name)
         file = self._take(name)
         if not file:
             return None
-        package = self._table[name][0]
         spec = sys.modules["_frozen_importlib"].ModuleSpec(name, self, origin=file, is_package=package)
         spec.has_location = True
         if package:
@@ -62,19 +63,20 @@ class Bundle:
             spec.submodule_search_locations.append(file.rpartition("/")[0])
         return spec
 
-    def put_together(self, name: str) -> None:
+    def _put_together(self, name: str) -> None:
         """Load what a module is known to ask for; the code of all of them is taken out at once."""
-        group = self.groups.get(name)
+        group = self.groups.pop(name, None)
         if group is None:
             return
         place, length, names = group
-        if not any(needed in sys.modules for needed in names):
-            files = [self._file_of(needed) for needed in names]
+        own = [needed for needed in names if needed in self._table]
+        if not any(needed in sys.modules for needed in own):
+            files = [self._file_of(needed) for needed in own]
             codes = self._code(place, length, tuple) if all(files) else None
-            if codes is not None and len(codes) == len(names):
-                self._found.update(zip(names, codes, strict=True))
+            if codes is not None and len(codes) == len(own):
+                self._found.update(zip(own, codes, strict=True))
         for needed in names:
-            self._put(needed)
+            self.put(needed)
 
     def _file_of(self, name: str) -> str:
         """A module's source, if the module is here and its source did not change since."""
@@ -114,31 +116,49 @@ class Bundle:
             self._found[name] = code
         return file
 
-    def _put(self, name: str) -> None:
+    def put(self, name: str) -> None:
         """Load a module without Python's own way of importing, which costs as much again as running its code."""
         if name in sys.modules:
             return
+        if name in self.places:
+            self._put_extension(name, self.places[name])
+            return
         above, _, last = name.rpartition(".")
         if above:
-            self._put(above)
+            self.put(above)
+        package = self._table.get(name, (False,))[0]
+        if not package:
+            self._put_together(name)
         file = self._take(name) if not above or above in sys.modules else ""
         if not file:
             return
         module = type(sys)(name)
         module.__file__ = file
-        if self._table[name][0]:
+        if package:
             module.__path__ = [file.rpartition("/")[0]]
             module.__package__ = name
         else:
             module.__package__ = above
         sys.modules[name] = module
         try:
+            if package:  # its modules ask for it first
+                self._put_together(name)
             self.exec_module(module)
         except BaseException:
             del sys.modules[name]
             raise
         if above:
             setattr(sys.modules[above], last, module)
+
+    def _put_extension(self, name: str, file: str) -> None:
+        """The same for a module in C. One that cannot be had so is looked for as usual when it is asked for."""
+        implement = sys.modules["_imp"]
+        try:
+            module = implement.create_dynamic(sys.modules["_frozen_importlib"].ModuleSpec(name, None, origin=file))
+            implement.exec_dynamic(module)
+        except (ImportError, OSError):
+            return
+        sys.modules[name] = module
 
     def create_module(self, spec: "Any") -> None:
         """Python makes the module itself."""

@@ -13,6 +13,7 @@ from dibs.doors.hooks.bundle import HEAD, VERSION, path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import CodeType
 
 # Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
@@ -21,37 +22,39 @@ EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "se
 FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
 LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py", "doors/hooks/bundling.py")  # fmt: skip
-# Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
+# Whoever asks for the first module will ask for the others. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
         "dibs.doors.hooks.clients", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers",
-        "dibs.errors", "dibs.facts.workspace",
+        "dibs.errors", "dibs.facts.workspace", "_json", "_sha1", "fcntl",
     ),
-    "dibs.doors.hooks.auditing": (
+    "dibs.doors.hooks.moments": (
         "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.declare", "dibs.operations.call",
-        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
+        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
+        "_sha256", "_sha2",
     ),
     "dibs.doors.session": (
         "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
         "dibs.facts.processes",
     ),
     "dibs.doors.hooks.editing": (
-        "dibs.operations.edits",
-        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
-        "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
+        "dibs.doors.session", "dibs.doors.stores", "dibs.operations.edits", "dibs.operations.holds",
+        "dibs.operations.ending", "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
     ),
     "dibs.doors.hooks.shells": (
-        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
-        "dibs.facts.shell.streams", "dibs.facts.shell.reading", "dibs.facts.shell.words", "dibs.facts.shell.options",
-        "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
-        "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
+        "dibs.facts.reflog", "dibs.facts.shell", "dibs.doors.session",
+    ),
+    "dibs.facts.shell": (
+        "dibs.facts.shell.globs", "dibs.facts.shell.unknown", "dibs.facts.shell.streams", "dibs.facts.shell.reading",
+        "dibs.facts.shell.words", "dibs.facts.shell.options", "dibs.facts.shell.flows", "dibs.facts.shell.builtin",
+        "dibs.facts.shell.commands",
     ),
     "dibs.facts.shell.walk": (
         "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",
-        "dibs.facts.shell.parameters", "dibs.facts.shell.text",
+        "dibs.facts.shell.parameters", "dibs.facts.shell.text", "dibs.facts.shell.outputs",
     ),
+    "dibs.doors.mail": ("dibs.operations.resources", "dibs.operations.policy", "dibs.operations.roles"),
     "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate", "dibs.stores.turns"),
     "dibs.stores.redis": (
         "dibs.stores.moved", "dibs.stores.redis_scripts", "dibs.stores.redis_wire", "dibs.stores.redis_epoch",
@@ -65,6 +68,7 @@ def make(root: str) -> None:
     """Write the file. Where that cannot be done, the next hook takes the usual way as well."""
     table: dict[str, tuple[bool, str, int, int, int, int]] = {}
     codes: dict[str, CodeType] = {}
+    needs: dict[str, list[str]] = {}
     parts: list[bytes] = []
     place = 0
     try:
@@ -83,12 +87,14 @@ def make(root: str) -> None:
                 dotted = dotted.rstrip("/").replace("/", ".")
                 table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
                 codes[dotted] = slim
+                needs[dotted] = _needs(text)
                 parts.append(code)
                 place += len(code)
         groups = {}
         for name, together in TOGETHER.items():
-            code = marshal.dumps(tuple([codes[one] for one in together]))
-            groups[name] = (place, len(code), list(together))
+            names = _in_order(together, needs)
+            code = marshal.dumps(tuple([codes[one] for one in names if one not in EXTENSIONS]))
+            groups[name] = (place, len(code), names)
             parts.append(code)
             place += len(code)
         head = marshal.dumps((VERSION, sys.version, table, groups, _places()))
@@ -99,6 +105,37 @@ def make(root: str) -> None:
         os.replace(making, path_of(root))
     except (OSError, ValueError, SyntaxError, KeyError):
         return
+
+
+def _needs(text: bytes) -> list[str]:
+    """The modules that a module imports when it is loaded."""
+    found = []
+    top = [one for one in ast.parse(text).body if not isinstance(one, ast.FunctionDef | ast.If)]  # `if TYPE_CHECKING`
+    for node in ast.walk(ast.Module(top, [])):
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *[f"{node.module}.{one.name}" for one in node.names]]
+    return found
+
+
+def _in_order(names: Iterable[str], needs: dict[str, list[str]]) -> list[str]:
+    """The same names, each behind those that it needs: else Python's own import would be asked for them."""
+    wanted = dict.fromkeys(names)
+    found: dict[str, None] = {}
+    begun: set[str] = set()
+
+    def place(name: str) -> None:
+        if name not in begun:
+            begun.add(name)
+            for needed in needs.get(name, ()):
+                if needed in wanted:
+                    place(needed)
+            found[name] = None
+
+    for name in wanted:
+        place(name)
+    return list(found)
 
 
 def _places() -> dict[str, str]:

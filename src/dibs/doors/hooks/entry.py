@@ -26,7 +26,7 @@ if __name__ == "__main__":
             names = {"__name__": "bundle"}
             exec(marshal.loads(data[16:]), names)  # noqa: S102, S302 - as Python itself does
             bundled = names["use"](root)  # type: ignore[operator]
-            bundled.put_together("dibs.doors.hooks.hook")
+            bundled.put("dibs.doors.hooks.hook")
         from dibs.doors.hooks.hook import leave, main
     except Exception:  # noqa: BLE001 - a bundle that is missing or damaged: the usual way
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not bundled]
