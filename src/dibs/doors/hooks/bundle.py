@@ -8,6 +8,7 @@ taken out of it. Where it cannot be written, or anything about it is odd, import
 `__future__`, which is a file to be found and read. The file is made by bundling.py.
 """
 
+import gc
 import marshal
 import sys
 from posix import O_CLOEXEC, O_RDONLY, open, pread, read, stat
@@ -15,7 +16,7 @@ from posix import O_CLOEXEC, O_RDONLY, open, pread, read, stat
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
-    from typing import Any
+    from typing import Any, NoReturn
 
 VERSION = 11
 LONGEST = 1 << 20  # bytes of that table, or it is none
@@ -170,6 +171,45 @@ class Bundle:
 
 def _of_code() -> None:
     """Its code is of the kind that all code is of."""
+
+
+def start(entry: str, data: bytes) -> "NoReturn":
+    """All of a hook's process; `data` is the byte code that this module was taken out of, if that was how."""
+    gc.disable()  # a hook is over in milliseconds, of which the collector would take two
+    root = entry.rpartition("/dibs/doors/hooks/")[0]
+    # Without `site` only the standard library is on the path. -S leaves sys.prefix at the base installation, so the
+    # interpreter's own place tells where the virtual environment is.
+    own = sys.executable.rpartition("/bin/")[0]
+    sys.path[0] = root
+    sys.path.append(f"{own}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages")
+    bundled = None
+    try:
+        bundled = use(root) if _is_current(f"{root}/dibs/doors/hooks/bundle.py", data) else None
+        if bundled is not None:
+            bundled.put("dibs.doors.hooks.hook")
+        from dibs.doors.hooks.hook import leave, main
+    except Exception:  # noqa: BLE001 - a bundle that is missing or damaged: the usual way
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not bundled]
+        for name in [name for name in sys.modules if name.split(".")[0] == "dibs"]:
+            del sys.modules[name]
+        bundled = None
+        from dibs.doors.hooks.hook import leave, main
+
+    code = main(sys.argv[1:])
+    if bundled is None or bundled.stale:
+        from dibs.doors.hooks import bundling
+
+        bundling.make(root)
+    leave(code)
+
+
+def _is_current(source: str, data: bytes) -> bool:
+    """Is this byte code that of the source as it is now?"""
+    if data[4:8] != b"\0\0\0\0":
+        return False
+    status = stat(source)
+    stamp = (int(status.st_mtime) & 0xFFFFFFFF) | (status.st_size & 0xFFFFFFFF) << 32
+    return data[8:16] == stamp.to_bytes(8, "little")
 
 
 def path_of(root: str) -> str:

@@ -84,6 +84,7 @@ def begin(tree: Tree, event: clients.Event, *, is_open: bool, left: bool = False
     """Note that the call begins, before the paths that it names."""
     tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
     tree.write()
+    tree.shorten()
 
 
 def _before_other(event: clients.Event, place: Place) -> str:

@@ -12,7 +12,9 @@ import os
 
 from dibs.facts import contents, ledgers, workspace
 from dibs.operations import attribution
-from dibs.operations.ledger import BASE, CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, OUTSIDE, SURE, WATCHED, State
+from dibs.operations.ledger import (
+    BASE, CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, OUTSIDE, SURE, UNKNOWN, WATCHED, State,
+)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -246,9 +248,9 @@ class Tree:
         pending, self._pending = self._pending, set()
         state = self.state
         added = ledgers.append(self.folder, lines, self._known)
-        if added is None:  # it was cut down meanwhile, or there was none
+        if added is None:  # it was written anew meanwhile, or there was none
             self._state = None
-            counted = list(self.state.untold.values())
+            counted = self._counted(lines)
         else:
             counted = state.add(added[0])
             self._known = added[1]
@@ -256,6 +258,15 @@ class Tree:
         for change in mine:
             self._learn(change)
         return mine
+
+    def _counted(self, lines: list[Line]) -> list[Change]:
+        """Which of the changes among these lines count, in a ledger that was read again."""
+        found = dict(self.state.untold)
+        for line in lines:
+            head = self.state.heads.get(line[-1]) if line[0] == "T" else None
+            if head is not None and head.change is not None and head.change.before != UNKNOWN:
+                found.setdefault(head.change.id, head.change)
+        return list(found.values())
 
     def _learn(self, change: Change) -> None:
         """What the actor of a change knows of the new content."""
@@ -293,6 +304,13 @@ class Tree:
             if os.path.basename(self.folder) == workspace.OURS:
                 self.look_at_all()
             ledgers.replace(self.folder, self.state.lines(self.now), self._known)
+        else:
+            self.shorten()
+
+    def shorten(self) -> None:
+        """Write the ledger anew when many of its lines say nothing more. Every hook reads all of it."""
+        if self.state.is_wordy:
+            ledgers.replace(self.folder, self.state.shorter(self.now), self._known)
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:
