@@ -9,7 +9,7 @@ LINES, WHOSE, CHANGES, EDITS = (
 )
 FILES, CONTENTS = "tests/facts/test_ledgers.py", "tests/facts/test_contents.py"
 HOOKS, AUDIT = "tests/doors/test_hooks_edits.py", "tests/doors/test_hooks_audit.py"
-SECOND = "tests/doors/test_second_look.py"
+SECOND, ANEW = "tests/doors/test_second_look.py", "tests/doors/test_ledger_anew.py"
 ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
 SIMULATION = "tests/simulation/test_ledger.py"
 SITUATIONS = "tests/doors/test_situations.py"
@@ -33,7 +33,7 @@ LEDGER = (
     ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
     ("doors/hooks/room.py", 'target.how == "delete" and ', "", ROOM),
     # which lines count
-    (LEDGER_PY, "if FIELDS.get(kind) != len(row):", "if kind not in FIELDS:",
+    (LEDGER_PY, "if fields.get(kind) != len(row):", "if kind not in fields:",
      f"{LINES}::test_a_line_with_a_wrong_number_of_fields_is_void"),
     (LEDGER_PY, "            except ValueError:\n                continue\n",
      "            except ZeroDivisionError:\n                continue\n",
@@ -50,8 +50,19 @@ LEDGER = (
      f"{LINES}::test_of_two_looks_at_once_the_one_that_came_before_the_last_write_is_void"),
     (LEDGER_PY, "when if moves >= head.moved else 0", "when",
      f"{LINES}::test_such_a_look_does_not_count_for_what_its_hook_had_not_read_of"),
-    (LEDGER_PY, '[("G", str(self.moves), ', '[("G", "0", ',
+    (LEDGER_PY, '[("G", str(self.moves), str(len', '[("G", "0", str(len',
      f"{LINES}::test_a_look_by_a_hook_that_read_before_the_cut_does_not_count_for_what_moved_since"),
+    # written anew
+    (LEDGER_PY, "known = self.calls.pop(call.id, None)", "known = self.calls.get(call.id)",
+     f"{LINES}::test_a_call_that_began_again_after_a_prompt_is_not_over_in_a_ledger_that_is_written_anew"),
+    (LEDGER_PY, '[("A", agent) for agent in self.formats]', "[]",
+     f"{LINES}::test_an_agent_that_is_known_to_format_is_so_after_the_cut"),
+    (LEDGER_PY, "self._lines(now, self.heads.items())", "self._lines(now, self._kept_heads(now))",
+     f"{LINES}::test_a_ledger_without_the_lines_that_say_nothing_more_says_the_same_and_of_every_path"),
+    (TREES_PY, "counted = self._counted(lines)", "counted = list(self.state.untold.values())",
+     f"{ANEW}::test_an_agent_knows_what_it_wrote_although_the_ledger_was_written_anew_while_that_was_found"),
+    ("doors/hooks/moments.py", "    tree.write()\n    tree.shorten()\n", "    tree.write()\n",
+     f"{ANEW}::test_the_ledger_of_an_agent_whose_client_tells_of_no_end_stays_short"),
     (LEDGER_PY, "if change.id not in self.told and not _is_plain(change):", "if change.id not in self.told:",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),
     (LEDGER_PY, "return own and (change.grade == SURE or change.is_named)", "return own",

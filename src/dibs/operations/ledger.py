@@ -204,6 +204,7 @@ class State:
     def _named(self, row: Line) -> None:
         call = self.calls.get(row[1])
         if call is not None:
+            self.spare += row[4] in call.named
             call.named[row[4]] = [row[2], row[3]]
             head = self.heads.get(row[4])
             if head is not None:

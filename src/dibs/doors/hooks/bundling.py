@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from types import CodeType
 
 # Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
-EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis")
+EXTENSIONS = (
+    "_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis",
+    "tree_sitter._binding", "tree_sitter_bash._binding",
+)  # fmt: skip
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
 LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",

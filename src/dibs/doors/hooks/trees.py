@@ -13,7 +13,18 @@ import os
 from dibs.facts import contents, ledgers, workspace
 from dibs.operations import attribution
 from dibs.operations.ledger import (
-    BASE, CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, OUTSIDE, SURE, UNKNOWN, WATCHED, State,
+    BASE,
+    CLOSED,
+    GITTED,
+    LIKELY,
+    MISSING,
+    NAMED,
+    OPEN,
+    OUTSIDE,
+    SURE,
+    UNKNOWN,
+    WATCHED,
+    State,
 )  # fmt: skip
 
 TYPE_CHECKING = False
