@@ -12,7 +12,8 @@ if __name__ == "__main__":
         if data[:4] == sys.modules["_frozen_importlib_external"].MAGIC_NUMBER:
             exec(loads(data[16:]), names)  # noqa: S102, S302 - as Python itself does
         start = names["start"]
-    except Exception:  # noqa: BLE001 - there is none, or it is another version's: the usual way
-        sys.path[0] = __file__.rpartition("/dibs/")[0]
-        from dibs.doors.hooks.bundle import start  # type: ignore[assignment]
+    except Exception:  # noqa: BLE001 - there is none, or it is damaged or another version's
+        with open(f"{__file__[:-8]}bundle.py", "rb") as file:
+            exec(file.read(), names)  # noqa: S102 - our own
+        start, data = names["start"], b""
     start(__file__, data)  # type: ignore[operator]
