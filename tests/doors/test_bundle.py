@@ -130,7 +130,7 @@ def test_nearly_all_modules_of_an_edit_are_loaded_without_pythons_own_import(cop
     assert copy.hook("ada").returncode == 0
     loaded = [line.split("'")[1] for line in copy.hook("ada", "-v").stderr.splitlines() if line.startswith("import '")]
     assert {name for name in loaded if name.startswith("dibs")} - {"dibs.facts.filesystems"} == {
-        "dibs.doors.hooks.moments", "dibs.doors.hooks.editing", "dibs.stores.sqlite",
+        "dibs.doors.hooks.moments", "dibs.doors.hooks.editing", "dibs.stores.sqlite.store",
     }  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs.doors.hooks import trees
-from dibs.facts import contents, ledgers, workspace
-from dibs.operations.ledger import SPARE
+from dibs.facts import contents, ledger_files, workspace
+from dibs.operations.guards.ledger import SPARE
 from tests.doors.hooking import Repository
 
 NEEDED = 40  # lines that two agents and a few files may have
@@ -31,6 +31,6 @@ def test_an_agent_knows_what_it_wrote_although_the_ledger_was_written_anew_while
     place = workspace.find(str(repo.folder), None)
     tree, another = trees.of(place), trees.of(place)
     tree.look(["new.py"])
-    assert ledgers.replace(another.folder, another.state.shorter(another.now), another._known)
+    assert ledger_files.replace(another.folder, another.state.shorter(another.now), another._known)
     assert [(change.path, change.actor) for change in tree.write()] == [("new.py", "ada")]
-    assert ledgers.Seen(tree.folder, "ada").last("new.py") == contents.blob_id(b"ada's\n")
+    assert ledger_files.Seen(tree.folder, "ada").last("new.py") == contents.blob_id(b"ada's\n")

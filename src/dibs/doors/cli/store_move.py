@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import stores
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
 from dibs.errors import YES, Unavailable
-from dibs.operations import authority
-from dibs.operations.declare import Field
+from dibs.operations.core import authority
+from dibs.operations.core.declare import Field
+from dibs.storage import workspace_store
 
 FIELDS = (
     Field("url", "text", "where to: `sqlite:`, `redis://HOST:PORT`, …", positional=True, required=True, metavar="URL"),
@@ -30,7 +30,7 @@ def run(arguments: list[str]) -> int:
         from dibs.doors.cli import help
 
         return help.of_command("store move", HELP, FIELDS, list(MORE))
-    from dibs.doors import moving
+    from dibs.storage import store_move
 
     session = open_session(words)
     call = session.identify(words.common.get("as"))
@@ -44,11 +44,11 @@ def run(arguments: list[str]) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    if stores.is_redis(url):
-        from dibs.doors import serving
+    if workspace_store.is_redis(url):
+        from dibs.storage import redis_server
 
-        serving.make_answer(session, url)
-    result = moving.move(session, url, call, told=told)
+        redis_server.make_answer(session, url)
+    result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
         return YES
