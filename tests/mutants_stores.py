@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-TURNS_PY, GATE_PY, SQLITE_PY, MEMORY_PY = (f"stores/{name}.py" for name in ("turns", "gate", "sqlite", "memory"))
+TURNS_PY, MEMORY_PY = "stores/turns.py", "stores/memory.py"
+GATE_PY, SQLITE_PY = "stores/sqlite/gate.py", "stores/sqlite/store.py"
 SQLITE = "tests/stores/test_sqlite.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any, NoReturn
 
-VERSION = 11
+VERSION = 12
 LONGEST = 1 << 20  # bytes of that table, or it is none
 HEAD = 8  # bytes: the length of the table that stands before the code
 

@@ -2,7 +2,7 @@
 
 What happens, in short:
 - success: each claim is released, ended or passed on to the parent; whoever waits for one gets it in the same step.
-- many: the first commit decides (the agent has left, is killed) and leaves a job (long_jobs.py); the steps free the rest
+- many: the first commit decides (the agent has left, is killed) and leaves a job (long_jobs.py), whose steps free all
   within moments. Until a step comes to a claim it is still held. What the agent claims afterwards is not touched.
 - again, crash: the job goes on behind the last step.
 """

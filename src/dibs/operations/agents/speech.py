@@ -44,7 +44,7 @@ def refusal(tx: Transaction, call: Call) -> Forbidden | None:
 
 
 def refusal_to_speak(tx: Transaction, call: Call, spoken: Spoken) -> Forbidden | None:
-    """The same for a shell command before it runs, by its words (facts/dibs_commands.py); the caller is the agent itself."""
+    """The same for a shell command of the agent itself before it runs, by its words (facts/dibs_commands.py)."""
     from dibs.operations.core import authority
 
     call.inside = call.inside or call.agent  # it is this agent's shell that will run them

@@ -1,8 +1,8 @@
 """Runs: one operation of a fleet, from its start on: who takes part, in which phase it is, what went wrong.
 
-run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be. Tasks belong to
-a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record; whatever can be counted
-is counted when somebody asks.
+run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be.
+Tasks belong to a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record;
+whatever can be counted is counted when somebody asks.
 
 What happens, in short:
 - success: a run is active from its start to its end; a start may bring its tasks, all of them or none.

@@ -1,7 +1,7 @@
 """Who gets a task: the strategies, each a small function that ranks those who could have it, best first.
 
-All have one signature, `(task, candidates, facts)`, and decide nothing beyond the order. Push (assignments.py) takes the
-first who has room; pull (`task next`) gives the task to the caller if the caller is the first.
+All have one signature, `(task, candidates, facts)`, and decide nothing beyond the order. Push (assignments.py) takes
+the first who has room; pull (`task next`) gives the task to the caller if the caller is the first.
 
 - priority: whoever asks; pushed, who has waited longest, else who has least to do. preemptive: the same (assignments.py
   has what happens where nobody has room).
