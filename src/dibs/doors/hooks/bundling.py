@@ -47,7 +47,8 @@ TOGETHER = {
         "dibs.operations.core.policy", "dibs.session.config", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.editing": (
-        "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.operations.guards.edit_guard",
+        "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
+        "dibs.operations.guards.edit_guard",
         "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
         "dibs.operations.agents", "dibs.operations.agents.roles", "dibs.facts.git", "dibs.facts.git.ignored",
     ),
