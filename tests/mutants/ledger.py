@@ -11,6 +11,7 @@ CONTENTS = "tests/facts/test_contents.py"
 HOOKS = "tests/doors/hooks/test_hooks_edits.py"
 AUDIT = "tests/doors/hooks/test_hooks_audit.py"
 SECOND = "tests/doors/hooks/test_second_look.py"
+ANEW = "tests/doors/hooks/test_ledger_anew.py"
 ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
 SIMULATION = "tests/simulation/test_ledger.py"
 SITUATIONS = "tests/doors/test_situations.py"
@@ -31,7 +32,7 @@ LEDGER = (
     ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
     ("doors/hooks/room.py", 'target.how == "delete" and ', "", ROOM),
     # which lines count
-    ("operations/guards/ledger.py", "if FIELDS.get(kind) != len(row):", "if kind not in FIELDS:",
+    ("operations/guards/ledger.py", "if fields.get(kind) != len(row):", "if kind not in fields:",
      f"{LINES}::test_a_line_with_a_wrong_number_of_fields_is_void"),
     ("operations/guards/ledger.py", "            except ValueError:\n                continue\n",
      "            except ZeroDivisionError:\n                continue\n",
@@ -48,8 +49,19 @@ LEDGER = (
      f"{LINES}::test_of_two_looks_at_once_the_one_that_came_before_the_last_write_is_void"),
     ("operations/guards/ledger.py", "when if moves >= head.moved else 0", "when",
      f"{LINES}::test_such_a_look_does_not_count_for_what_its_hook_had_not_read_of"),
-    ("operations/guards/ledger.py", '[("G", str(self.moves), ', '[("G", "0", ',
+    ("operations/guards/ledger.py", '[("G", str(self.moves), str(len', '[("G", "0", str(len',
      f"{LINES}::test_a_look_by_a_hook_that_read_before_the_cut_does_not_count_for_what_moved_since"),
+    # written anew
+    ("operations/guards/ledger.py", "known = self.calls.pop(call.id, None)", "known = self.calls.get(call.id)",
+     f"{LINES}::test_a_call_that_began_again_after_a_prompt_is_not_over_in_a_ledger_that_is_written_anew"),
+    ("operations/guards/ledger.py", '[("A", agent) for agent in self.formats]', "[]",
+     f"{LINES}::test_an_agent_that_is_known_to_format_is_so_after_the_cut"),
+    ("operations/guards/ledger.py", "self._lines(now, self.heads.items())", "self._lines(now, self._kept_heads(now))",
+     f"{LINES}::test_a_ledger_without_the_lines_that_say_nothing_more_says_the_same_and_of_every_path"),
+    ("doors/hooks/trees.py", "counted = self._counted(lines)", "counted = list(self.state.untold.values())",
+     f"{ANEW}::test_an_agent_knows_what_it_wrote_although_the_ledger_was_written_anew_while_that_was_found"),
+    ("doors/hooks/caller.py", "    tree.write()\n    tree.shorten()\n", "    tree.write()\n",
+     f"{ANEW}::test_the_ledger_of_an_agent_whose_client_tells_of_no_end_stays_short"),
     ("operations/guards/ledger.py", "if change.id not in self.told and not _is_plain(change):", "if change.id not in self.told:",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),
     ("operations/guards/ledger.py", "return own and (change.grade == SURE or change.is_named)", "return own",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+SQLITE = "tests/stores/test_sqlite.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
 WAITS = "tests/doors/test_interrupted_waits.py"
@@ -9,6 +10,11 @@ EVERYWHERE = f"{INTERRUPTS}::test_an_interrupt_in_a_transaction_leaves_nothing_h
 WAITING = f"{INTERRUPTS}::test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_no_handler"
 
 STORES = (
+    # a short WAL
+    ("stores/sqlite/store.py", "mode=apsw.SQLITE_CHECKPOINT_TRUNCATE", "mode=apsw.SQLITE_CHECKPOINT_PASSIVE",
+     f"{SQLITE}::test_the_wal_of_processes_that_come_one_after_another_stays_short"),
+    ("stores/sqlite/store.py", "            connection.set_busy_timeout(0)\n", "",
+     f"{SQLITE}::test_a_wal_that_somebody_reads_is_left_for_later_without_waiting"),
     # an interrupt at any bytecode
     ("stores/turns.py", "            if first.ended():\n", "            if False:\n",
      f"{INTERRUPTS}::test_a_turn_whose_thread_ended_without_giving_it_back_is_taken_by_the_next"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import shutil
 import subprocess
 import sys
@@ -45,15 +46,15 @@ class Copy:
             [*command, *words], cwd=self.repo, check=True, capture_output=True, env={"PYTHONPATH": str(self.root)}
         )
 
-    def hook(self, agent: str) -> subprocess.CompletedProcess[str]:
+    def hook(self, agent: str, *options: str) -> subprocess.CompletedProcess[str]:
         payload = {
             "session_id": agent, "cwd": str(self.repo), "hook_event_name": "PreToolUse", "tool_name": "Edit",
             "tool_input": {"file_path": "a.py"},
         }  # fmt: skip
         entry = self.root / "dibs" / "doors" / "hooks" / "start" / "entry.py"
         done = subprocess.run(
-            [sys.executable, "-I", "-S", "-X", "utf8", str(entry), "claude"], input=json.dumps(payload), cwd=self.repo,
-            capture_output=True, text=True, check=False, timeout=60, env={"DIBS_TREE": str(self.repo)},
+            [sys.executable, "-I", "-S", "-X", "utf8", *options, str(entry), "claude"], input=json.dumps(payload),
+            cwd=self.repo, capture_output=True, text=True, check=False, timeout=60, env={"DIBS_TREE": str(self.repo)},
         )  # fmt: skip
         assert "Traceback" not in done.stderr, done.stderr
         return done
@@ -105,6 +106,35 @@ def test_a_damaged_file_is_not_in_the_way(copy: Copy, damage: str) -> None:
     assert (refused.returncode, "ada holds a.py" in refused.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("damage", ["empty", "magic", "garbage", "another"])
+def test_damaged_byte_code_of_the_bundle_itself_is_not_in_the_way(copy: Copy, damage: str) -> None:
+    (file,) = copy.cache.glob("bundle.*.pyc")
+    data = file.read_bytes()
+    file.write_bytes({
+        "empty": b"", "magic": b"\0\0\0\0" + data[4:], "garbage": data[:16] + b"\xff" * 5000,
+        "another": data[:16] + marshal.dumps(compile("VERSION = 1", "bundle.py", "exec")),
+    }[damage])  # fmt: skip
+    assert copy.hook("ada").returncode == 0
+    refused = copy.hook("bob")
+    assert (refused.returncode, "ada holds a.py" in refused.stderr) == (2, True)
+
+
+def test_a_changed_bundle_py_counts_at_once(copy: Copy) -> None:
+    source = copy.root / "dibs" / "doors" / "hooks" / "start" / "bundle.py"
+    source.write_text(source.read_text().replace("code = main(sys.argv[1:])", "code = 3 + main(sys.argv[1:])"))
+    assert copy.hook("ada").returncode in {0, 3}, "what is in force was read before its age was looked at"
+    assert copy.hook("ada").returncode == 3
+
+
+def test_nearly_all_modules_of_an_edit_are_loaded_without_pythons_own_import(copy: Copy) -> None:
+    """Each that is not costs as much again; what is named here begins a group of its own."""
+    assert copy.hook("ada").returncode == 0
+    loaded = [line.split("'")[1] for line in copy.hook("ada", "-v").stderr.splitlines() if line.startswith("import '")]
+    assert {name for name in loaded if name.startswith("dibs")} - {"dibs.facts.filesystems"} == {
+        "dibs.doors.hooks.tool_call", "dibs.doors.hooks.edit_guard", "dibs.stores.sqlite.store",
+    }  # fmt: skip
+
+
 def test_where_it_cannot_be_written_hooks_work_all_the_same(copy: Copy) -> None:
     shutil.rmtree(copy.cache)
     copy.cache.write_text("a file where the folder should be")
@@ -115,7 +145,7 @@ def test_where_it_cannot_be_written_hooks_work_all_the_same(copy: Copy) -> None:
 def test_every_name_in_its_lists_is_a_module() -> None:
     """A name that is none would make the bundle impossible, and every hook slow, without a word."""
     named = {name for together in build.TOGETHER.values() for name in together} | set(build.TOGETHER)
-    missing = [name for name in sorted(named) if not _source(name).exists()]
+    missing = [name for name in sorted(named) if not _source(name).exists() and name not in build.EXTENSIONS]
     assert missing == []
     assert [file for file in build.LEFT_OUT if not (SRC / "dibs" / file).exists()] == []
 

@@ -34,3 +34,4 @@ def begin(tree: Tree, event: Event, *, is_open: bool, left: bool = False, diary:
     """Note that the call begins, before the paths that it names."""
     tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
     tree.write()
+    tree.shorten()

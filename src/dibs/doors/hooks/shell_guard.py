@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
 REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
 GLANCE = 0.15  # seconds between two looks
+ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
 
@@ -259,7 +260,7 @@ def _give_back(session: Session, call: Call, taken: list[str]) -> None:
 def _deploys(session: Session, reading: Any) -> list[list[str]]:
     """Commands that deploy, by their words or by what their scripts run, with their targets."""
     patterns: dict[str, str] = session.config.policy.guards["deploy"].get("commands", {})
-    if all(simple.words and simple.words[0] in shell.PLAIN_LOOKS for simple in reading.commands):
+    if not any(_may_deploy(simple, patterns) for simple in reading.commands):
         return []
     from dibs.facts import deploy_commands
 
@@ -267,6 +268,14 @@ def _deploys(session: Session, reading: Any) -> list[list[str]]:
     programs = deploy_commands.names(patterns)
     worth = [simple for simple in reading.commands if deploy_commands.may_be(simple, programs)]
     return deploy_commands.find(worth, patterns, session.cwd) if worth else []
+
+
+def _may_deploy(simple: Any, patterns: dict[str, str]) -> bool:
+    """Are its words worth a closer look? Programs that run no others are not, unless the config names them."""
+    first = simple.words[0] if simple.words else None
+    if first in shell.PLAIN_LOOKS:
+        return False
+    return first not in ONLY_WRITE or any(first in pattern for pattern in patterns)
 
 
 def _against(session: Session, call: Call, target: str) -> str:

@@ -14,10 +14,14 @@ from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import CodeType
 
 # Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
-EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis")
+EXTENSIONS = (
+    "_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis",
+    "tree_sitter._binding", "tree_sitter_bash._binding",
+)  # fmt: skip
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = (
     "", "doors", "doors/clients", *[f"doors/clients/{name}" for name in NAMES], "doors/hooks", "facts", "facts/git",
@@ -27,38 +31,44 @@ FOLDERS = (
 )  # fmt: skip
 LEFT_OUT = ("doors/clients/make_index.py", "operations/core/answers.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py")  # fmt: skip
-# Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
+# Whoever asks for the first module will ask for the others. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
         "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents",
-        "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace",
+        "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace", "_json", "_sha1", "fcntl",
     ),
-    "dibs.doors.hooks.audit": (
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.declare",
-        "dibs.operations.core.call", "dibs.operations.guards.ledger", "dibs.operations.guards.attribution",
-        "dibs.doors.hooks.trees",
+    "dibs.doors.hooks.tool_call": (
+        "dibs.doors.hooks.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
+        "dibs.stores.seam",
+        "dibs.operations.core.declare", "dibs.operations.core.call", "dibs.operations.guards.ledger",
+        "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit", "_sha256", "_sha2",
     ),
     "dibs.session.session": (
-        "dibs.facts.paths", "dibs.operations.claims.resources", "dibs.operations.core.policy",
-        "dibs.session.known_clients", "dibs.session.config", "dibs.facts.processes",
+        "dibs.session", "dibs.operations.claims", "dibs.facts.paths", "dibs.operations.claims.resources",
+        "dibs.operations.core.policy", "dibs.operations.core.entry", "dibs.session.known_clients",
+        "dibs.session.config", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.edit_guard": (
+        "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
         "dibs.operations.guards.edit_guard",
-        "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.core.declare",
-        "dibs.operations.claims.grants", "dibs.operations.agents.roles", "dibs.facts.git.ignored",
+        "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
+        "dibs.operations.agents", "dibs.operations.agents.roles", "dibs.facts.git", "dibs.facts.git.ignored",
     ),
     "dibs.doors.hooks.shell_guard": (
-        "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
-        "dibs.facts.shell.streams", "dibs.facts.shell.findings", "dibs.facts.shell.words", "dibs.facts.shell.options",
-        "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.call",
-        "dibs.operations.guards.ledger",
-        "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit",
+        "dibs.facts.git", "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.session.session",
+    ),
+    "dibs.facts.shell": (
+        "dibs.facts.shell.globs", "dibs.facts.shell.unknown", "dibs.facts.shell.streams", "dibs.facts.shell.findings",
+        "dibs.facts.shell.words", "dibs.facts.shell.options", "dibs.facts.shell.flows", "dibs.facts.shell.builtin",
+        "dibs.facts.shell.commands",
     ),
     "dibs.facts.shell.walk": (
         "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",
-        "dibs.facts.shell.parameters", "dibs.facts.shell.text",
+        "dibs.facts.shell.parameters", "dibs.facts.shell.text", "dibs.facts.shell.outputs",
+    ),
+    "dibs.session.mail_hint": (
+        "dibs.operations.claims.resources", "dibs.operations.core.policy", "dibs.operations.agents.roles",
     ),
     "dibs.stores.sqlite.store": ("dibs.stores.sqlite.database_file", "dibs.stores.sqlite.gate", "dibs.stores.turns"),
     "dibs.stores.redis.store": (
@@ -66,7 +76,7 @@ TOGETHER = {
         "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
         "dibs.storage.redis_autostart",
     ),
-    # entry.py asks for the client's own half by the word that it was started with
+    # bundle.py asks for the client's own half by the word that the hook was started with
     **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}", f"dibs.doors.clients.{name}.hook")
        for name in NAMES},
 }  # fmt: skip
@@ -76,6 +86,7 @@ def make(root: str) -> None:
     """Write the file. Where that cannot be done, the next hook takes the usual way as well."""
     table: dict[str, tuple[bool, str, int, int, int, int]] = {}
     codes: dict[str, CodeType] = {}
+    needs: dict[str, list[str]] = {}
     parts: list[bytes] = []
     place = 0
     try:
@@ -94,12 +105,14 @@ def make(root: str) -> None:
                 dotted = dotted.rstrip("/").replace("/", ".")
                 table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
                 codes[dotted] = slim
+                needs[dotted] = _needs(text)
                 parts.append(code)
                 place += len(code)
         groups = {}
         for name, together in TOGETHER.items():
-            code = marshal.dumps(tuple([codes[one] for one in together]))
-            groups[name] = (place, len(code), list(together))
+            names = _in_order(together, needs)
+            code = marshal.dumps(tuple([codes[one] for one in names if one not in EXTENSIONS]))
+            groups[name] = (place, len(code), names)
             parts.append(code)
             place += len(code)
         head = marshal.dumps((VERSION, sys.version, table, groups, _places()))
@@ -110,6 +123,37 @@ def make(root: str) -> None:
         os.replace(making, path_of(root))
     except (OSError, ValueError, SyntaxError, KeyError):
         return
+
+
+def _needs(text: bytes) -> list[str]:
+    """The modules that a module imports when it is loaded."""
+    found = []
+    top = [one for one in ast.parse(text).body if not isinstance(one, ast.FunctionDef | ast.If)]  # `if TYPE_CHECKING`
+    for node in ast.walk(ast.Module(top, [])):
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *[f"{node.module}.{one.name}" for one in node.names]]
+    return found
+
+
+def _in_order(names: Iterable[str], needs: dict[str, list[str]]) -> list[str]:
+    """The same names, each behind those that it needs: else Python's own import would be asked for them."""
+    wanted = dict.fromkeys(names)
+    found: dict[str, None] = {}
+    begun: set[str] = set()
+
+    def place(name: str) -> None:
+        if name not in begun:
+            begun.add(name)
+            for needed in needs.get(name, ()):
+                if needed in wanted:
+                    place(needed)
+            found[name] = None
+
+    for name in wanted:
+        place(name)
+    return list(found)
 
 
 def _places() -> dict[str, str]:

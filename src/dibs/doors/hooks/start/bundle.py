@@ -8,6 +8,7 @@ taken out of it. Where it cannot be written, or anything about it is odd, import
 `__future__`, which is a file to be found and read. The file is made by build.py.
 """
 
+import gc
 import marshal
 import sys
 from posix import O_CLOEXEC, O_RDONLY, open, pread, read, stat
@@ -15,9 +16,9 @@ from posix import O_CLOEXEC, O_RDONLY, open, pread, read, stat
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
-    from typing import Any
+    from typing import Any, NoReturn
 
-VERSION = 10
+VERSION = 12
 LONGEST = 1 << 20  # bytes of that table, or it is none
 HEAD = 8  # bytes: the length of the table that stands before the code
 
@@ -36,11 +37,12 @@ class Bundle:
         """Python asks: do you have this module? With it come those that it is known to ask for next."""
         if name in self.places:
             return self._extension(name, self.places[name])
-        self.put_together(name)
+        package = self._table.get(name, (False,))[0]
+        if not package:
+            self._put_together(name)
         file = self._take(name)
         if not file:
             return None
-        package = self._table[name][0]
         spec = sys.modules["_frozen_importlib"].ModuleSpec(name, self, origin=file, is_package=package)
         spec.has_location = True
         if package:
@@ -62,25 +64,20 @@ class Bundle:
             spec.submodule_search_locations.append(file.rpartition("/")[0])
         return spec
 
-    def start(self, arguments: list[str]) -> None:
-        """Load what every hook needs, and the half for hooks of the client that it is started for."""
-        self.put_together("dibs.doors.hooks.hook")
-        if len(arguments) > 1:
-            self.put_together(f"dibs.doors.clients.{arguments[1]}.hook")
-
-    def put_together(self, name: str) -> None:
+    def _put_together(self, name: str) -> None:
         """Load what a module is known to ask for; the code of all of them is taken out at once."""
-        group = self.groups.get(name)
+        group = self.groups.pop(name, None)
         if group is None:
             return
         place, length, names = group
-        if not any(needed in sys.modules for needed in names):
-            files = [self._file_of(needed) for needed in names]
+        own = [needed for needed in names if needed in self._table]
+        if not any(needed in sys.modules for needed in own):
+            files = [self._file_of(needed) for needed in own]
             codes = self._code(place, length, tuple) if all(files) else None
-            if codes is not None and len(codes) == len(names):
-                self._found.update(zip(names, codes, strict=True))
+            if codes is not None and len(codes) == len(own):
+                self._found.update(zip(own, codes, strict=True))
         for needed in names:
-            self._put(needed)
+            self.put(needed)
 
     def _file_of(self, name: str) -> str:
         """A module's source, if the module is here and its source did not change since."""
@@ -120,31 +117,49 @@ class Bundle:
             self._found[name] = code
         return file
 
-    def _put(self, name: str) -> None:
+    def put(self, name: str) -> None:
         """Load a module without Python's own way of importing, which costs as much again as running its code."""
         if name in sys.modules:
             return
+        if name in self.places:
+            self._put_extension(name, self.places[name])
+            return
         above, _, last = name.rpartition(".")
         if above:
-            self._put(above)
+            self.put(above)
+        package = self._table.get(name, (False,))[0]
+        if not package:
+            self._put_together(name)
         file = self._take(name) if not above or above in sys.modules else ""
         if not file:
             return
         module = type(sys)(name)
         module.__file__ = file
-        if self._table[name][0]:
+        if package:
             module.__path__ = [file.rpartition("/")[0]]
             module.__package__ = name
         else:
             module.__package__ = above
         sys.modules[name] = module
         try:
+            if package:  # its modules ask for it first
+                self._put_together(name)
             self.exec_module(module)
         except BaseException:
             del sys.modules[name]
             raise
         if above:
             setattr(sys.modules[above], last, module)
+
+    def _put_extension(self, name: str, file: str) -> None:
+        """The same for a module in C. One that cannot be had so is looked for as usual when it is asked for."""
+        implement = sys.modules["_imp"]
+        try:
+            module = implement.create_dynamic(sys.modules["_frozen_importlib"].ModuleSpec(name, None, origin=file))
+            implement.exec_dynamic(module)
+        except (ImportError, OSError):
+            return
+        sys.modules[name] = module
 
     def create_module(self, spec: "Any") -> None:
         """Python makes the module itself."""
@@ -156,6 +171,50 @@ class Bundle:
 
 def _of_code() -> None:
     """Its code is of the kind that all code is of."""
+
+
+def start(entry: str, data: bytes) -> "NoReturn":
+    """All of a hook's process; `data` is the byte code that this module was taken out of, if that was how."""
+    gc.disable()  # a hook is over in milliseconds, of which the collector would take two
+    root = entry.rpartition("/dibs/doors/hooks/")[0]
+    # Without `site` only the standard library is on the path. -S leaves sys.prefix at the base installation, so the
+    # interpreter's own place tells where the virtual environment is.
+    own = sys.executable.rpartition("/bin/")[0]
+    sys.path[0] = root
+    sys.path.append(f"{own}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages")
+    bundled = None
+    try:
+        bundled = use(root) if _is_current(f"{root}/dibs/doors/hooks/start/bundle.py", data) else None
+        if bundled is not None:
+            bundled.put("dibs.doors.hooks.hook")
+            if len(sys.argv) > 1:  # the client that it is started for
+                bundled.put(f"dibs.doors.clients.{sys.argv[1]}.hook")
+        from dibs.doors.hooks.hook import leave, main
+    except Exception:  # noqa: BLE001 - a bundle that is missing or damaged: the usual way
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not bundled]
+        for name in [name for name in sys.modules if name.split(".")[0] == "dibs"]:
+            del sys.modules[name]
+        bundled = None
+        from dibs.doors.hooks.hook import leave, main
+
+    code = main(sys.argv[1:])
+    if bundled is None or bundled.stale:
+        try:
+            from dibs.doors.hooks.start import build
+
+            build.make(root)
+        except Exception:  # noqa: BLE001, S110 - the answer counts, whatever the next hook has to do without
+            pass
+    leave(code)
+
+
+def _is_current(source: str, data: bytes) -> bool:
+    """Is this byte code that of the source as it is now?"""
+    if data[4:8] != b"\0\0\0\0":
+        return False
+    status = stat(source)
+    stamp = (int(status.st_mtime) & 0xFFFFFFFF) | (status.st_size & 0xFFFFFFFF) << 32
+    return data[8:16] == stamp.to_bytes(8, "little")
 
 
 def path_of(root: str) -> str:
