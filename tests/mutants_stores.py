@@ -28,7 +28,7 @@ STORES = (
      f"{INTERRUPTS}::test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones"),
     (GATE_PY, "            if waits:\n                taken.acquire(timeout=TAKEN_WITHIN_S)\n",
      "            taken.acquire()\n", WAITING),
-    (GATE_PY, "        if frame.f_code is timed.__code__:\n", "        if True:\n",
+    (GATE_PY, "        if frame.f_code is _timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
     ("operations/call.py", "    _check_caller(call)\n", "",

@@ -13,7 +13,7 @@ import os
 from dibs.doors import moving, serving, starting, stores
 from dibs.errors import Unavailable
 from dibs.facts import clock
-from dibs.stores.redis_wire import hidden
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

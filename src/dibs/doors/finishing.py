@@ -90,14 +90,7 @@ def warnings(session: Session) -> list[str]:
 
     pin = stores.read_pin(session.place.local)
     if pin.fallback:
-        from dibs.stores.redis_wire import hidden
+        from dibs.stores.urls import hidden
 
         return [f"SQLite stands in for {hidden(pin.fallback)}, which did not start; `dibs up` comes back to it."]
-    if not stores.is_redis(pin.url):
-        return []
-    from dibs.doors.server import Facts
-    from dibs.stores.redis import RedisStore
-
-    store = session.store
-    assert isinstance(store, RedisStore)
-    return Facts(store).warnings()
+    return session.store.describe()["warnings"]

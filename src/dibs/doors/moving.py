@@ -22,7 +22,7 @@ from dibs.doors.starting import Turn
 from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.stores import carry, moved
-from dibs.stores.redis_wire import hidden
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def move(
     """Move the workspace to that store; what was carried over. The session is closed: open another one."""
     local = session.place.local
     pin = stores.read_pin(local)
-    if not stores.is_redis(to) and not to.startswith("sqlite:"):
-        raise stores.unknown(to)
+    stores.refuse_unknown(to)
     if not pin.url:
         raise Invalid("this workspace coordinates through no store yet: name it with `store` in .dibs/config.toml")
     with Turn(local, TURN) as turn:
@@ -151,13 +150,13 @@ def _copy_again(old: Side, new: Side, identifier: str) -> None:
 def follow(session: Session, error: Unavailable) -> bool:
     """Somebody met a store that was moved: finish that if it is this machine's, and say whether to go on elsewhere."""
     local = session.place.local
-    before = getattr(session.store, "path", "") or getattr(getattr(session.store, "wire", None), "url", "")
+    before = session.store.address
     with Turn(local, TURN, PATIENCE) as turn:
         noted = _noted(local)
         if turn.mine and noted.get("id") == error.fields["moved"]:
             _finish_former(session)
     pin = stores.read_pin(local)
-    return bool(pin.url) and (pin.url if stores.is_redis(pin.url) else stores.sqlite_path(local, pin.url)) != before
+    return bool(pin.url) and stores.address_of(local, pin.url) != before
 
 
 def _finish_former(session: Session) -> None:
@@ -223,14 +222,8 @@ def _sides(session: Session, old: str, new: str, *, replaces: bool) -> tuple[Sid
 
 def side_of(session: Session, url: str, *, replaces: bool = False) -> Side:
     """A store as a move sees it."""
-    local, timeout = session.place.local, max(session.timeout, 5.0)
-    if stores.is_redis(url):
-        from dibs.stores.carry_redis import RedisSide
-
-        return RedisSide(stores.redis_store(local, url, session.config.id, timeout), replaces=replaces)
-    from dibs.stores.carry_sqlite import SqliteSide
-
-    return SqliteSide(stores.sqlite_path(local, url), timeout)
+    timeout = max(session.timeout, 5.0)
+    return stores.open_side(session.place.local, url, session.config.id, timeout, replaces=replaces)
 
 
 def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, Any]) -> None:

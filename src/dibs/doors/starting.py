@@ -34,7 +34,7 @@ class Missing:
     def __call__(self) -> None:
         """Have it started, unless that is under way, was tried just now, or somebody stopped it. Raises for a hook."""
         from dibs.doors import serving
-        from dibs.stores.redis_wire import hidden
+        from dibs.stores.urls import hidden
 
         if serving.place_of(self._url) is None:
             return  # not on this machine: not ours to start

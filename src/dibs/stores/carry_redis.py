@@ -10,8 +10,9 @@ from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.stores import moved, redis_epoch
 from dibs.stores.carry import PAGE, Frozen
-from dibs.stores.redis_wire import Lost, Said, hidden
+from dibs.stores.redis_wire import Lost, Said
 from dibs.stores.seam import Event, Seal
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,16 +15,18 @@ from dibs.errors import Busy
 from dibs.facts import clock
 from dibs.stores.seam import (
     COMMIT_TEXT,
+    ERROR,
     FETCH_LIMIT,
     GENESIS,
     MAX_RUNS,
     STALE_NOW,
+    BaseTransaction,
+    Engine,
     Event,
     Fetched,
     Head,
     Scanned,
     Seal,
-    body_of,
     chained,
     fill,
 )
@@ -32,10 +34,10 @@ from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
 
 TIMEOUT_S = 5.0  # to wait for another thread
 PLAIN = 2  # the version of `marshal` that writes everything where it stands, without references, and is read fastest
@@ -45,7 +47,7 @@ def _value(row: tuple[bytes, str | None, str | None]) -> Json:
     return loads(row[0])  # noqa: S302 - what `put` wrote, in this process
 
 
-class MemoryStore:
+class MemoryStore(Engine):
     """A store in this process. Thread-safe; one transaction at a time."""
 
     def __init__(
@@ -148,6 +150,23 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to close."""
 
+    @property
+    def address(self) -> str:
+        """This very object."""
+        return f"memory:{id(self)}"
+
+    def describe(self) -> Description:
+        """What people should know about this store."""
+        return {
+            "engine": "memory", "address": self.address, "persistence": "it ends with its process", "warnings": [],
+            "figures": {"rows": len(self._rows), "events": len(self._events)},
+        }  # fmt: skip
+
+    def check(self) -> Iterator[Check]:
+        """Do keys, rows and index entries fit together?"""
+        fits = self._keys == sorted(self._rows)
+        yield "rows", fits, f"{len(self._rows)} rows" if fits else "keys and rows differ", ERROR
+
     # --- what a commit does
 
     def _commit(self, tx: _Transaction) -> None:
@@ -204,25 +223,16 @@ class MemoryStore:
         self._torn = False
 
 
-class _Transaction:
+class _Transaction(BaseTransaction):
     """One run of one transaction: it writes in place and remembers how to undo it."""
 
     def __init__(self, store: MemoryStore, now: int, wall: int, identifier: str, *, writes: bool) -> None:
-        self._store, self._writes, self._identifier = store, writes, identifier
+        super().__init__(identifier, writes=writes)
+        self._store = store
         self.now, self.wall = now, wall
         self.number = store._head.commit + 1
-        self.bodies: list[str] = []
-        self.names: list[str] = []
-        self.touched = False
         self._undo: list[tuple[str, tuple[bytes, str | None, str | None] | None]] = []
         self._events, self._seals = store._events, store._seals
-        self._ids = 0
-
-    since = 0  # nothing that was answered is ever missing
-
-    def id(self) -> str:
-        self._ids += 1
-        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         store, truncated = self._store, False
@@ -266,10 +276,6 @@ class _Transaction:
         if key in self._store._rows:
             self._change(key, None)
 
-    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
-        self._may_write()
-        self.bodies.append(body_of(kind, agent, subject, data))
-
     def tail(self) -> Head:
         return self._store._head
 
@@ -286,9 +292,6 @@ class _Transaction:
             raise ValueError(message)
         store._events = [event for event in store._events if event.seq > through]
         store._seals = [seal for seal in store._seals if seal.seq >= through]
-
-    def wake(self, name: str) -> None:
-        self.names.append(name)
 
     def undo(self) -> None:
         """Take back everything this run wrote, wherever it stopped: what was first there is written again."""
@@ -310,9 +313,3 @@ class _Transaction:
         self._may_write()
         self._undo.append((key, self._store._rows.get(key)))
         self._store._set(key, row)
-
-    def _may_write(self) -> None:
-        if not self._writes:
-            message = "a look may not write"
-            raise TypeError(message)
-        self.touched = True

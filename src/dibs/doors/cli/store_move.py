@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import stores
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
 from dibs.errors import YES, Unavailable
@@ -44,10 +43,9 @@ def run(arguments: list[str]) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    if stores.is_redis(url):
-        from dibs.doors import serving
+    from dibs.doors import serving
 
-        serving.make_answer(session, url)
+    serving.make_answer(session, url)
     result = moving.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")

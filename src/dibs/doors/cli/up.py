@@ -96,7 +96,7 @@ def _begin(session: Session, url: str) -> dict[str, Any]:
     """The workspace is there, or begins; its settings are as the URL says."""
     from dibs.doors import falling_back
     from dibs.stores import moved, redis_epoch
-    from dibs.stores.redis_wire import hidden
+    from dibs.stores.urls import hidden
 
     local = session.place.local
     store = stores.redis_store(local, url, session.config.id, session.timeout)

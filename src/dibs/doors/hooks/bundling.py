@@ -55,8 +55,8 @@ TOGETHER = {
     "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate", "dibs.stores.turns"),
     "dibs.stores.redis": (
         "dibs.stores.moved", "dibs.stores.redis_scripts", "dibs.stores.redis_wire", "dibs.stores.redis_epoch",
-        "dibs.stores.redis_guess", "dibs.stores.redis_pace", "dibs.stores.redis_transaction", "dibs.stores.turns",
-        "dibs.doors.starting",
+        "dibs.stores.redis_cache", "dibs.stores.redis_pace", "dibs.stores.redis_transaction", "dibs.stores.turns",
+        "dibs.stores.urls", "dibs.doors.starting",
     ),
 }  # fmt: skip
 
