@@ -166,6 +166,67 @@ def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
     assert strays(source, module) == []
 
 
+# Who may know that there are several engines: what opens a store by its URL, and what starts, inspects and replaces a
+# Redis server on this machine. Everybody else has the seam.
+OPENERS = frozenset((
+    "dibs.doors.stores", "dibs.doors.server", "dibs.doors.serving", "dibs.doors.starting", "dibs.doors.falling_back",
+    "dibs.doors.cli.up",
+))  # fmt: skip
+ABOVE = ("dibs.operations", "dibs.doors", "dibs.lookout", "dibs.patterns")
+ENGINES = ("memory", "redis", "redis_", "sqlite", "sqlite_", "gate", "wakes", "carry_")  # modules, or how they begin
+QUESTIONS = frozenset(("is_redis", "sqlite_path", "redis_store", "SqliteStore", "RedisStore", "MemoryStore"))
+
+
+def engine_questions(source: str, module: str) -> list[str]:
+    """Where a source above the seam names an engine, or asks which one it talks to."""
+    if not module.startswith(ABOVE) or module in OPENERS:
+        return []
+    found = []
+    for line, name in imports(source, module):
+        base, _, rest = name.partition("dibs.stores.")
+        first = rest.partition(".")[0]
+        if not base and any(first == one or (one.endswith("_") and first.startswith(one)) for one in ENGINES):
+            found.append(f"{module}:{line} imports {name}")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            said = node.id if isinstance(node, ast.Name) else node.attr
+            if said in QUESTIONS:
+                found.append(f"{module}:{node.lineno} says {said}")
+        if (
+            isinstance(node, ast.Call)
+            and _name(node.func) in {"getattr", "hasattr", "isinstance"}
+            and node.args
+            and (_name(node.args[0]) == "store" or _name(node.args[0]) == "_store")
+        ):
+            found.append(f"{module}:{node.lineno} asks what a store is")
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "engine":
+            found.append(f"{module}:{node.lineno} asks for the engine's name")
+    return found
+
+
+def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
+    found = [line for path, module, _ in _sources() for line in engine_questions(path.read_text(), module)]
+    assert not found, "\n".join(found)
+    assert {module for _, module, _ in _sources()} >= OPENERS, "an opener that is gone needs no permission"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from dibs.stores.redis import RedisStore",
+        "def late():\n    from dibs.stores import sqlite",
+        "from dibs.stores.redis_wire import open_wire",
+        "if stores.is_redis(url): pass",
+        "assert isinstance(session.store, object)",
+        "seconds = getattr(store, 'follow', 0.2)",
+        "if store.describe()['engine'] == 'sqlite': pass",
+    ],
+)
+def test_a_question_about_the_engine_is_found(source: str) -> None:
+    assert engine_questions(source, "dibs.doors.session")
+    assert engine_questions(source, "dibs.doors.stores") == []
+
+
 def test_the_hot_path_loads_nothing_dear() -> None:
     code = (
         "import sys\n"

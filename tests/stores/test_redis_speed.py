@@ -10,6 +10,8 @@ import pytest
 
 from dibs.errors import NotFound
 from dibs.facts import clock
+from dibs.stores import redis_cache
+from dibs.stores.redis_cache import Cache
 from dibs.stores.seam import prefix_range
 from tests.stores.redis_server import Machine, Server
 

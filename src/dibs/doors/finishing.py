@@ -23,6 +23,7 @@ def finish(session: Session, name: str, result: dict[str, Any]) -> dict[str, Any
         text = rules.text(session.place)
         if name == "rules":
             return {**result, "text": text}
+        session.store.tidy()  # whoever begins clears away after those that were killed while they waited
         if "files" in result:
             from dibs.doors import memories
 

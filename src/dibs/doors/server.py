@@ -26,7 +26,8 @@ def examine(session: Session) -> Iterator[Check]:
     try:
         store = session.store
     except DibsError as error:
-        yield SERVER if stores.is_redis(url) else DATABASE, False, error.message, ERROR
+        name, hint = (SERVER, _hint(local, url)) if stores.is_redis(url) else (DATABASE, "")
+        yield name, False, error.message + hint, ERROR
         return
     for name, ok, message, severity in store.check():
         more = "" if name != SERVER else _started(local) if ok else _hint(local, url)

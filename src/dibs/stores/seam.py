@@ -122,7 +122,8 @@ if TYPE_CHECKING:
             """Answered commits were lost (`Unsettled`): call `fn` until it says that nothing is left to give up.
 
             `fn` gives up, in transactions of its own (`run`), what rests on commits before `tx.since`, and returns
-            whether there is more. When this returns, `run` and `look` work again for everybody.
+            whether there is more. When this returns, `run` and `look` work again for everybody. Where nothing was lost,
+            or somebody else settled it already, nothing is changed.
             """
 
         def watch(self, name: str) -> None:
@@ -247,9 +248,7 @@ class Engine:
         def head(self) -> Head: ...
 
     def settle(self, fn: Callable[[], bool]) -> None:
-        """Nothing that was answered is ever missing; what is to be given up all the same is given up."""
-        while fn():
-            pass
+        """Nothing that was answered is ever missing: there is nothing to give up."""
 
     def tidy(self) -> int:
         """Nothing is left behind."""
