@@ -120,6 +120,16 @@ def kept_line(local: str, shared: str) -> str:
     return f"{shared}/{ANSWERED}" if shared and shared != local else ""
 
 
+def open_new(local: str) -> Store:
+    """A new store in that folder, whatever the environment names; for a workspace that is only a try."""
+    _load_apsw()
+    from dibs.stores import sqlite
+
+    path = sqlite_path(local, "sqlite:")
+    sqlite.create(path)
+    return sqlite.SqliteStore(path)
+
+
 def open_pinned(local: str, workspace: str, timeout: float) -> Store:
     """The store that is pinned, whatever is configured; for those who move it."""
     url = read_pin(local).url
