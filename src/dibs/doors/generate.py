@@ -1,8 +1,8 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
-Four files: `operations/index.py` (which file declares which operation, so that a command loads only that one),
-`doors/methods.py` (the typed methods of the Python API), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test fails
-when they are out of date.
+Five files: `operations/index.py` (which file declares which operation, so that a command loads only that one),
+`doors/methods.py` (the typed methods of the Python API), `docs/CLI.md`, `docs/ROLES.md` (who may what) and the
+tables of records and events in `docs/ARCHITECTURE.md`. A test fails when they are out of date.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from keyword import iskeyword
 
 from dibs.doors import catalogue
+from dibs.operations import events, keys
 from dibs.operations import index as index_
 from dibs.operations.authority import ACTS
 from dibs.operations.declare import RANKS
@@ -186,6 +187,24 @@ def page() -> str:
     return "".join(parts)
 
 
+def tables(page: str) -> str:
+    """docs/ARCHITECTURE.md with its tables of records and events made anew, between their markers."""
+    records = ["| key | record | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- |\n"]
+    for form, (room, what, one, two) in keys.KEYS.items():
+        records.append(f"| `{form}` | {what} | {room} | {one} | {two} |\n")
+    kinds = ["| kind | what happened | subject | data |\n| --- | --- | --- | --- |\n"]
+    for kind, (subject, means, data) in events.KINDS.items():
+        kinds.append(f"| `{kind}` | {means} | {subject} | {data} |\n")
+    for name, lines in (("records", records), ("events", kinds)):
+        before, begin, rest = page.partition(f"<!-- {name}: made by `make generate` -->\n")
+        _, end, after = rest.partition(f"<!-- end of {name} -->\n")
+        assert begin, f"docs/ARCHITECTURE.md has no place for the table of {name}"
+        assert end, f"docs/ARCHITECTURE.md has no end of the table of {name}"
+        text = "".join(lines).replace("  |", " |").replace("|  |", "| |").replace("|  |", "| |")
+        page = f"{before}{begin}{text}{end}{after}"
+    return page
+
+
 def files() -> dict[str, str]:
     """Every generated file under the project's top, with its text."""
     from dibs.operations import index as known
@@ -197,16 +216,25 @@ def files() -> dict[str, str]:
         "src/dibs/doors/methods.py": methods(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
+        "docs/ARCHITECTURE.md": tables(_read("docs/ARCHITECTURE.md")),
     }
+
+
+def _top() -> str:
+    import dibs
+
+    return os.path.dirname(os.path.dirname(os.path.dirname(dibs.__file__)))
+
+
+def _read(name: str) -> str:
+    with open(f"{_top()}/{name}", encoding="utf-8") as file:
+        return file.read()
 
 
 def main() -> int:
     """Write them all."""
-    import dibs
-
-    top = os.path.dirname(os.path.dirname(os.path.dirname(dibs.__file__)))
     for name, text in files().items():
-        with open(f"{top}/{name}", "w", encoding="utf-8") as file:
+        with open(f"{_top()}/{name}", "w", encoding="utf-8") as file:
             file.write(text)
         sys.stdout.write(f"wrote {name}\n")
     return 0

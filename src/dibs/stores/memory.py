@@ -64,7 +64,7 @@ class MemoryStore(Engine):
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self._abort, self._between = abort, between
         self._turns = Turns(self._set_right, nested=True)  # `between` runs other transactions
-        self._open: _Transaction | None = None  # what was written so far is to be taken back, unless it committed
+        self._open: MemoryTransaction | None = None  # what was written so far is to be taken back, unless it committed
         # A value is kept as `marshal` writes it, which is read several times as fast as its text, and each time anew: a
         # caller may change what it was given.
         self._rows: dict[str, tuple[bytes, str | None, str | None]] = {}
@@ -86,7 +86,7 @@ class MemoryStore(Engine):
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = self._new_id()
         for _ in range(MAX_RUNS):
-            tx = _Transaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
+            tx = MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
             self._open = tx
             try:
                 result = fn(tx)
@@ -110,7 +110,7 @@ class MemoryStore(Engine):
         return self._turns.call(self._look, fn, TIMEOUT_S)
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
-        return fn(_Transaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
+        return fn(MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
 
     def watch(self, name: str) -> None:
         """Nothing to prepare: `wait` looks at what was woken since."""
@@ -169,7 +169,7 @@ class MemoryStore(Engine):
 
     # --- what a commit does
 
-    def _commit(self, tx: _Transaction) -> None:
+    def _commit(self, tx: MemoryTransaction) -> None:
         """Keep it: from the moment when the head says so. Nothing else that is done here counts before that."""
         if not tx.touched:
             return
@@ -223,7 +223,7 @@ class MemoryStore(Engine):
         self._torn = False
 
 
-class _Transaction(BaseTransaction):
+class MemoryTransaction(BaseTransaction):
     """One run of one transaction: it writes in place and remembers how to undo it."""
 
     def __init__(self, store: MemoryStore, now: int, wall: int, identifier: str, *, writes: bool) -> None:
