@@ -391,7 +391,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "command.refused": (
         "the command",
         "The shell guard refused a command.",
-        "`code`",
+        "`code`, `role` if one forbids it",
     ),
     "guard.doubted": (
         "tool",
