@@ -43,8 +43,8 @@ def kinds(node: ast.expr) -> list[str]:
     if isinstance(node, ast.JoinedStr):
         begins = node.values[0]
         assert isinstance(begins, ast.Constant)
-        found = [kind for kind in events.KINDS if kind.startswith(str(begins.value))]
-        return found or [f"{begins.value}…"]
+        start = str(begins.value)
+        return [kind for kind in events.KINDS if kind.startswith(start)] or [f"{start}…"]
     if isinstance(node, ast.Name):
         return ["event.emitted"] if node.id == "EMITTED" else [node.id]
     assert isinstance(node, ast.Constant)

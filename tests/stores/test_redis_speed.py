@@ -126,11 +126,15 @@ def test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip(
     two.run(lambda tx: tx.put("k", 1, "i\t1"))
     runs: list[int] = []
 
+    def put_both(tx: Transaction) -> None:
+        tx.put("k", 10)
+        tx.put("other", 10)
+
     def sums(tx: Transaction) -> int:
         runs.append(1)
         first = tx.fetch(["k"]).values["k"]
         if len(runs) == 1:  # between two reads, something that it has read and something that it has not
-            two.run(lambda tx: (tx.put("k", 10), tx.put("other", 10)))
+            two.run(put_both)
         elif len(runs) == 2:
             two.run(lambda tx: tx.put("unread", 1))
         found = first + (tx.fetch(["other"]).values["other"] or 0)

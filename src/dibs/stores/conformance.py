@@ -390,7 +390,7 @@ def a_store_describes_itself_in_plain_values(make: Make) -> None:
     store.run(lambda tx: tx.put("k", 1))
     said = store.describe()
     assert set(said) == {"engine", "address", "persistence", "warnings", "figures"}
-    assert all(isinstance(said[name], str) and said[name] for name in ("engine", "address", "persistence"))  # type: ignore[literal-required]
+    assert all(isinstance(said[name], str) and said[name] for name in ("engine", "address", "persistence"))
     assert isinstance(said["warnings"], list)
     assert all(isinstance(figure, int) for figure in said["figures"].values())
     assert store.address == store.address

@@ -88,7 +88,7 @@ class RedisStore(Engine):
         """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
         trial = _Trial(self.timeout)
         results: list[T] = []
-        snapshot = self._guess(trial.began)
+        snapshot: Snapshot | None = self._guess(trial.began)
         try:
             for number_of_run in range(MANY_RUNS):
                 tx = RedisTransaction(self, trial.id, snapshot, writes=True)
