@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dibs.doors.session import SESSION_VARIABLES
+from dibs.session.session import SESSION_VARIABLES
 from tests import record_tables
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Holds what operations write to the tables of event kinds (operations/events.py) and keys (operations/keys.py).
+"""Holds what operations write to the tables of event kinds (operations/core/events.py) and keys (operations/core/keys.py).
 
 `hold` puts itself in the way of every engine's `append` and `put` in this process. A kind that is not in the table,
 data under a name that its row does not mention, or a key of no known form fails the test that wrote it.
@@ -10,10 +10,10 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dibs.operations import events, keys
+from dibs.operations.core import events, keys
 from dibs.stores import seam
 from dibs.stores.memory import MemoryTransaction
-from dibs.stores.redis_transaction import RedisTransaction
+from dibs.stores.redis.transaction import RedisTransaction
 
 if TYPE_CHECKING:
     import pytest
@@ -29,14 +29,18 @@ ANY = "event.emitted"  # its data is the agent's
 def wrong_event(kind: str, data: dict[str, Any]) -> str:
     """What the table has against an event; "" if nothing."""
     if kind not in events.KINDS:
-        return f"{kind} is no kind of event; operations/events.py has them all"
+        return f"{kind} is no kind of event; operations/core/events.py has them all"
     strange = set(data) - NAMES[kind] - {"request"}
-    return f"the row of {kind} in operations/events.py does not mention {', '.join(sorted(strange))}" if strange else ""
+    return (
+        f"the row of {kind} in operations/core/events.py does not mention {', '.join(sorted(strange))}"
+        if strange
+        else ""
+    )
 
 
 def wrong_key(key: str) -> str:
     """What the table has against a key; "" if nothing."""
-    return "" if keys.prefix_of(key) in PREFIXES else f"{key!r} is no key; operations/keys.py has them all"
+    return "" if keys.prefix_of(key) in PREFIXES else f"{key!r} is no key; operations/core/keys.py has them all"
 
 
 def _from_an_operation() -> bool:

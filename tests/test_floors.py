@@ -129,22 +129,22 @@ def test_imports_go_down_the_floors_only() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("dibs.stores.sqlite", "from dibs.operations import claims"),
-        ("dibs.stores.sqlite", "from dibs import operations"),
-        ("dibs.stores.sqlite", "from ..operations.claims import claim"),
-        ("dibs.stores.sqlite", "import dibs"),
-        ("dibs.stores.sqlite", "def late():\n    import dibs.doors.cli"),
-        ("dibs.stores.sqlite", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.lookout import verify"),
-        ("dibs.stores.sqlite", "__import__('dibs.doors')"),
-        ("dibs.stores.sqlite", "import importlib\nimportlib.import_module(name)"),
+        ("dibs.stores.sqlite.store", "from dibs.operations import claims"),
+        ("dibs.stores.sqlite.store", "from dibs import operations"),
+        ("dibs.stores.sqlite.store", "from ..operations.claims import claim"),
+        ("dibs.stores.sqlite.store", "import dibs"),
+        ("dibs.stores.sqlite.store", "def late():\n    import dibs.doors.cli"),
+        ("dibs.stores.sqlite.store", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.lookout import verify"),
+        ("dibs.stores.sqlite.store", "__import__('dibs.doors')"),
+        ("dibs.stores.sqlite.store", "import importlib\nimportlib.import_module(name)"),
         ("dibs.facts.paths", "from dibs.stores import seam"),
-        ("dibs.operations.claims", "from dibs.facts.clock import iso"),
-        ("dibs.operations.claims", "from dibs.stores import sqlite"),
-        ("dibs.operations.claims", "from dibs.stores import *"),
-        ("dibs.operations.claims", "import os.path"),
-        ("dibs.operations.claims", "from time import time"),
-        ("dibs.operations.claims", "text = open('x').read()"),
-        ("dibs.lookout.verify", "from dibs.operations.claims import overlap"),
+        ("dibs.operations.claims.grants", "from dibs.facts.clock import iso"),
+        ("dibs.operations.claims.grants", "from dibs.stores import sqlite"),
+        ("dibs.operations.claims.grants", "from dibs.stores import *"),
+        ("dibs.operations.claims.grants", "import os.path"),
+        ("dibs.operations.claims.grants", "from time import time"),
+        ("dibs.operations.claims.grants", "text = open('x').read()"),
+        ("dibs.lookout.verify", "from dibs.operations.claims.grants import overlap"),
         ("dibs.jsontext", "from dibs.facts import clock"),
     ],
 )
@@ -155,9 +155,12 @@ def test_a_stray_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("dibs.stores.sqlite", "import os\nimport apsw\nfrom dibs.facts import clock\nfrom .seam import Head"),
-        ("dibs.operations.claims", "from dibs.stores import seam\nfrom dibs.stores.seam import Json\nimport bisect"),
-        ("dibs.operations.claims", "from dibs import errors, jsontext\nfrom dibs.operations import overlap"),
+        ("dibs.stores.sqlite.store", "import os\nimport apsw\nfrom dibs.facts import clock\nfrom .seam import Head"),
+        (
+            "dibs.operations.claims.grants",
+            "from dibs.stores import seam\nfrom dibs.stores.seam import Json\nimport bisect",
+        ),
+        ("dibs.operations.claims.grants", "from dibs import errors, jsontext\nfrom dibs.operations import overlap"),
         ("dibs.lookout.verify", "from dibs.stores.seam import link_of"),
         ("dibs.doors.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
     ],
@@ -169,12 +172,12 @@ def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
 # Who may know that there are several engines: what opens a store by its URL, and what starts, inspects and replaces a
 # Redis server on this machine. Everybody else has the seam.
 OPENERS = frozenset((
-    "dibs.doors.stores", "dibs.doors.server", "dibs.doors.serving", "dibs.doors.starting", "dibs.doors.falling_back",
+    "dibs.storage.workspace_store", "dibs.storage.redis_health", "dibs.storage.redis_server", "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback",
     "dibs.doors.cli.up",
 ))  # fmt: skip
 ABOVE = ("dibs.operations", "dibs.doors", "dibs.lookout", "dibs.patterns")
 ENGINES = ("memory", "redis", "redis_", "sqlite", "sqlite_", "gate", "wakes", "carry_")  # modules, or how they begin
-BORROWED = {"dibs.doors.legacy": ("dibs.stores.gate.Gate",)}  # its file lock, for a file of its own
+BORROWED = {"dibs.agent_folder.scripts": ("dibs.stores.sqlite.gate.Gate",)}  # its file lock, for a file of its own
 QUESTIONS = frozenset(("is_redis", "sqlite_path", "redis_store", "SqliteStore", "RedisStore", "MemoryStore"))
 
 
@@ -217,9 +220,9 @@ def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from dibs.stores.redis import RedisStore",
+        "from dibs.stores.redis.store import RedisStore",
         "def late():\n    from dibs.stores import sqlite",
-        "from dibs.stores.redis_wire import open_wire",
+        "from dibs.stores.redis.wire import open_wire",
         "if stores.is_redis(url): pass",
         "assert isinstance(session.store, object)",
         "seconds = getattr(store, 'follow', 0.2)",
@@ -227,8 +230,8 @@ def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
     ],
 )
 def test_a_question_about_the_engine_is_found(source: str) -> None:
-    assert engine_questions(source, "dibs.doors.session")
-    assert engine_questions(source, "dibs.doors.stores") == []
+    assert engine_questions(source, "dibs.session.session")
+    assert engine_questions(source, "dibs.storage.workspace_store") == []
 
 
 def test_the_hot_path_loads_nothing_dear() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors import catalogue
 from dibs.doors.cli.run import OTHERS
+from dibs.session import catalogue
 from tests.doors.conftest import DIBS, Shell
 
 

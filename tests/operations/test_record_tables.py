@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.operations import events, keys
+from dibs.operations.core import events, keys
 from tests import record_tables
 from tests.operations.fleet import Fleet
 

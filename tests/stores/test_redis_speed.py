@@ -10,15 +10,15 @@ import pytest
 
 from dibs.errors import NotFound
 from dibs.facts import clock
-from dibs.stores import redis_cache
-from dibs.stores.redis_cache import Cache
+from dibs.stores.redis import cache as redis_cache
+from dibs.stores.redis.cache import Cache
 from dibs.stores.seam import prefix_range
 from tests.stores.redis_server import Machine, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.stores.redis import RedisStore
+    from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Transaction
 
 
@@ -166,8 +166,8 @@ def test_a_hook_on_redis_loads_no_library_but_hiredis(kind: str, server: Server)
     code = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "before = set(sys.modules)\n"
-        "from dibs.stores.redis import RedisStore\n"
-        "from dibs.stores.redis_wire import open_wire\n"
+        "from dibs.stores.redis.store import RedisStore\n"
+        "from dibs.stores.redis.wire import open_wire\n"
         "store = RedisStore(open_wire(sys.argv[1], 5.0), 'w')\n"
         "store.ask('PING')\n"
         "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before} - {'dibs'}))\n"

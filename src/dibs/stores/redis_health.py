@@ -6,7 +6,7 @@ A setting that a person should change is a warning; what keeps dibs from working
 from __future__ import annotations
 
 from dibs.errors import DibsError
-from dibs.stores.redis_wire import LOOPBACK, PLAIN
+from dibs.stores.redis.wire import LOOPBACK, PLAIN
 from dibs.stores.seam import ERROR, WARNING
 from dibs.stores.urls import hidden
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.stores.redis import RedisStore
+    from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Check, Description
 
 MEGABYTE = 1 << 20
@@ -176,9 +176,9 @@ def _on_this_machine(url: str) -> str:
     """How only this machine reaches that server; "" where others can."""
     if url.partition(":")[0] not in PLAIN:
         return ""
-    from dibs.stores import redis_plain
+    from dibs.stores.redis import plain_socket
 
-    (family, address), *_ = redis_plain.parse(url)
+    (family, address), *_ = plain_socket.parse(url)
     if family is not None:
         return "a Unix socket"
     return "loopback" if address[0] in LOOPBACK else ""

@@ -11,16 +11,16 @@ import apsw
 
 from dibs.errors import DibsError
 from dibs.facts import clock
-from dibs.stores import sqlite_file
-from dibs.stores.gate import Gate
 from dibs.stores.seam import ERROR
+from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.stores.seam import Check, Row
-    from dibs.stores.sqlite import SqliteStore
+    from dibs.stores.sqlite.store import SqliteStore
 
 GATE_TIMEOUT_S = 5.0
 HIDDEN_COMMITS = 2**32  # more than a damaged end can have hidden
@@ -38,9 +38,9 @@ def check(store: SqliteStore) -> Iterator[Check]:
 
 
 def _library(_: SqliteStore) -> tuple[bool, str]:
-    sqlite_file.load_checksums()
+    database_file.load_checksums()
     text = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
-    if not sqlite_file.checksums_loaded():
+    if not database_file.checksums_loaded():
         return False, f"{text} without page checksums: a flipped bit may go unnoticed. Install apsw's own wheel"
     return True, f"{text} with page checksums"
 
@@ -75,11 +75,11 @@ def begin_anew(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
     gate = Gate(f"{path}.gate", GATE_TIMEOUT_S, kept)
     remembered, _ = gate.enter()
     try:
-        known = max(remembered, sqlite_file.readable_commit(path))
+        known = max(remembered, database_file.readable_commit(path))
         start = max(known + HIDDEN_COMMITS, clock.wall() // 1000 << 20)
-        rows = sqlite_file.readable_rows(path, prefix)
-        aside = sqlite_file.set_aside(path) if os.path.exists(path) else ""
-        gate.leave(start, sqlite_file.create(path, start))  # from now on this is the database that answers here
+        rows = database_file.readable_rows(path, prefix)
+        aside = database_file.set_aside(path) if os.path.exists(path) else ""
+        gate.leave(start, database_file.create(path, start))  # from now on this is the database that answers here
     except BaseException:
         gate.leave()
         raise

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import catalogue
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import read
 from dibs.errors import YES
+from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

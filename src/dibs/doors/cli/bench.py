@@ -1,4 +1,4 @@
-"""`dibs bench`: the promised speeds, measured. The measuring is in `dibs.bench`; this only reads the words."""
+"""`dibs bench`: the promised speeds, measured. The measuring is in `benchmarks`; this only reads the words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.errors import NO, YES, Invalid
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.bench.run import Options
+    from benchmarks.run import Options
 
 FIELDS = (
     Field("quick", "flag", "a short run that shows that it works; its figures say little", default=False),
@@ -41,8 +41,8 @@ def run(arguments: list[str]) -> int:
 
         return helping.of_command("bench", HELP, FIELDS)
     options = _options(words)
-    from dibs.bench import run as bench
-    from dibs.bench import table
+    from benchmarks import run as bench
+    from benchmarks import table
 
     report = bench.run(options)
     if words.json:
@@ -54,8 +54,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _options(words: parse.Words) -> Options:
-    from dibs.bench.environment import default_folder
-    from dibs.bench.run import GROUPS, Options
+    from benchmarks.environment import default_folder
+    from benchmarks.run import GROUPS, Options
 
     quick = bool(words.fields.get("quick"))
     groups = tuple(name.strip() for name in words.fields.get("only", "").split(",") if name.strip()) or GROUPS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from dibs.doors import catalogue
 from dibs.doors.cli import parse
 from dibs.doors.cli import run as commands
 from dibs.errors import YES, Invalid
-from dibs.operations import index
-from dibs.operations.declare import Field
+from dibs.operations.core import index
+from dibs.operations.core.declare import Field
+from dibs.session import catalogue
 
 FIELDS = (
     Field(

@@ -8,7 +8,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.errors import NO, YES, Invalid
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 FIELDS = (
     Field("agents", "integer", "how many agents, each a process (default 12)", default=12, metavar="N"),

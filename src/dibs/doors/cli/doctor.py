@@ -11,13 +11,13 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import server, stores
 from dibs.doors.cli import parse
-from dibs.doors.session import Session
-from dibs.doors.stores import read_pin
 from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
 from dibs.facts import filesystems
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session.session import Session
+from dibs.storage import redis_health, workspace_store
+from dibs.storage.workspace_store import read_pin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def examine(session: Session, told: Callable[[dict[str, Any]], None] | None = No
 
     for name, look in PLACE:
         note(*_looked(session, name, look), "error")
-    for name, ok, message, severity in server.examine(session):
+    for name, ok, message, severity in redis_health.examine(session):
         note(name, ok, message, severity)
     fallback = read_pin(session.place.local).fallback
     if fallback:
@@ -187,7 +187,7 @@ PLACE = (("workspace", _workspace), ("folder", _folder), ("filesystem", _filesys
 
 def _recover(session: Session, words: parse.Words) -> int:
     """A new database in place of a damaged one. Asks first; the old one is kept."""
-    path = stores.database_path(session.place.local, session.config.store)
+    path = workspace_store.database_path(session.place.local, session.config.store)
     if not path:
         message = (
             "--recover is for an SQLite file. A server that lost something begins a new epoch by itself; where a part "
@@ -200,9 +200,9 @@ def _recover(session: Session, words: parse.Words) -> int:
         raise Invalid(f"{path} is sound; there is nothing to recover", path=path)
     if not words.fields.get("yes"):
         _ask(path, checks)
-    start, aside, agents = stores.begin_anew(session.place.local, session.place.shared, path, "a\t")
+    start, aside, agents = workspace_store.begin_anew(session.place.local, session.place.shared, path, "a\t")
     fresh = Session(session.cwd, session.place.root, short_lived=True)
-    from dibs.operations.recovery import RECOVERED
+    from dibs.operations.upkeep.recovery import RECOVERED
 
     call = fresh.identify(words.common.get("as"))
     fresh.run(RECOVERED, call, {"agents": agents, "aside": os.path.basename(aside)})

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from dibs.doors import catalogue
 from dibs.doors.cli import parse
 from dibs.doors.cli import run as commands
 from dibs.errors import YES, Invalid
-from dibs.operations import index
+from dibs.operations.core import index
+from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.declare import Field, Operation
+    from dibs.operations.core.declare import Field, Operation
 
 GROUPS = (
     ("Start", ("init", "up", "import", "demo", "boot", "leave")),

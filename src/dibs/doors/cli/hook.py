@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dibs.doors.hooks import clients, hook
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 FIELDS = (
     Field("client", "choice", "whose hook", positional=True, required=True, choices=tuple(clients.EVENTS)),

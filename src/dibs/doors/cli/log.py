@@ -9,8 +9,8 @@ from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
 from dibs.errors import YES, Invalid, named
 from dibs.facts import clock
-from dibs.operations import names
-from dibs.operations.declare import Field
+from dibs.operations.agents import names
+from dibs.operations.core.declare import Field
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False

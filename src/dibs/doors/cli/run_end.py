@@ -9,19 +9,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.doors.session import Session
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 
 def run(arguments: list[str]) -> int:
     """Exit 0 if the run has ended; gates that fail are told."""
-    from dibs.doors.reports import make
+    from dibs.reports import build
 
-    return around.run("run end", arguments, make.end, lambda _: YES)
+    return around.run("run end", arguments, build.end, lambda _: YES)
 
 
 def end(session: Session, call: Call, run: str, **how: Any) -> dict[str, Any]:
     """End a run as the command does, for other doors."""
-    from dibs.doors.reports import make
+    from dibs.reports import build
 
-    return make.end(session, call, {"run": run, **how})
+    return build.end(session, call, {"run": run, **how})

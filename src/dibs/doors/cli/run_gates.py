@@ -8,6 +8,6 @@ from dibs.errors import NO, YES
 
 def run(arguments: list[str]) -> int:
     """Exit 0 if every gate passes."""
-    from dibs.doors.reports import make
+    from dibs.reports import build
 
-    return around.run("run gates", arguments, make.gates, lambda answer: NO if answer["failed"] else YES)
+    return around.run("run gates", arguments, build.gates, lambda answer: NO if answer["failed"] else YES)

@@ -11,18 +11,18 @@ import subprocess
 import sys
 
 from dibs import jsontext
-from dibs.doors import catalogue, fields
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import answer, open_session
 from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, Invalid, Unavailable
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session import catalogue, read_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.doors.plans import Plan
-    from dibs.doors.session import Session
+    from dibs.running.run_file import Plan
+    from dibs.session.session import Session
 
 # What a file brings with it; the operation's own fields are for a start by name.
 EXTRA = (
@@ -58,29 +58,31 @@ def run(arguments: list[str]) -> int:
         if field.name in words.fields:
             raise Invalid(f"--{field.name.replace('_', '-')} is for a file, FILE.toml", field=field.name)
     session = open_session(words)
-    values = {f.name: fields.read(session, f, words.fields[f.name]) for f in operation.fields if f.name in words.fields}
+    values = {
+        f.name: read_fields.read(session, f, words.fields[f.name]) for f in operation.fields if f.name in words.fields
+    }
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
     answer(operation.name, session.run(operation, call, values), as_json=words.json)
     return YES
 
 
 def _from_file(words: parse.Words) -> int:
-    from dibs.doors import plans
+    from dibs.running import run_file
 
     for name in ("id", "phase", "spec", "tasks"):
         if name in words.fields:
             raise Invalid(f"--{name} does not go with a file, which says it all", field=name)
-    plan = plans.load(words.fields["name"])
+    plan = run_file.load(words.fields["name"])
     workers = _workers(words, plan)
     if words.fields.get("dry_run"):
         return _dry_run(plan, workers, as_json=words.json)
-    from dibs.doors import driving, driving_screen
+    from dibs.running import run_driver, run_screen
 
     session = open_session(words)
     given = words.fields.get("within")
-    within = fields.read(session, EXTRA[3], given) if given else plan.within
-    screen = driving_screen.choose(as_json=words.json)
-    drive = driving.Drive(
+    within = read_fields.read(session, EXTRA[3], given) if given else plan.within
+    screen = run_screen.choose(as_json=words.json)
+    drive = run_driver.Drive(
         session, words.common.get("as"), plan, screen, workers=workers, within=within,
         keep_going=words.fields.get("keep_going"),
     )  # fmt: skip
@@ -99,7 +101,7 @@ def _from_file(words: parse.Words) -> int:
 
 
 def _workers(words: parse.Words, plan: Plan) -> int | None:
-    from dibs.doors.plans import MOST_WORKERS
+    from dibs.running.run_file import MOST_WORKERS
 
     given = words.fields.get("workers")
     if given is None:

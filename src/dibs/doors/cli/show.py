@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from dibs.doors import durations, losses, quoting
 from dibs.errors import named
+from dibs.session import durations, loss_texts, quotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _ask(result: dict[str, Any]) -> list[str]:
 
 
 def _boot(result: dict[str, Any]) -> list[str]:
-    lines = [*losses.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
+    lines = [*loss_texts.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
     for claim in result["held"][:TOLD]:
         names = _some(claim["resources"])
         lines.append(f"You hold {names} ({claim['mode']}), token {claim['token']}, for {left(claim['expires_at'])}.")
@@ -94,14 +94,14 @@ def _boot(result: dict[str, Any]) -> list[str]:
         lines.append(f"You hold {result['held_count'] - TOLD} more: `dibs status` lists them.")
     if not result["held"]:
         lines.append("You hold nothing.")
-    lines += losses.rest(result)
+    lines += loss_texts.rest(result)
     if result["task"]:
-        lines += quoting.task(result["task"])
+        lines += quotes.task(result["task"])
     lines += _messages(result["messages"])
     if result.get("files"):
-        from dibs.doors import memories
+        from dibs.session import memory_files
 
-        lines += memories.lines(result["files"])
+        lines += memory_files.lines(result["files"])
     if result["rules"]:
         changed = result["rules"]["changed"] and not result["rules"]["first"]
         lines += ["", f"The rules{' CHANGED; these hold now' if changed else ''} (.dibs/rules.md):"]
@@ -110,10 +110,10 @@ def _boot(result: dict[str, Any]) -> list[str]:
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[str]:
-    from dibs.doors import quoting
+    from dibs.session import quotes
 
     whole = 1 << 20  # letters: none is that long
-    return [line for m in messages for line in quoting.lines(m, f"{ago(m['at'])} ago", whole)]
+    return [line for m in messages for line in quotes.lines(m, f"{ago(m['at'])} ago", whole)]
 
 
 def _inbox(result: dict[str, Any]) -> list[str]:

@@ -8,8 +8,8 @@ from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.doors.cli.run import open_session
 from dibs.errors import YES, Unavailable
-from dibs.operations import authority
-from dibs.operations.declare import Field
+from dibs.operations.core import authority
+from dibs.operations.core.declare import Field
 
 FIELDS = (
     Field("url", "text", "where to: `sqlite:`, `redis://HOST:PORT`, …", positional=True, required=True, metavar="URL"),
@@ -29,7 +29,7 @@ def run(arguments: list[str]) -> int:
         from dibs.doors.cli import help
 
         return help.of_command("store move", HELP, FIELDS, list(MORE))
-    from dibs.doors import moving
+    from dibs.storage import store_move
 
     session = open_session(words)
     call = session.identify(words.common.get("as"))
@@ -43,10 +43,10 @@ def run(arguments: list[str]) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    from dibs.doors import serving
+    from dibs.storage import redis_server
 
-    serving.make_answer(session, url)
-    result = moving.move(session, url, call, told=told)
+    redis_server.make_answer(session, url)
+    result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
         return YES

@@ -57,8 +57,8 @@ class Scratch:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _fill(self) -> None:
-        from dibs.doors import stores
-        from dibs.doors.session import Session
+        from dibs.session.session import Session
+        from dibs.storage import workspace_store
 
         local = f"{self.folder}/.dibs/local"
         os.makedirs(local, 0o700)
@@ -68,7 +68,7 @@ class Scratch:
         if workspace.find(self.folder, self.folder).root != self.folder:
             raise Unavailable(f"the folder for temporary files lies in a repository ({self.folder})", path=self.folder)
         session = Session(self.folder, self.folder)
-        session.use(stores.open_new(local))
+        session.use(workspace_store.open_new(local))
         try:
             call = session.identify(HOLDER, client=processes.this())
             resource = list(session.paths.resource(HELD, self.folder))

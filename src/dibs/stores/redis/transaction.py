@@ -1,0 +1,320 @@
+"""One run of one transaction on Redis: its reads, and the writes that it will ask for.
+
+A read is answered by, in this order:
+1. the transaction's own writes;
+2. its earlier reads, all of one snapshot;
+3. the cache of this process (cache.py), if the transaction began with a guess;
+4. the server: the new read and all earlier ones in one trip, at one moment. If the earlier ones find what they found
+   before, the run goes on; else it starts again with the new answers (`MovedError`).
+
+The script that applies the writes checks the signatures of all reads, whoever answered them. The transaction knows the
+store only as a `Source` of reads; the store (store.py) takes the finished transaction and applies it.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.stores.seam import FETCH_LIMIT, BaseTransaction, Fetched, Head, Scanned, digest_of, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    from dibs.stores.redis.cache import Cache
+    from dibs.stores.seam import Json, Range, Row
+
+    class Source(Protocol):
+        """Where a transaction's reads come from."""
+
+        def read(self, reads: Sequence[Read], *, looks: bool = True) -> Snapshot:
+            """All these reads at one moment."""
+
+        def has_seal(self, seq: int) -> bool:
+            """Does a seal stand at this event?"""
+
+
+PARTS = 4  # of a stored value: number, two entries, text
+ENTRIES = 3  # words of one row of a scan
+FOLLOWS = {"\t": "\n", "/": "0"}  # what most prefixes end in, and the letter behind it
+
+
+class MovedError(Exception):
+    """Something was committed between two reads of one transaction: all of them were read anew, at one moment."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__("read anew")
+        self.snapshot = snapshot
+
+
+class Read:
+    """One read as the scripts take it; two with the same words are the same."""
+
+    __slots__ = ("key", "words")
+
+    def __init__(self, words: list[Any]) -> None:
+        self.words = words
+        self.key = tuple(words)
+
+
+def words_of(reads: Sequence[Read]) -> list[Any]:
+    """Reads one after the other."""
+    return [word for read in reads for word in read.words]
+
+
+class Snapshot:
+    """Where the store stood at one moment, and what reads found then, by their words."""
+
+    def __init__(self, answer: Any, reads: Sequence[Read]) -> None:
+        _, commit, seq, link, last, now, offset, since, found = answer
+        self.commit, self.seq, self.link, self.last = int(commit), int(seq), link.decode(), int(last)
+        self.now, self.since = max(int(now), self.last), int(since)
+        self.wall = self.now - int(offset)
+        self.found = {read.key: one for read, one in zip(reads, found, strict=True)}
+        self.cache: Cache | None = None
+
+    def signature(self, read: Read) -> Any:
+        """What the server makes of all that a read saw."""
+        return self.found[read.key][-1]
+
+
+class Guess(Snapshot):
+    """A snapshot that is only believed: the store as the cache has it."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
+        self.commit, self.last, self.since = cache.commit, cache.last, cache.since
+        self.now = cache.now()
+        self.wall = self.now - cache.wall_offset
+        self.found = {}
+
+
+class RedisTransaction(BaseTransaction):
+    """One run of one transaction."""
+
+    def __init__(self, source: Source, identifier: str, snapshot: Snapshot | None, *, writes: bool) -> None:
+        super().__init__(identifier, writes=writes)
+        self._source, self._snapshot = source, snapshot
+        self.reads: list[Read] = []
+        self._asked: set[Any] = set()
+        self._texts: dict[str, str | None] = {}  # what single keys held when they were first read
+        self._rows: list[tuple[Sequence[Range], list[tuple[str, str]]]] = []  # and whole ranges
+        self.written: dict[str, tuple[str | None, str | None, str | None]] = {}
+        self.sealed: list[str] = []
+        self.pruned: int | None = None
+        self._tailed = False  # the end of the log was read, and counts
+
+    @property
+    def is_guess(self) -> bool:
+        """Does it rest on the cache rather than on the server's answers?"""
+        return self._snapshot is not None and self._snapshot.cache is not None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Where the store stood at the first read."""
+        if self._snapshot is None:
+            self._snapshot = self._source.read([])
+        return self._snapshot
+
+    @property
+    def now(self) -> int:
+        return self.snapshot.now
+
+    @property
+    def wall(self) -> int:
+        return self.snapshot.wall
+
+    @property
+    def since(self) -> int:  # type: ignore[override]
+        return self.snapshot.since
+
+    def _get(self, read: Read) -> Any:
+        """What a read finds; see the top of this file."""
+        if read.key not in self._asked:
+            self._asked.add(read.key)
+            self.reads.append(read)
+        snapshot = self._snapshot
+        if snapshot is None:
+            self._snapshot = self._source.read(self.reads, looks=not self._writes)
+            return self._snapshot.found[read.key]
+        found = snapshot.found.get(read.key)
+        if found is None and snapshot.cache is not None:
+            found = snapshot.cache.find(read.words)
+            if found is not None:
+                snapshot.found[read.key] = found
+        return self._ask(snapshot, read) if found is None else found
+
+    def _ask(self, before: Snapshot, read: Read) -> Any:
+        """All reads so far and one more, at one moment. If the others find what they found, they all go together."""
+        fresh = self._source.read(self.reads, looks=not self._writes)
+        for one in self.reads:
+            found = before.found.get(one.key)
+            if found is not None and found[-1] != fresh.signature(one):
+                raise MovedError(fresh)
+        if fresh.since != before.since or (self._tailed and fresh.commit != before.commit):
+            raise MovedError(fresh)
+        fresh.now, fresh.wall = before.now, before.wall  # one moment for one run
+        self._snapshot = fresh
+        return fresh.found[read.key]
+
+    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
+        if not keys and not ranges:
+            return Fetched({}, [], False)
+        known = self._of_known(keys, ranges) if self._texts or self._rows else None
+        if known is None:
+            spare = len(self.written) if ranges else 0  # rows that this transaction's own writes may take away
+            values, flat, cut, _ = self._get(Read(_words(keys, ranges, limit + spare)))
+            rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
+            texts = {key: _text(value) if value else None for key, value in zip(keys, values, strict=True)}
+            self._texts.update(texts)
+            if not cut and ranges:
+                self._rows.append((ranges, rows))
+        else:
+            texts, rows, cut = known[0], known[1], False
+        found: dict[str, Any] = {}
+        for key, text in texts.items():
+            mine = self.written.get(key)
+            there = mine[0] if mine is not None else text
+            found[key] = None if there is None else jsontext.decode(there)
+        if self.written and ranges:
+            return self._merged(found, rows, ranges, limit, cut=bool(cut))
+        if not rows:
+            return Fetched(found, [], bool(cut))
+        decoded = jsontext.decode_all([text for _, text in rows[:limit]])
+        names = [key for key, _ in rows[:limit]]
+        return Fetched(found, list(zip(names, decoded, strict=True)), bool(cut) or len(rows) > limit)
+
+    def _of_known(
+        self, keys: Sequence[str], ranges: Sequence[Range]
+    ) -> tuple[dict[str, str | None], list[tuple[str, str]]] | None:
+        """What an earlier read of this transaction saw already, which is checked with that one."""
+        for key in keys:
+            if key not in self._texts:
+                return None
+        found: list[tuple[str, str]] = []
+        for one in ranges:
+            for kept, rows in self._rows:
+                if one in kept:
+                    if rows:
+                        found += [row for row in rows if one[0] <= row[0] < one[1]]
+                    break
+            else:
+                return None
+        return {key: self._texts[key] for key in keys}, found
+
+    def _merged(
+        self, found: dict[str, Any], read: list[tuple[str, str]], ranges: Sequence[Range], limit: int, *, cut: bool
+    ) -> Fetched:
+        """Rows of the store with this transaction's own writes among them."""
+        texts = {key: text for key, text in read if key not in self.written}
+        last = read[-1][0] if cut and read else None
+        for key, (text, _, _) in self.written.items():
+            if text is None or (last is not None and key > last):
+                continue
+            for low, high in ranges:
+                if low <= key < high:
+                    texts[key] = text
+                    break
+        order = sorted(texts)  # the ranges are disjoint and sorted, so this is their order too
+        rows: list[Row] = [(key, jsontext.decode(texts[key])) for key in order[:limit]]
+        return Fetched(found, rows, cut or len(order) > limit)
+
+    def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
+        low = b"[" + bytes_of(after) + b"\x01" if after >= prefix and after else b"[" + bytes_of(prefix)
+        high = bytes_of(prefix_range(prefix)[1])
+        high = b"(" + (min(high, bytes_of(before)) if before else high)
+        hidden_rows = len(self.written)
+        flat, cut, _ = self._get(Read(["s", index, limit + hidden_rows, low, high]))
+        rows = [
+            (_name(entry), _name(key), _text(value))
+            for entry, key, value in zip(flat[::ENTRIES], flat[1::ENTRIES], flat[2::ENTRIES], strict=True)
+        ]
+        if hidden_rows:
+            rows = self._with_mine(rows, index, prefix, after, before, cut=bool(cut))
+        shown = [(entry, key, jsontext.decode(text)) for entry, key, text in rows[:limit]]
+        return Scanned(shown, bool(cut) or len(rows) > limit)
+
+    def _with_mine(
+        self, rows: list[tuple[str, str, str]], index: int, prefix: str, after: str, before: str, *, cut: bool
+    ) -> list[tuple[str, str, str]]:
+        """Rows of an index with this transaction's own writes among them."""
+        last = rows[-1][:2] if cut and rows else None
+        found = [row for row in rows if row[1] not in self.written]
+        for key, written in self.written.items():
+            text, entry = written[0], written[index]
+            if entry is None or text is None or not entry.startswith(prefix) or entry <= after:
+                continue
+            if (not before or entry < before) and (last is None or (entry, key) <= last):
+                found.append((entry, key, text))
+        return sorted(found, key=lambda row: row[:2])
+
+    def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
+        self._may_write()
+        self.written[key] = (jsontext.encode(value), i1, i2)
+
+    def delete(self, key: str) -> None:
+        self._may_write()
+        self.written[key] = (None, None, None)
+
+    def tail(self) -> Head:
+        if self.is_guess:  # the end of the log is never guessed
+            raise MovedError(self._source.read(self.reads))
+        snapshot, self._tailed = self.snapshot, True
+        return Head(snapshot.commit, snapshot.seq, snapshot.link, snapshot.last)
+
+    def seal(self, body: str) -> None:
+        self._may_write()
+        self.sealed.append(body)
+
+    def prune(self, through: int) -> None:
+        self._may_write()
+        if not self._source.has_seal(through):
+            message = f"no seal stands at event {through}"
+            raise ValueError(message)
+        self.pruned = through
+
+    def writes(self) -> list[Any]:
+        """All that is to be written, as the script takes it."""
+        words: list[Any] = [len(self.bodies)]
+        for body in self.bodies:
+            words += (body, digest_of(body))
+        words.append(len(self.written))
+        for key, (text, one, two) in self.written.items():
+            words += (bytes_of(key), text or "", bytes_of(one or ""), bytes_of(two or ""))
+        words += (len(self.sealed), *self.sealed, "" if self.pruned is None else str(self.pruned))
+        words += (len(self.names), *self.names)
+        return words
+
+
+def _text(value: bytes) -> str:
+    """The JSON text of a stored value."""
+    return value.split(b"\n", PARTS - 1)[PARTS - 1].decode()
+
+
+def _words(keys: Sequence[str], ranges: Sequence[Range], limit: int) -> list[Any]:
+    """A fetch as the scripts take it. Ranges are mostly all the keys with one prefix, and then few words will do."""
+    groups: list[str] = []
+    letter = ""
+    for low, high in ranges:
+        if not low or high != low[:-1] + (FOLLOWS.get(low[-1]) or chr(ord(low[-1]) + 1)):
+            break
+        if low[0] == letter:
+            groups[-1] += "\n" + low
+        else:
+            groups.append(low)
+            letter = low[0]
+    else:
+        return ["p", limit, bytes_of("\n".join(keys)), len(groups), *map(bytes_of, groups)]
+    words: list[Any] = ["f", limit, len(keys), *map(bytes_of, keys), len(ranges)]
+    for low, high in ranges:
+        words += (b"[" + bytes_of(low), b"(" + bytes_of(high))
+    return words
+
+
+def bytes_of(text: str) -> bytes:
+    """Keys are compared by their bytes; names of files may hold bytes that are no text."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _name(key: bytes) -> str:
+    return key.decode(errors="surrogatepass")
