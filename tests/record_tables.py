@@ -1,4 +1,4 @@
-"""Holds what operations write to the tables of event kinds (operations/core/events.py) and keys (operations/core/keys.py).
+"""Holds what operations write to the tables of event kinds and of keys (operations/core/events.py, keys.py).
 
 `hold` puts itself in the way of every engine's `append` and `put` in this process. A kind that is not in the table,
 data under a name that its row does not mention, or a key of no known form fails the test that wrote it.

@@ -7,9 +7,10 @@ tables of records and events in `docs/ARCHITECTURE.md`. A test fails when they a
 
 from __future__ import annotations
 
-import os
+import importlib
 import sys
 from keyword import iskeyword
+from pathlib import Path
 
 from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Field, Operation
 
+TOP = Path(__file__).resolve().parent.parent
 TYPES = {
     "text": "str", "agent": "str", "choice": "str", "duration": "float | str", "integer": "int", "flag": "bool",
     "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
@@ -49,8 +51,8 @@ class Methods:
 
 ROLES = """# Who may do what
 
-Every operation declares who may call it; `operations/core/authority.py` decides. Each rank may also do what the ranks to its
-left may.
+Every operation declares who may call it; `operations/core/authority.py` decides. Each rank may also do what the ranks
+to its left may.
 
 | rank | who has it |
 | --- | --- |
@@ -68,6 +70,20 @@ the thing; the log has it as `call.refused`.
 "in part": see the note below the table.
 
 """
+
+
+def declared() -> dict[str, str]:
+    """Which module below operations/ declares which operation, by loading all of them. `index` caches this."""
+    import dibs.operations
+
+    top = Path(dibs.operations.__file__ or "").parent
+    found: dict[str, str] = {}
+    for path in sorted(top.rglob("*.py")):
+        name = ".".join(path.relative_to(top).with_suffix("").parts)
+        if path.stem not in {"__init__", "index"}:
+            module = importlib.import_module(f"dibs.operations.{name}")
+            found |= {one.name: name for one in getattr(module, "OPERATIONS", ())}
+    return found
 
 
 def roles() -> str:
@@ -91,7 +107,7 @@ def roles() -> str:
 
 def index() -> str:
     """The text of operations/core/index.py."""
-    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(catalogue.declared().items()))
+    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(declared().items()))
     return (
         '"""Which file declares which operation. Made by `make generate`; a test fails when it is out of date."""\n\n'
         f"FILES = {{\n{lines}}}\n"
@@ -210,32 +226,20 @@ def files() -> dict[str, str]:
     from dibs.operations.core import index as known
 
     known.FILES.clear()  # the help pages are found through it, and an operation may have moved
-    known.FILES.update(catalogue.declared())
+    known.FILES.update(declared())
     return {
         "src/dibs/operations/core/index.py": index(),
         "src/dibs/doors/methods.py": methods(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
-        "docs/ARCHITECTURE.md": tables(_read("docs/ARCHITECTURE.md")),
+        "docs/ARCHITECTURE.md": tables((TOP / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")),
     }
-
-
-def _top() -> str:
-    import dibs
-
-    return os.path.dirname(os.path.dirname(os.path.dirname(dibs.__file__)))
-
-
-def _read(name: str) -> str:
-    with open(f"{_top()}/{name}", encoding="utf-8") as file:
-        return file.read()
 
 
 def main() -> int:
     """Write them all."""
     for name, text in files().items():
-        with open(f"{_top()}/{name}", "w", encoding="utf-8") as file:
-            file.write(text)
+        (TOP / name).write_text(text, encoding="utf-8")
         sys.stdout.write(f"wrote {name}\n")
     return 0
 

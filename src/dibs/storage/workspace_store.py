@@ -303,10 +303,10 @@ def address_of(local: str, url: str) -> str:
 
 
 def begin_anew(local: str, shared: str, path: str, prefix: str) -> tuple[int, str, list[Row]]:
-    """A new database in the place of that one; see sqlite_health."""
-    from dibs.stores import sqlite_health
+    """A new database in the place of that one; see stores/sqlite/health.py."""
+    from dibs.stores.sqlite import health
 
-    return sqlite_health.begin_anew(path, kept_line(local, shared), prefix)
+    return health.begin_anew(path, kept_line(local, shared), prefix)
 
 
 def open_side(local: str, url: str, workspace: str, timeout: float, *, replaces: bool = False) -> Side:

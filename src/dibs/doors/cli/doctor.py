@@ -16,7 +16,7 @@ from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
 from dibs.facts import filesystems
 from dibs.operations.core.declare import Field
 from dibs.session.session import Session
-from dibs.storage import redis_health, workspace_store
+from dibs.storage import store_checks, workspace_store
 from dibs.storage.workspace_store import read_pin
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def examine(session: Session, told: Callable[[dict[str, Any]], None] | None = No
 
     for name, look in PLACE:
         note(*_looked(session, name, look), "error")
-    for name, ok, message, severity in redis_health.examine(session):
+    for name, ok, message, severity in store_checks.examine(session):
         note(name, ok, message, severity)
     fallback = read_pin(session.place.local).fallback
     if fallback:

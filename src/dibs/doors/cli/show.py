@@ -110,8 +110,6 @@ def _boot(result: dict[str, Any]) -> list[str]:
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[str]:
-    from dibs.session import quotes
-
     whole = 1 << 20  # letters: none is that long
     return [line for m in messages for line in quotes.lines(m, f"{ago(m['at'])} ago", whole)]
 

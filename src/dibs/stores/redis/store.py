@@ -299,15 +299,15 @@ class RedisStore(Engine):
 
     def describe(self) -> Description:
         """What the server says of itself."""
-        from dibs.stores import redis_health
+        from dibs.stores.redis import health
 
-        return redis_health.describe(self)
+        return health.describe(self)
 
     def check(self) -> Iterator[Check]:
         """The checks of `dibs doctor` on the server and on the workspace there."""
-        from dibs.stores import redis_health
+        from dibs.stores.redis import health
 
-        return redis_health.check(self)
+        return health.check(self)
 
     # --- after a loss
 

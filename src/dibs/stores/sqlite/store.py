@@ -248,9 +248,9 @@ class SqliteStore(Engine):
 
     def check(self) -> Iterator[Check]:
         """The checks of `dibs doctor` on the file."""
-        from dibs.stores import sqlite_health
+        from dibs.stores.sqlite import health
 
-        return sqlite_health.check(self)
+        return health.check(self)
 
     def tidy(self) -> int:
         """Remove the pipes of processes that are gone."""
