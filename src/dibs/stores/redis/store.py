@@ -89,10 +89,11 @@ class RedisStore(Engine):
         """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
         trial = _Trial(self.timeout)
         results: list[T] = []
-        snapshot: Snapshot | None = self._guess(trial.began)
+        cache = self._cache if self._cache.is_fresh(trial.began) and not self._settling else None
+        snapshot: Snapshot | None = None if cache is None else Guess(cache)
         try:
             for number_of_run in range(MANY_RUNS):
-                tx = RedisTransaction(self, trial.id, snapshot, writes=True)
+                tx = RedisTransaction(self, trial.id, snapshot, cache, writes=True)
                 snapshot = None
                 started = clock.since_boot() if number_of_run else trial.began
                 try:
@@ -104,11 +105,13 @@ class RedisStore(Engine):
                     raise
                 except Exception as error:
                     if tx.is_guess:
+                        cache = None
                         continue  # a guess is no reason to refuse anything
                     self._refuse_missing(tx, error)
                     raise
                 if not tx.touched:
                     if tx.is_guess:
+                        cache = None
                         continue  # nor to answer anything
                     self._refuse_missing(tx)
                     return result
@@ -137,10 +140,6 @@ class RedisStore(Engine):
         if tx.reads and (error is None or isinstance(error, DibsError)):
             self.read([])
 
-    def _guess(self, began: int) -> Guess | None:
-        """The store as this process saw it a moment ago."""
-        return Guess(self._cache) if self._cache.is_fresh(began) and not self._settling else None
-
     def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> int:
         """Keep what was written in the cache. Gives the number of the commit."""
         number = int(answer[1])
@@ -157,7 +156,8 @@ class RedisStore(Engine):
     def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Snapshot | None:
         """Wait as is fit before the transaction is run again; the reads in the answer save a trip."""
         over = clock.since_boot() > trial.end
-        if answer[0] == b"again" and tx.is_guess:
+        if answer[0] == b"again" and tx.is_guess and not trial.guessed:
+            trial.guessed = True  # the first wrong guess is no lost race
             if int(answer[1]) < self.remembered.number:
                 return None  # to be looked into with the next question
             return self._take(answer, tx.reads)
@@ -229,7 +229,6 @@ class RedisStore(Engine):
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait until `name` is woken, at most `timeout` seconds."""
-        self._turns.call(lambda _: self._cache.clear(), None, TURN_S)  # others will have changed what is waited for
         return self._blocked(lambda: self.wire.wait(f"{self.tag}w:{name}", timeout), timeout)
 
     def follow(self, after: int, timeout: float) -> bool:
@@ -459,6 +458,7 @@ class _Trial:
         self.end = self.began + int(timeout * 1000)
         self.lost = self.gated = 0
         self.alone = False  # the server keeps others out until it is done
+        self.guessed = False  # a guess was wrong
         self.unsure = 0  # since when there is a run that was sent and not answered
 
     def refuse_late(self, url: str) -> None:

@@ -3,7 +3,7 @@
 A read is answered by, in this order:
 1. the transaction's own writes;
 2. its earlier reads, all of one snapshot;
-3. the cache of this process (cache.py), if the transaction began with a guess;
+3. the cache of this process (cache.py), if it is fresh: from then on the transaction is a guess;
 4. the server: the new read and all earlier ones in one trip, at one moment. If the earlier ones find what they found
    before, the run goes on; else it starts again with the new answers (`MovedError`).
 
@@ -71,7 +71,6 @@ class Snapshot:
         self.now, self.since = max(int(now), self.last), int(since)
         self.wall = self.now - int(offset)
         self.found = {read.key: one for read, one in zip(reads, found, strict=True)}
-        self.cache: Cache | None = None
 
     def signature(self, read: Read) -> Any:
         """What the server makes of all that a read saw."""
@@ -79,10 +78,9 @@ class Snapshot:
 
 
 class Guess(Snapshot):
-    """A snapshot that is only believed: the store as the cache has it."""
+    """A snapshot that is only believed: where the store stood when the cache was last filled."""
 
     def __init__(self, cache: Cache) -> None:
-        self.cache = cache
         self.commit, self.last, self.since = cache.commit, cache.last, cache.since
         self.now = cache.now()
         self.wall = self.now - cache.wall_offset
@@ -92,9 +90,12 @@ class Guess(Snapshot):
 class RedisTransaction(BaseTransaction):
     """One run of one transaction."""
 
-    def __init__(self, source: Source, identifier: str, snapshot: Snapshot | None, *, writes: bool) -> None:
+    def __init__(
+        self, source: Source, identifier: str, snapshot: Snapshot | None, cache: Cache | None = None, *, writes: bool
+    ) -> None:
         super().__init__(identifier, writes=writes)
-        self._source, self._snapshot = source, snapshot
+        self._source, self._snapshot, self._cache = source, snapshot, cache
+        self.is_guess = isinstance(snapshot, Guess)  # something of it rests on the cache, not on the server's answers
         self.reads: list[Read] = []
         self._asked: set[Any] = set()
         self._texts: dict[str, str | None] = {}  # what single keys held when they were first read
@@ -103,11 +104,6 @@ class RedisTransaction(BaseTransaction):
         self.sealed: list[str] = []
         self.pruned: int | None = None
         self._tailed = False  # the end of the log was read, and counts
-
-    @property
-    def is_guess(self) -> bool:
-        """Does it rest on the cache rather than on the server's answers?"""
-        return self._snapshot is not None and self._snapshot.cache is not None
 
     @property
     def snapshot(self) -> Snapshot:
@@ -138,10 +134,11 @@ class RedisTransaction(BaseTransaction):
             self._snapshot = self._source.read(self.reads, looks=not self._writes)
             return self._snapshot.found[read.key]
         found = snapshot.found.get(read.key)
-        if found is None and snapshot.cache is not None:
-            found = snapshot.cache.find(read.words)
+        if found is None and self._cache is not None:
+            found = self._cache.find(read.words)
             if found is not None:
                 snapshot.found[read.key] = found
+                self.is_guess = True
         return self._ask(snapshot, read) if found is None else found
 
     def _ask(self, before: Snapshot, read: Read) -> Any:
@@ -154,7 +151,7 @@ class RedisTransaction(BaseTransaction):
         if fresh.since != before.since or (self._tailed and fresh.commit != before.commit):
             raise MovedError(fresh)
         fresh.now, fresh.wall = before.now, before.wall  # one moment for one run
-        self._snapshot = fresh
+        self._snapshot, self.is_guess = fresh, False
         return fresh.found[read.key]
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
