@@ -8,8 +8,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+TOP = str(Path(__file__).resolve().parent.parent)  # workers are modules of this folder, which is not installed
 TOGETHER = 4  # processes started at a time
-TOP = str(Path(__file__).resolve().parent.parent)  # where a process finds this package, whatever its folder
 LEAD = 0.5  # seconds from the word to the start: the last of a hundred has read it by then
 
 

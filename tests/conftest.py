@@ -8,12 +8,16 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from dibs.session.known_clients import SESSION_VARIABLES
-from tests import declared
+from tests import declared, record_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # A shared machine is slow at times; how long an example took says nothing about the code. `make test` looks at the same
 # examples each time, so that a change is judged by what it changed; `make torture` draws new ones, and many more.
@@ -60,6 +64,14 @@ LONG = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest tests first."""
     items.sort(key=lambda item: not item.name.startswith(LONG))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _held_to_the_tables() -> Iterator[None]:
+    """Whatever an operation appends or puts, in any test, is in the tables of kinds and of keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        record_tables.hold(patch)
+        yield
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,8 +3,8 @@
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
 `session/known_clients.py` (the clients, and what every call must know of all of them),
 `operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
-(the typed methods of the Python API, plain and for asyncio), `docs/CLI.md` and `docs/ROLES.md` (who may what). A test
-fails when one of them is out of date.
+(the typed methods of the Python API, plain and for asyncio), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
+the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dibs.doors.clients import make_index
 from dibs.operations.core import answers as answers_
+from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from dibs.errors import DibsError
     from dibs.operations.core.declare import Field, Operation
 
+TOP = Path(__file__).resolve().parent.parent
 TYPES = {
     "text": "str", "agent": "str", "duration": "float | str", "integer": "int", "flag": "bool",
     "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
@@ -344,6 +346,24 @@ def page() -> str:
     return "".join(parts)
 
 
+def tables(page: str) -> str:
+    """docs/ARCHITECTURE.md with its tables of records and events made anew, between their markers."""
+    records = ["| key | record | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- |\n"]
+    for form, (room, what, one, two) in keys.KEYS.items():
+        records.append(f"| `{form}` | {what} | {room} | {one} | {two} |\n")
+    kinds = ["| kind | what happened | subject | data |\n| --- | --- | --- | --- |\n"]
+    for kind, (subject, means, data) in events.KINDS.items():
+        kinds.append(f"| `{kind}` | {means} | {subject} | {data} |\n")
+    for name, lines in (("records", records), ("events", kinds)):
+        before, begin, rest = page.partition(f"<!-- {name}: made by `make generate` -->\n")
+        _, end, after = rest.partition(f"<!-- end of {name} -->\n")
+        assert begin, f"docs/ARCHITECTURE.md has no place for the table of {name}"
+        assert end, f"docs/ARCHITECTURE.md has no end of the table of {name}"
+        text = "".join(lines).replace("  |", " |").replace("|  |", "| |").replace("|  |", "| |")
+        page = f"{before}{begin}{text}{end}{after}"
+    return page
+
+
 def files() -> dict[str, str]:
     """Every generated file under the project's top, with its text."""
     from dibs.operations.core import index as known
@@ -358,14 +378,14 @@ def files() -> dict[str, str]:
         "src/dibs/session/known_clients.py": make_index.text(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
+        "docs/ARCHITECTURE.md": tables((TOP / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")),
     }
 
 
 def main() -> int:
     """Write them all."""
-    top = Path(__file__).resolve().parent.parent
     for name, text in files().items():
-        (top / name).write_text(text, encoding="utf-8")
+        (TOP / name).write_text(text, encoding="utf-8")
         sys.stdout.write(f"wrote {name}\n")
     return 0
 

@@ -15,6 +15,7 @@ import pytest
 import dibs
 from dibs.facts import clock
 from tests.doors.conftest import Shell
+from tests.stores.redis_server import until
 
 
 def test_a_claim_in_a_with_is_released_at_its_end(shell: Shell) -> None:
@@ -202,3 +203,44 @@ def test_durations_inside_a_list_of_tasks_are_seconds_or_texts(shell: Shell) -> 
         children = '[{"title": "c", "id": "c", "expect": "2h"}]'
         shell.json("task", "split", "a", "--token", token, "--children", children, "--as", "ann", exit=0)
         assert ws.task_show("c")["task"]["expected"] == 7200
+
+
+WAITER = """
+import sys, dibs
+ws = dibs.open(sys.argv[1], agent="bob")
+ws.claim("free.py", wait=5)
+print("never waited", flush=True)
+sys.stdin.readline()
+ws.claim("held.py", wait=60)
+"""
+
+
+def _pipes(folder: Path) -> list[str]:
+    wakes = folder / ".dibs/local/wakes"
+    return [one.name for one in wakes.iterdir() if not one.name.startswith("@")] if wakes.is_dir() else []
+
+
+@pytest.mark.parametrize("clears", ["sweep", "boot"])
+def test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long(
+    shell: Shell, clears: str
+) -> None:
+    shell.json("claim", "held.py", "--as", "ann", exit=0)
+    waiter = subprocess.Popen(
+        [sys.executable, "-c", WAITER, str(shell.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert waiter.stdin is not None
+        assert waiter.stdout is not None
+        assert waiter.stdout.readline() == "never waited\n"
+        assert _pipes(shell.folder) == []
+        waiter.stdin.write("go on\n")
+        waiter.stdin.flush()
+        until(lambda: _pipes(shell.folder))
+        shell.json(clears, "--as", "carl", exit=0)
+        assert _pipes(shell.folder), "it waits, and its pipe stays"
+    finally:
+        waiter.kill()
+        waiter.communicate()
+    assert _pipes(shell.folder)
+    shell.json(clears, "--as", "carl", exit=0)
+    assert _pipes(shell.folder) == []

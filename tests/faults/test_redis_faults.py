@@ -639,7 +639,7 @@ def test_a_commit_whose_clock_is_far_from_the_servers_is_decided_again(
             server.ask("SET", f"{store.tag}clock", str(now + max(jump, 0)))
             store._pace = Pace("")  # a caller that cannot tell it from a step of the server's clock
             inside: Any = tx
-            inside.known.now += max(-jump, 0)
+            inside.snapshot.now += max(-jump, 0)
         tx.put("k", tx.now)
 
     store.run(fn)

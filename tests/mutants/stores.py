@@ -4,6 +4,7 @@ from __future__ import annotations
 
 SQLITE = "tests/stores/test_sqlite.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
+SPEED, PYTHON = "tests/stores/test_redis_speed.py", "tests/doors/test_python.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
 WAITS = "tests/doors/test_interrupted_waits.py"
 EVERYWHERE = f"{INTERRUPTS}::test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting"
@@ -33,7 +34,7 @@ STORES = (
      f"{INTERRUPTS}::test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones"),
     ("stores/sqlite/gate.py", "            if waits:\n                taken.acquire(timeout=TAKEN_WITHIN_S)\n",
      "            taken.acquire()\n", WAITING),
-    ("stores/sqlite/gate.py", "        if frame.f_code is timed.__code__:\n", "        if True:\n",
+    ("stores/sqlite/gate.py", "        if frame.f_code is _timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
     ("operations/core/entry.py", "    _check_caller(call)\n", "",
@@ -49,14 +50,29 @@ STORES = (
     ("stores/redis/clock_pace.py", "            if boot == processes.boot():\n", "            if True:\n",
      "tests/stores/test_redis.py::test_after_a_reboot_nothing_is_known_of_the_servers_clock"),
     # parts that are missing
-    ("stores/redis/store.py", "                        self._refuse_missing(tx, error)\n", "",
+    ("stores/redis/store.py", "                    self._refuse_missing(tx, error)\n", "",
      "tests/stores/test_redis.py::test_a_key_that_was_evicted_is_missed_at_the_next_question"),
-    ("stores/redis/store.py", "                        self._refuse_missing(tx)\n                        return result\n",
-     "                        return result\n",
+    ("stores/redis/store.py", "                    self._refuse_missing(tx)\n                    return result\n",
+     "                    return result\n",
      "tests/stores/test_redis.py::test_a_key_that_was_evicted_is_missed_at_the_next_question"),
     ("stores/sqlite/store.py", "        if self._beside and self._found_beside() != self._beside:\n", "        if False:\n",
      "tests/stores/test_sqlite.py::test_a_log_or_index_of_sqlite_removed_under_an_open_process_is_noticed"),
-    ("stores/sqlite/wakes.py", "                if error.errno == errno.ENXIO:\n", "                if False:\n",
+    # guesses decide nothing
+    ("stores/redis/store.py", "                        continue  # a guess is no reason to refuse anything\n",
+     "                        pass\n",
+     f"{SPEED}::test_what_is_only_believed_is_never_answered_and_never_a_reason_to_refuse"),
+    ("stores/redis/store.py", "                        continue  # nor to answer anything\n",
+     "                        pass\n",
+     f"{SPEED}::test_what_is_only_believed_is_never_answered_and_never_a_reason_to_refuse"),
+    ("stores/redis/transaction.py", "            if found is not None and found[-1] != fresh.signature(one):\n",
+     "            if False:\n",
+     f"{SPEED}::test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip"),
+    # pipes of processes that are gone
+    ("session/local_details.py", "        session.store.tidy()  # ", "        # ",
+     f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
+    ("doors/cli/sweep.py", "        session.store.tidy()\n", "",
+     f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
+    ("stores/sqlite/wakes.py", "            return error.errno != errno.ENXIO\n", "            return True\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),
     ("operations/claims/tokens.py", "        if live and _is_the_callers(tx, call, record):\n", "        if live:\n",
      "tests/operations/test_claims.py::test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from dibs.errors import Invalid, Killed, NotFound, Quota
+from dibs.operations.core import events
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import WORK, Policy
 from dibs.operations.guards.audits import ACTIVITY
@@ -89,7 +89,7 @@ def test_a_kind_is_a_word_of_the_agents_own(fleet: Fleet, kind: str) -> None:
         "a\tb",
         "a\nb",
         "state:x",
-        *[f"{f}x" for f in subscriptions.FAMILIES],
+        *[f"{f}x" for f in events.families()],
     ],
 )
 def test_other_words_and_those_of_dibs_are_refused_and_change_nothing(fleet: Fleet, kind: str) -> None:
@@ -103,13 +103,6 @@ def test_data_that_cannot_be_kept_is_invalid(fleet: Fleet, data: Any) -> None:
     with pytest.raises(Invalid):
         emit(fleet, "a", "x", data)
     assert fleet.events("event.emitted") == []
-
-
-def test_every_kind_of_dibs_own_begins_with_a_family_that_agents_cannot_take() -> None:
-    rows = re.findall(r"^\| (`[a-z]+\.[a-z_]+`[^|]*) \|", ARCHITECTURE.read_text(), re.MULTILINE)
-    found = [kind for row in rows for kind in re.findall(r"`([a-z]+\.[a-z_]+)`", row)]
-    assert len(found) > 30
-    assert [kind for kind in found if not kind.startswith(subscriptions.FAMILIES)] == []
 
 
 def test_a_retry_emits_nothing_a_second_time(fleet: Fleet) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.doors.lobby import Lobby
     from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Store, Transaction
 
@@ -65,7 +64,6 @@ class Session:
         self._short_lived = short_lived
         self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
-        self._lobby: Lobby | None = None  # where other processes of this machine are waited for, once there are any
         self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
@@ -97,8 +95,6 @@ class Session:
             self._store.close()
             self._store = None
             self._channels.clear()
-        if self._lobby is not None:
-            self._lobby.close()
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
@@ -108,11 +104,7 @@ class Session:
             answer = self.run(operation, call, content_backup.save(self, call, fields))
             content_backup.pin(self, answer)
             return answer
-        try:
-            return self._run(operation, call, fields)
-        finally:
-            if self._lobby is not None and operation.name == "release":
-                self._lobby.leave(fields)
+        return self._run(operation, call, fields)
 
     def _run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         if operation.name in TOLD_RULES:
@@ -180,12 +172,10 @@ class Session:
         return True
 
     def _settle(self, call: Call) -> None:
-        """The server lost answered commits: what rests on them is given up first, by the operation for that."""
+        """The store lost answered commits: the operation for that gives up what rests on them."""
         from dibs.operations.upkeep.recovery import VOID
-        from dibs.stores.redis.store import RedisStore
 
         store = self.store
-        assert isinstance(store, RedisStore)
         # Not through the way in: whoever comes first settles, also one that may do nothing else.
         mine = Call(call.policy, agent=call.agent or call.fallback)
         store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine, None))["more"]))
@@ -234,24 +224,17 @@ class Session:
         place: list[str],
     ) -> Any:
         end = clock.since_boot() + fields["wait"]
-        opened, granted = self.store, False
-        channel = self._channels.pop() if self._channels else ""
-        if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
-            channel = self._listen()
+        opened = self.store
+        channel = self._channels.pop() if self._channels else ""  # a process that never waits listens to nothing
         try:
-            if self._lobby is not None and operation.name == "claim":
-                self._lobby.enter(fields)
             while True:
                 call.facts.clear()  # who was alive at the last look may be dead by now
                 left = max(0, end - clock.since_boot())
                 waiter = "".join(place)
                 result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
                 if "waiting" not in result:
-                    granted = True
                     return result
                 place[:] = [result["waiting"]]
-                if operation.name == "claim":
-                    self._crowd()
                 if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
                     opened, channel = self.store, ""
                 if told is not None:
@@ -261,21 +244,10 @@ class Session:
                     continue  # look again: a turn that came meanwhile had nobody to wake
                 self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
         finally:
-            if self._lobby is not None and not granted:
-                self._lobby.leave(fields)
             if channel and self._short_lived:
                 self.store.unwatch(channel)
             elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
                 self._channels.append(channel)
-
-    def _crowd(self) -> None:
-        """Others want the same: whoever stays for more than one call waits for those on this machine first."""
-        if self._lobby is None and not self._short_lived:
-            from dibs.doors.lobby import Lobby
-
-            self._lobby = Lobby(f"{self.place.local}/lobby")
-        if self._lobby is not None:
-            self._lobby.crowded()
 
     def _listen(self) -> str:
         """A new name under which this process is woken."""

@@ -16,16 +16,18 @@ from dibs.errors import Busy
 from dibs.facts import clock
 from dibs.stores.seam import (
     COMMIT_TEXT,
+    ERROR,
     FETCH_LIMIT,
     GENESIS,
     MAX_RUNS,
     STALE_NOW,
+    BaseTransaction,
+    Engine,
     Event,
     Fetched,
     Head,
     Scanned,
     Seal,
-    body_of,
     chained,
     fill,
 )
@@ -33,10 +35,10 @@ from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
 
 TIMEOUT_S = 5.0  # to wait for another thread
 PLAIN = 2  # the version of `marshal` that writes everything where it stands, without references, and is read fastest
@@ -55,7 +57,7 @@ class Faults:
         self.abort, self.between = abort, between
 
 
-class MemoryStore:
+class MemoryStore(Engine):
     """A store in this process. Thread-safe; one transaction at a time."""
 
     def __init__(
@@ -72,7 +74,7 @@ class MemoryStore:
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self.faults = Faults(abort, between)
         self._turns = Turns(self._set_right, nested=True)  # `between` runs other transactions
-        self._open: _Transaction | None = None  # what was written so far is to be taken back, unless it committed
+        self._open: MemoryTransaction | None = None  # what was written so far is to be taken back, unless it committed
         # A value is kept as `marshal` writes it, which is read several times as fast as its text, and each time anew: a
         # caller may change what it was given.
         self._rows: dict[str, tuple[bytes, str | None, str | None]] = {}
@@ -94,7 +96,7 @@ class MemoryStore:
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = self._new_id()
         for _ in range(MAX_RUNS):
-            tx = _Transaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
+            tx = MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
             self._open = tx
             try:
                 result = fn(tx)
@@ -118,7 +120,7 @@ class MemoryStore:
         return self._turns.call(self._look, fn, TIMEOUT_S)
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
-        return fn(_Transaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
+        return fn(MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
 
     def watch(self, name: str) -> None:
         """Nothing to prepare: `wait` looks at what was woken since."""
@@ -158,9 +160,26 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to close."""
 
+    @property
+    def address(self) -> str:
+        """This very object."""
+        return f"memory:{id(self)}"
+
+    def describe(self) -> Description:
+        """What people should know about this store."""
+        return {
+            "engine": "memory", "address": self.address, "persistence": "it ends with its process", "warnings": [],
+            "figures": {"rows": len(self._rows), "events": len(self._events)},
+        }  # fmt: skip
+
+    def check(self) -> Iterator[Check]:
+        """Do keys, rows and index entries fit together?"""
+        fits = self._keys == sorted(self._rows)
+        yield "rows", fits, f"{len(self._rows)} rows" if fits else "keys and rows differ", ERROR
+
     # --- what a commit does
 
-    def _commit(self, tx: _Transaction) -> None:
+    def _commit(self, tx: MemoryTransaction) -> None:
         """Keep it: from the moment when the head says so. Nothing else that is done here counts before that."""
         if not tx.touched:
             return
@@ -214,25 +233,16 @@ class MemoryStore:
         self._torn = False
 
 
-class _Transaction:
+class MemoryTransaction(BaseTransaction):
     """One run of one transaction: it writes in place and remembers how to undo it."""
 
     def __init__(self, store: MemoryStore, now: int, wall: int, identifier: str, *, writes: bool) -> None:
-        self._store, self._writes, self._identifier = store, writes, identifier
+        super().__init__(identifier, writes=writes)
+        self._store = store
         self.now, self.wall = now, wall
         self.number = store._head.commit + 1
-        self.bodies: list[str] = []
-        self.names: list[str] = []
-        self.touched = False
         self._undo: list[tuple[str, tuple[bytes, str | None, str | None] | None]] = []
         self._events, self._seals = store._events, store._seals
-        self._ids = 0
-
-    since = 0  # nothing that was answered is ever missing
-
-    def id(self) -> str:
-        self._ids += 1
-        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         store, truncated = self._store, False
@@ -276,10 +286,6 @@ class _Transaction:
         if key in self._store._rows:
             self._change(key, None)
 
-    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
-        self._may_write()
-        self.bodies.append(body_of(kind, agent, subject, data))
-
     def tail(self) -> Head:
         return self._store._head
 
@@ -296,9 +302,6 @@ class _Transaction:
             raise ValueError(message)
         store._events = [event for event in store._events if event.seq > through]
         store._seals = [seal for seal in store._seals if seal.seq >= through]
-
-    def wake(self, name: str) -> None:
-        self.names.append(name)
 
     def undo(self) -> None:
         """Take back everything this run wrote, wherever it stopped: what was first there is written again."""
@@ -320,9 +323,3 @@ class _Transaction:
         self._may_write()
         self._undo.append((key, self._store._rows.get(key)))
         self._store._set(key, row)
-
-    def _may_write(self) -> None:
-        if not self._writes:
-            message = "a look may not write"
-            raise TypeError(message)
-        self.touched = True

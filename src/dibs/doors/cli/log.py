@@ -29,7 +29,7 @@ FIELDS = (
 HELP = "Show the events of the log."
 NOTED = ("mode", "token", "code", "why", "to", "text", "what", "commit")  # what a line says of an event's data
 PAGE = 1000
-POLL = 0.2  # seconds between two looks when following; people do not read faster
+FOLLOW_S = 5.0  # for one wait; then the log is looked at all the same
 
 
 def run(arguments: list[str]) -> int:
@@ -65,7 +65,7 @@ def run(arguments: list[str]) -> int:
         for event in events:
             sys.stdout.write(jsontext.encode(event) + "\n" if words.json else _line(event))
         sys.stdout.flush()
-        store.wait("log", getattr(store, "follow", POLL))  # on a server the next event wakes it
+        store.follow(last, FOLLOW_S)
         events, last, _ = _page(store, last, kind, 0)
 
 

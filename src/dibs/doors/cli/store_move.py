@@ -10,7 +10,6 @@ from dibs.doors.cli.run import open_session
 from dibs.errors import YES, Unavailable
 from dibs.operations.core import authority
 from dibs.operations.core.declare import Field
-from dibs.storage import workspace_store
 
 FIELDS = (
     Field("url", "text", "where to: `sqlite:`, `redis://HOST:PORT`, …", positional=True, required=True, metavar="URL"),
@@ -44,10 +43,9 @@ def run(arguments: list[str]) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    if workspace_store.is_redis(url):
-        from dibs.storage import redis_server
+    from dibs.storage import redis_server
 
-        redis_server.make_answer(session, url)
+    redis_server.make_answer(session, url)
     result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")

@@ -48,6 +48,7 @@ def run(arguments: list[str]) -> int:
     def once() -> dict[str, Any]:
         call = session.identify(words.common.get("as"), request="" if watch else words.common.get("request-id", ""))
         found: dict[str, Any] = session.run(operation, call, {})
+        session.store.tidy()
         return found
 
     if not watch:

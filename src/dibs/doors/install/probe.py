@@ -60,7 +60,7 @@ class Scratch:
 
     def _fill(self) -> None:
         from dibs.session.session import Session
-        from dibs.stores.sqlite import store
+        from dibs.storage import workspace_store
 
         local = f"{self.folder}/.dibs/local"
         os.makedirs(local, 0o700)
@@ -69,9 +69,8 @@ class Scratch:
                 copy.write(file.read())
         if workspace.find(self.folder, self.folder).root != self.folder:
             raise Unavailable(f"the folder for temporary files lies in a repository ({self.folder})", path=self.folder)
-        store.create(f"{local}/dibs.db")
         session = Session(self.folder, self.folder)
-        session.use(store.SqliteStore(f"{local}/dibs.db"))
+        session.use(workspace_store.open_new(local))
         try:
             call = session.identify(HOLDER, client=processes.this())
             resource = list(session.paths.resource(HELD, self.folder))

@@ -24,12 +24,13 @@ from dibs.stores.seam import (
     FETCH_LIMIT,
     MAX_RUNS,
     STALE_NOW,
+    BaseTransaction,
+    Engine,
     Event,
     Fetched,
     Head,
     Scanned,
     Seal,
-    body_of,
     digest_of,
     fill,
     link_of,
@@ -41,10 +42,10 @@ from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
     from dibs.stores.sqlite.wakes import Wakes
 
 # A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
@@ -72,7 +73,7 @@ def create(path: str, commit: int = 0) -> str:
     return database_file.create(path, commit)
 
 
-class SqliteStore:
+class SqliteStore(Engine):
     """A database of dibs, opened. Threads may share it; they take turns."""
 
     def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False, kept: str = "") -> None:
@@ -234,6 +235,32 @@ class SqliteStore:
         self._connection.close()
 
     # --- for those who look at the engine itself
+
+    @property
+    def address(self) -> str:
+        """The path of the file."""
+        return self.path
+
+    def describe(self) -> Description:
+        """What people should know about this store."""
+        persistence = "every answered commit is on the disk"
+        return {
+            "engine": "sqlite", "address": self.path, "persistence": persistence, "warnings": [], "figures": {},
+        }  # fmt: skip
+
+    def check(self) -> Iterator[Check]:
+        """The checks of `dibs doctor` on the file."""
+        from dibs.stores.sqlite import health
+
+        return health.check(self)
+
+    def tidy(self) -> int:
+        """Remove the pipes of processes that are gone."""
+        return self._wakes().sweep()
+
+    def listeners(self) -> int:
+        """How many processes listen for a wake."""
+        return self._wakes().listeners()
 
     def journal_mode(self) -> str:
         """How SQLite keeps its journal; `wal`, or something is wrong."""
@@ -427,24 +454,19 @@ def _decode(texts: list[str]) -> list[Any]:
         raise DamagedError(str(error)) from error
 
 
-class _Transaction:
+class _Transaction(BaseTransaction):
     """One run of one transaction on an open connection."""
 
     def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
         commit, self.seq, self.link, self.last, boot, base, self.store_id, _ = head
-        self._store, self._identifier, self._writes = store, identifier, writes
+        super().__init__(identifier, writes=writes)
+        self._store = store
         self.number = commit + 1
         since_boot = clock.since_boot()
         # After a reboot (or in a database just made) the store's clock goes on from its last commit.
         self.base = base if boot == store._boot else self.last + 1 - since_boot
         self.now = max(since_boot + self.base, self.last)
         self._wall = 0
-        self.bodies: list[str] = []
-        self.names: list[str] = []
-        self.touched = False
-        self._ids = 0
-
-    since = 0  # nothing that was answered is ever missing
 
     @property
     def wall(self) -> int:
@@ -452,10 +474,6 @@ class _Transaction:
         if not self._wall:
             self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base)
         return self._wall
-
-    def id(self) -> str:
-        self._ids += 1
-        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         bounds: list[str] = []
@@ -517,10 +535,6 @@ class _Transaction:
         self._may_write()
         self._store._sql(DELETE, (key,))
 
-    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
-        self._may_write()
-        self.bodies.append(body_of(kind, agent, subject, data))
-
     def tail(self) -> Head:
         return Head(self.number - 1, self.seq, self.link, self.last)
 
@@ -535,12 +549,3 @@ class _Transaction:
             raise ValueError(message)
         self._store._sql("DELETE FROM log WHERE seq <= ?", (through,))
         self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))
-
-    def wake(self, name: str) -> None:
-        self.names.append(name)
-
-    def _may_write(self) -> None:
-        if not self._writes:
-            message = "a look may not write"
-            raise TypeError(message)
-        self.touched = True

@@ -74,7 +74,7 @@ TOGETHER = {
     "dibs.stores.redis.store": (
         "dibs.stores.move.moved_mark", "dibs.stores.redis.scripts", "dibs.stores.redis.wire", "dibs.stores.redis.epoch",
         "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
-        "dibs.storage.redis_autostart",
+        "dibs.stores.urls", "dibs.storage.redis_autostart",
     ),
     # bundle.py asks for the client's own half by the word that the hook was started with
     **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}", f"dibs.doors.clients.{name}.hook")
