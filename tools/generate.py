@@ -169,7 +169,7 @@ HANDLED = "claim"  # what it gives is a handle that can be used in a `with`, and
 
 
 def _method(operation: Operation, handle: str, async_: str) -> str:
-    shown = [field for field in operation.fields if not field.hidden]
+    shown = [field for field in operation.fields if not field.internal]
     first = [field for field in shown if field.positional]
     named = [field for field in shown if not field.positional]
     claimed = operation.name == HANDLED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from dibs.canonical import Canonical
 from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
 from dibs.operations.core.call import Call, Need, process_name
@@ -26,13 +27,25 @@ WALL = 1_700_000_000_000
 TREE, OTHER_TREE = "/repo", "/repo-linked"  # two working trees of one repository
 
 
-def resource(text: str) -> list[str]:
+def resource(text: str) -> Canonical:
     """`a.py` is a file, `src/` a tree, `*` makes a glob, a colon a name."""
     if ":" in text:
-        return ["name", text]
+        return Canonical(("name", text))
     if any(letter in text for letter in "*?["):
-        return ["glob", text]
-    return ["tree", text.rstrip("/")] if text.endswith("/") or text == "" else ["file", text]
+        return Canonical(("glob", text))
+    return Canonical(("tree", text.rstrip("/")) if text.endswith("/") or text == "" else ("file", text))
+
+
+def canonical(operation: Operation, fields: dict[str, Any]) -> dict[str, Any]:
+    """The request with its resources as facts/ would have made them."""
+    made = {}
+    for field in operation.fields:
+        given = fields.get(field.name)
+        if field.kind == "resource" and isinstance(given, (list, tuple)):
+            made[field.name] = Canonical(given)
+        elif field.kind == "resources" and isinstance(given, (list, tuple)):
+            made[field.name] = [Canonical(one) for one in given]  # type: ignore[assignment]
+    return {**fields, **made}
 
 
 _changes = itertools.count(1)
@@ -107,6 +120,7 @@ class Fleet:
         self, agent: str, operation: Operation, /, *, process: int | None = None, request: str = "", **fields: Any
     ) -> Any:
         """Run an operation that is in no catalogue, as a guard's door does; a refusal is raised."""
+        fields = canonical(operation, fields)
         client = self.process(process) if process is not None else None
         above = [] if client is None else [client]  # as a client stands above its hooks
         call = Call(self.policy, agent=agent, client=client, ancestors=above, request=request, fallback="me@here")

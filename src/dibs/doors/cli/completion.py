@@ -45,7 +45,7 @@ def options(name: str) -> list[str]:
 
     declared = catalogue.operation(name).fields if name in index.FILES else help.fields_of(name)
     fields = (*declared, *help.extra_of(name))
-    own = [f"--{field.name.replace('_', '-')}" for field in fields if not field.positional and not field.hidden]
+    own = [f"--{field.name.replace('_', '-')}" for field in fields if not field.positional and not field.internal]
     return own + [f"--{name}" for name in (*parse.COMMON, *parse.SWITCHES)]
 
 

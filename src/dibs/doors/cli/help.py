@@ -182,7 +182,7 @@ def of_command(name: str, help: str, fields: tuple[Field, ...], more: list[str] 
     lines = [help, "", f"usage: {parse.usage(name, fields)}", ""]
     rows = []
     for field in fields:
-        if field.hidden:
+        if field.internal:
             continue
         text = field.help
         if field.choices and (field.positional or len("|".join(field.choices)) > parse.WIDE):

@@ -35,7 +35,7 @@ class Words:
 def parse(command: str, fields: tuple[Field, ...], arguments: list[str], *, rest: bool = False) -> Words:
     """Sort the words into fields. Says what is wrong, and how the command is used."""
     words = Words()
-    options = {field.name.replace("_", "-"): field for field in fields if not field.positional and not field.hidden}
+    options = {field.name.replace("_", "-"): field for field in fields if not field.positional and not field.internal}
     loose: list[str] = []
     left = iter(arguments)
     for word in left:
@@ -106,7 +106,7 @@ def usage(command: str, fields: tuple[Field, ...]) -> str:
     """One line: how a command is written."""
     parts = [f"dibs {command}"]
     for field in fields:
-        if field.hidden:
+        if field.internal:
             continue
         if field.positional:
             name = f"{field.metavar}…" if field.kind == "resources" else field.metavar

@@ -28,7 +28,7 @@ OTHERS = (
 )  # fmt: skip
 
 # Operations whose command does more than run them: module of doors/cli, too; its help comes from the declaration.
-AROUND = ("sweep", "run end", "run gates", "run start")
+AROUND = ("sweep", "run start")
 
 PROGRESS = 15.0  # seconds between two lines that say the same: a model pays for each of them
 
@@ -97,19 +97,9 @@ def module_of(command: str) -> str:
 def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, Any]]:
     """What the words of an operation say: where, who, and its fields."""
     session = open_session(words)
-    values = {
-        field.name: read_fields.read(session, field, words.fields[field.name])
-        for field in operation.fields
-        if field.name in words.fields
-    }
-    read_fields.add_run(operation, values)
+    said = {name: value for name, value in words.fields.items() if name in operation.by_name}
+    values = read_fields.request(session, operation, said)
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
-    if operation.name == "boot":
-        from dibs.session import env_beliefs, memory_files
-
-        files = memory_files.digests(memory_files.load(session))
-        values.update(env_beliefs.fields(own=not words.common.get("as")), files=files)
-        env_beliefs.name(call)
     return session, call, values
 
 
@@ -120,30 +110,25 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
 
         return help.of_operation(operation)
     session, call, values = read(operation, words)
-    if operation.name == "claim":
-        return _claim(operation, session, call, values, words)
+    if operation.withdraws:
+        return _withdrawing(operation, session, call, values, words)
     if values.get("wait"):
         gc.enable()
         _end_well()
-        result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
-    else:
-        result = session.run(operation, call, values)
-    result = session.finish(operation.name, result)
-    code = NO if operation.name == "boot" and result["lost"] else YES
+    result = session.answer(operation, call, values, None if words.json else _Waiting())
+    code = NO if operation.refuses and result[operation.refuses] else YES
     answer(operation.name, result, as_json=words.json, ok=code == YES)
     return code
 
 
-def _claim(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
+def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
     """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
     _end_well()
     try:
         if values.get("wait"):
             gc.enable()
-            result = session.run_waiting(operation, call, values, None if words.json else _Waiting())
-        else:
-            result = session.run(operation, call, values)
-        answer(operation.name, session.finish(operation.name, result), as_json=words.json)
+        result = session.answer(operation, call, values, None if words.json else _Waiting())
+        answer(operation.name, result, as_json=words.json)
         for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
             _signal.signal(number, _signal.SIG_IGN)
     except (KeyboardInterrupt, SystemExit):
@@ -163,6 +148,7 @@ def _leave(number: int, _frame: object) -> None:
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     """The workspace that the common options and the environment name."""
+    from dibs.doors.above import attach
     from dibs.session.session import Session
 
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
@@ -171,9 +157,8 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
         from dibs.session import durations
 
         timeout = durations.parse(wanted, "timeout") / 1000
-    session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+    session = attach(Session(os.getcwd(), given, timeout=timeout, short_lived=True))
     session.telling = None if words.json else _tell
-    session.running = _run_first
     _kept.append(session)
     return session
 
@@ -192,13 +177,6 @@ def _tell(text: str) -> None:
     """A line for the person who waits for something long."""
     sys.stderr.write(f"dibs: {text}\n")
     sys.stderr.flush()
-
-
-def _run_first(*asked: Any) -> dict[str, Any]:
-    """Run a command that an operation asks for before it decides."""
-    from dibs.running import verification
-
-    return verification.answer(*asked)
 
 
 class _Waiting:

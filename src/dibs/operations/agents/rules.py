@@ -41,6 +41,9 @@ OPERATIONS = (
         registers=False,
         may="viewer",
         answer="RulesAnswer",
+        idempotent=True,
+        wants=("rules",),
+        afterwards="rules text",
     ),
     Operation(
         "scratch",
@@ -48,5 +51,7 @@ OPERATIONS = (
         "Show your own scratch folder, making it if needed.",
         may="worker",
         answer="ScratchAnswer",
+        idempotent=True,
+        afterwards="scratch folder",
     ),
 )

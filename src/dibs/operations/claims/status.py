@@ -106,6 +106,8 @@ OPERATIONS = (
             *PAGED,
         ),
         answer="StatusAnswer",
+        wants=("rules",),
+        afterwards="warnings",
         writes=False,
     ),
 )

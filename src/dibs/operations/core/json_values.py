@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import Invalid
-from dibs.operations.core.declare import is_text
+from dibs.operations.core.declare import LARGEST, is_text
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LARGEST = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
 DEEPEST = 32  # levels of nesting; more is a mistake or an attack
 WHOLE = 2**53  # whole numbers beyond this are not the same in every JSON reader
 
 
 def check(value: Any, field: str, largest: int = LARGEST) -> Any:
-    """The value, if it can be kept."""
+    """The value, if it can be kept; `largest` letters of JSON text, 0 for no limit."""
     _walk(value, field, 0)
-    size = len(jsontext.encode(value))
+    size = len(jsontext.encode(value)) if largest else 0
     if size > largest:
         raise Invalid(f"{field}: {size} letters of JSON, at most {largest}; put it into a file", field=field, size=size)
     return value

@@ -48,7 +48,7 @@ def _emit(tx: Transaction, call: Call, got: Fetched, kind: str, data: Any = None
     _check_kind(kind, "kind")
     if kind.startswith((*events.families(), STATE)):  # nobody takes an agent's own kind for one of dibs'
         raise Invalid(f"kind: what begins with {kind[: _end(kind)]} is dibs' own; take another word.", field="kind")
-    said = {"data": json_values.check(data, "data", LARGEST)}
+    said = {"data": data}
     if call.request:
         said["request"] = ["emit", call.request]
     tx.append(EMITTED, call.agent, kind, said)
@@ -248,7 +248,7 @@ OPERATIONS = (
         "Tell all who subscribe to it that something happened.",
         fields=(
             Field("kind", "text", "what kind of event, such as build.done", positional=True, required=True),
-            Field("data", "json", "a value that says more", positional=True, metavar="JSON"),
+            Field("data", "json", "a value that says more", longest=LARGEST, positional=True, metavar="JSON"),
         ),
         errors=(Invalid,),
         may="worker",
@@ -272,6 +272,7 @@ OPERATIONS = (
         errors=(Invalid, NotFound, Quota),
         may="worker",
         answer="SubscribeAnswer",
+        idempotent=True,
     ),
     Operation(
         "subscriptions",
@@ -281,5 +282,6 @@ OPERATIONS = (
         may="viewer",
         fields=PAGED,
         answer="SubscriptionsAnswer",
+        idempotent=True,
     ),
 )

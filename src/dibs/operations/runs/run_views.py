@@ -203,7 +203,9 @@ OPERATIONS = (
         "run show",
         _show,
         "Show one run with its agents.",
-        fields=(Field("run", "text", run_records.RUN.help, positional=True, default="", metavar="RUN"),),
+        fields=(
+            Field("run", "text", run_records.RUN.help, positional=True, default="", env="DIBS_RUN", metavar="RUN"),
+        ),
         errors=(NotFound, Invalid),
         answer="RunShowAnswer",
         writes=False,

@@ -137,8 +137,6 @@ def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -
 
 def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any:
     """Offer to do a task; the highest offer gets it."""
-    if not 0 <= amount <= HIGHEST:
-        raise Invalid(f"amount: from 0 to {HIGHEST}", field="amount")
     workforce.says_it_works(tx, got.values[f"a\t{call.agent}"])
     due_tasks.promote(tx, call)
     task = _open(tx, id)
@@ -187,7 +185,8 @@ OPERATIONS = (
         "Bid for a task that is auctioned; the highest bid gets it.",
         fields=(
             board.ID,
-            Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),
+            Field("amount", "number", "the bid, at least 0", positional=True, required=True, least=0, most=HIGHEST,
+                  metavar="AMOUNT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Quota, Invalid, Killed),
         may="worker", answer="TaskBidAnswer",
