@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.canonical import Canonical
 from dibs.doors import cli
 from dibs.doors.python.methods import Methods
-from dibs.canonical import Canonical
 from dibs.errors import DibsError, Held, Invalid
 from dibs.session import catalogue
 from tests.faults.kit import Dice, size

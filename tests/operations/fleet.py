@@ -19,6 +19,7 @@ from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
 from tests import declared
+from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
@@ -34,18 +35,6 @@ def resource(text: str) -> Canonical:
     if any(letter in text for letter in "*?["):
         return Canonical(("glob", text))
     return Canonical(("tree", text.rstrip("/")) if text.endswith("/") or text == "" else ("file", text))
-
-
-def canonical(operation: Operation, fields: dict[str, Any]) -> dict[str, Any]:
-    """The request with its resources as facts/ would have made them."""
-    made = {}
-    for field in operation.fields:
-        given = fields.get(field.name)
-        if field.kind == "resource" and isinstance(given, (list, tuple)):
-            made[field.name] = Canonical(given)
-        elif field.kind == "resources" and isinstance(given, (list, tuple)):
-            made[field.name] = [Canonical(one) for one in given]  # type: ignore[assignment]
-    return {**fields, **made}
 
 
 _changes = itertools.count(1)

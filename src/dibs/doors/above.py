@@ -1,5 +1,7 @@
-"""What stands above a session, given to it by each door: how a command is run that an operation asks for, and what is
-done around an operation (`Operation.around`). Loaded when it is needed.
+"""What stands above a session, and what each door gives it.
+
+How a command is run that an operation asks for, and what is done around an operation (`Operation.around`). Loaded when
+it is needed.
 """
 
 from __future__ import annotations

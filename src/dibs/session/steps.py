@@ -1,5 +1,6 @@
-"""What a session does before and after an operation, by the names that declarations use (`Operation.beforehand`,
-`Operation.afterwards`): things of the caller's machine, which operations do not touch.
+"""What a session does before and after an operation: things of the caller's machine, which operations do not touch.
+
+Declarations name these steps (`Operation.beforehand`, `Operation.afterwards`).
 
 A step before completes the request, a step after completes the answer. Nothing is decided here.
 """

@@ -1,4 +1,4 @@
-"""Waiting: an operation that answers "not yet" is asked again when it is woken, until it is granted or its time is over.
+"""Waiting: an operation that answers "not yet" is asked again when its caller is woken, until its time is over.
 
 The place in the queue is a record of the store; this only sleeps, and looks again. Interrupted, it leaves the queue.
 """

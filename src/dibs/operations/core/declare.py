@@ -215,7 +215,7 @@ def _is_words(value: Any) -> bool:
 
 
 def _is_resource(value: Any) -> bool:
-    return isinstance(value, Canonical)
+    return isinstance(value, Canonical) and all(map(is_text, value))
 
 
 def _is_resources(value: Any) -> bool:
