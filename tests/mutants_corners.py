@@ -54,5 +54,5 @@ CORNERS = (
     ("operations/messages.py", '    if message.get("again") and message["from"] != call.agent:\n', "    if False:\n",
      f"{SMALL}::test_who_asked_for_an_acknowledgement_hears_of_it"),
     ("doors/fields.py", '    found = "" if value.startswith("-")', "    found = value if True",
-     "tests/doors/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
+     "tests/doors/cli/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
 )  # fmt: skip

@@ -23,7 +23,7 @@ import time
 from collections.abc import Sequence
 from typing import IO, Any
 
-LOADED = ("doors/hooks", "doors/cli", "doors", "facts", "facts/shell", "operations", "stores")
+LOADED = ("doors/hooks", "doors/cli", "doors/cli/render", "doors", "facts", "facts/shell", "operations", "stores")
 NOT_LOADED = ("redis", "demo", "bench", "bundl", "entry", "generate", "conformance", "serving", "up", "__")
 
 

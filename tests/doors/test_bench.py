@@ -22,7 +22,7 @@ from dibs.bench.guard import Guard, Overlapped
 from dibs.bench.peers import queues, redis_locks, redis_queues
 from dibs.bench.place import Bench
 from dibs.bench.work_queues import Bare, Tasks, left_behind
-from dibs.doors.cli import bench as command
+from dibs.doors.cli import main
 from dibs.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def test_words_that_are_off_are_refused_before_anything_is_measured(tmp_path: Pa
 
 
 def test_the_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.run(["--help"]) == 0
+    assert main(["bench", "--help"]) == 0
     shown = capsys.readouterr().out
     for option in ("--quick", "--only", "--no-peers", "--out", "--env", "--dir", "--seconds", "--json"):
         assert option in shown

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs.doors import children, heartbeat, worker
-from dibs.doors.cli.worker import MORE
+from dibs.doors.cli.commands import worker as command
 from dibs.doors.commanding import result_of
 from dibs.doors.python import Workspace
 from dibs.doors.worker import Worker
@@ -443,9 +443,7 @@ def test_a_deadline_is_the_same_on_the_clock_since_boot() -> None:
 
 
 def test_help_names_all_that_is_told() -> None:
-    events = " ".join(MORE).rpartition("for each event: ")[2].split(", ")
-    from dibs.doors.cli import worker as command
-
+    events = " ".join(command.COMMAND.notes).rpartition("for each event: ")[2].rstrip(".").split(", ")
     assert sorted(events) == sorted(command._LINES)
 
 

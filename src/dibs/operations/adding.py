@@ -302,6 +302,7 @@ OPERATIONS = (
         "task add",
         _add,
         "Add a task.",
+        group="tasks",
         fields=ADD_FIELDS,
         errors=(Invalid, NotFound, Conflict, Quota),
         may="agent",

@@ -420,6 +420,7 @@ _WHOAMI = Operation(
     "whoami",
     _whoami,
     "Say whom dibs takes you for.",
+    group="agents",
     json="agent, name, role, type, incarnation, known, held, by",
     writes=False,
 )
@@ -429,6 +430,8 @@ OPERATIONS = (
         "boot",
         _boot,
         "Register, check what you hold against the live record, and get a briefing.",
+        group="agents",
+        refuses="lost",
         fields=(
             Field("task", "text", "the task you believe to work on", default="", metavar="ID"),
             Field("type", "text", "what kind of agent you are", default="", metavar="T"),
@@ -446,6 +449,7 @@ OPERATIONS = (
         "leave",
         _leave,
         "Say that you are done: what you hold is released, a subagent's passes to its parent.",
+        group="agents",
         may="viewer",
         json="released[], passed[], count, to",
     ),
@@ -453,6 +457,7 @@ OPERATIONS = (
         "kill",
         _kill,
         "Stop an agent: void its claims and refuse all it does.",
+        group="agents",
         fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
         may="agent",
@@ -464,6 +469,7 @@ OPERATIONS = (
         "revive",
         _revive,
         "Let a killed agent act again.",
+        group="agents",
         fields=(_AGENT,),
         errors=(NotFound,),
         may="agent",
@@ -476,6 +482,7 @@ OPERATIONS = (
         "agents",
         _agents,
         "List the agents and persons, those that are there first.",
+        group="agents",
         fields=(
             Field("all", "flag", "also those that left", default=False),
             Field("type", "text", "only agents of this type", default="", metavar="T"),

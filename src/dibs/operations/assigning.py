@@ -377,7 +377,7 @@ OPERATIONS = (
     Operation(
         "task assign",
         _assign,
-        "Give a task to an agent, which is told; chosen by a strategy, or named.",
+        "Give a task to an agent, which is told; chosen by a strategy, or named.", group="tasks",
         fields=(
             tasks.ID,
             Field(
@@ -392,7 +392,7 @@ OPERATIONS = (
     Operation(
         "task bid",
         _bid,
-        "Bid for a task that is auctioned; the highest bid gets it.",
+        "Bid for a task that is auctioned; the highest bid gets it.", group="tasks",
         fields=(
             tasks.ID,
             Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),

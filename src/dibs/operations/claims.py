@@ -201,7 +201,10 @@ def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str
     if found.cut and cycles.holds_any(tx, call.agent):  # then every one of them counts
         found = _meet(tx, call, wish, waiter, None, patient=False)
     in_the_way = found.holders if ending.holds_all(found.mine, wish) else found.holders + _before(found)
-    return waiting.queue(tx, call, wish, in_the_way, found.me, waiter)
+    answer = waiting.queue(tx, call, wish, in_the_way, found.me, waiter)
+    if isinstance(answer, dict) and not found.cut:
+        answer["place"], answer["line"] = len(_before(found)) + 1, len(found.queue) + 1
+    return answer
 
 
 def _handed_over(tx: Transaction, wish: Record) -> Record | None:
@@ -457,6 +460,7 @@ OPERATIONS = (
         "claim",
         take,
         "Claim resources, all of them or none.",
+        group="claims",
         fields=(
             Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
             Field(

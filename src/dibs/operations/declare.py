@@ -148,8 +148,8 @@ class Operation:
     """
 
     __slots__ = (
-        "agents", "ahead", "asks", "body", "errors", "fields", "help", "json", "may", "name", "others", "registers",
-        "required", "takes", "writes",
+        "agents", "ahead", "asks", "body", "errors", "fields", "group", "help", "json", "may", "name", "others",
+        "refuses", "registers", "required", "takes", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -168,6 +168,8 @@ class Operation:
         others: str = "",
         asks: Callable[..., tuple[str, Sequence[str]]] | None = None,
         registers: bool = True,
+        group: str = "",
+        refuses: str = "",
     ) -> None:
         self.name = name
         self.body = body
@@ -183,6 +185,8 @@ class Operation:
         self.may = may if writes else may or VIEWER
         self.others = others
         self.asks = asks
+        self.group = group  # its subject: where help, documents and later routes list it
+        self.refuses = refuses  # the key of the answer that, where it is not empty, makes the answer a no (exit code 1)
         self.registers = registers  # makes an unseen caller known; not where it only asks, or speaks for nobody
 
 

@@ -242,6 +242,8 @@ OPERATIONS = (
         "run gates",
         _gates,
         "Check a run against its quality gates; exit code 1 if one fails.",
+        group="runs",
+        refuses="failed",
         fields=(
             runs.RUN,
             Field("at", "choice", "which ones (default: those that concern it now)", default="", choices=TIMES),

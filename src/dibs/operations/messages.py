@@ -363,6 +363,7 @@ OPERATIONS = (
         "inbox",
         _inbox,
         "Show the messages you have not acknowledged.",
+        group="messages",
         fields=(
             Field("wait", "duration", "only what is to be told now; wait that long if there is nothing", metavar="D"),
             Field("new", "flag", "only what is to be told now: never shown, or due to be shown again", default=False),
@@ -379,6 +380,7 @@ OPERATIONS = (
         "ack",
         _ack,
         "Acknowledge a message, so that it is not shown again.",
+        group="messages",
         fields=(
             Field(
                 "message",

@@ -402,6 +402,7 @@ OPERATIONS = (
         "task done",
         _done,
         "Finish a task with its result.",
+        group="tasks",
         fields=(
             tasks.ID,
             _TOKEN,
@@ -419,6 +420,7 @@ OPERATIONS = (
         "task fail",
         _fail,
         "Say that a task did not work.",
+        group="tasks",
         fields=(
             tasks.ID,
             _TOKEN,
@@ -434,6 +436,7 @@ OPERATIONS = (
         "task release",
         _release,
         "Give a task back to the queue, unfinished.",
+        group="tasks",
         fields=(tasks.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
         ahead=ahead,
@@ -444,6 +447,7 @@ OPERATIONS = (
         "task split",
         _split,
         "Break a task down: add its children, and give it back to wait for them.",
+        group="tasks",
         fields=(
             tasks.ID,
             _TOKEN,
@@ -464,6 +468,7 @@ OPERATIONS = (
         "task progress",
         _progress,
         "Say how far a task is, and keep it.",
+        group="tasks",
         fields=(
             tasks.ID,
             Field("percent", "integer", "from 0 to 100", positional=True, required=True, metavar="PERCENT"),

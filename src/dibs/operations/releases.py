@@ -306,6 +306,7 @@ OPERATIONS = (
         "renew",
         _renew,
         "Give what you hold a new deadline.",
+        group="claims",
         fields=(
             Field(
                 "resources",
@@ -324,6 +325,7 @@ OPERATIONS = (
         "release",
         _release,
         "Give claims back, or hand them over to another agent.",
+        group="claims",
         fields=(
             Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
             Field("all", "flag", "everything you hold", default=False),

@@ -326,6 +326,7 @@ OPERATIONS = (
         "run end",
         _end,
         "End a run.",
+        group="runs",
         fields=(
             runs.RUN,
             Field("archive", "flag", "write its report, tasks and events to .dibs/local/runs/", default=False),
@@ -343,6 +344,7 @@ OPERATIONS = (
         "run purge",
         _purge,
         "Drop an ended run and its tasks now; its archive stays.",
+        group="runs",
         fields=(Field("run", "text", "the run", positional=True, required=True, metavar="RUN"),),
         errors=(NotFound, Conflict),
         may="agent",

@@ -358,7 +358,7 @@ OPERATIONS = (
     Operation(
         "run start",
         _start,
-        "Start a run: one operation of the fleet.",
+        "Start a run: one operation of the fleet.", group="runs",
         fields=(
             Field("name", "text", "what the fleet is to do", positional=True, required=True, metavar="NAME"),
             Field("id", "text", "its id (else one is made from the name)", default="", metavar="ID"),
@@ -372,7 +372,7 @@ OPERATIONS = (
     Operation(
         "run join",
         _join,
-        "Take part in a run.",
+        "Take part in a run.", group="runs",
         fields=(
             RUN,
             Field("type", "text", "what kind of agent you are", default="", metavar="T"),
@@ -384,23 +384,23 @@ OPERATIONS = (
     Operation(
         "run phase",
         _phase,
-        "Say in which phase a run is.",
+        "Say in which phase a run is.", group="runs",
         fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
         errors=_ERRORS,
         may="agent", json="run, before",
     ),
     Operation(
-        "run warn", _warn, "Keep a warning with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        "run warn", _warn, "Keep a warning with a run.", group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
         may="worker", json="run, noted",
     ),
     Operation(
-        "run error", _error, "Keep an error with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        "run error", _error, "Keep an error with a run.", group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
         may="worker", json="run, noted",
     ),
     Operation(
         "run handled",
         _handled,
-        "Say that an error of a run was dealt with.",
+        "Say that an error of a run was dealt with.", group="runs",
         fields=(
             Field("number", "integer", "the error's number", positional=True, required=True, metavar="N"),
             Field("how", "text", "how it was dealt with", positional=True, required=True, metavar="HOW"),

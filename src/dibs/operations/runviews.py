@@ -173,16 +173,20 @@ OPERATIONS = (
         "run progress",
         _progress,
         "Show how far a run is.",
+        group="runs",
         fields=(runs.RUN,),
         errors=(NotFound, Invalid),
         json="run",
         writes=False,
     ),
-    Operation("run list", _list, "List the runs.", fields=PAGED, json="runs[], more, cursor", writes=False),
+    Operation(
+        "run list", _list, "List the runs.", group="runs", fields=PAGED, json="runs[], more, cursor", writes=False
+    ),
     Operation(
         "run show",
         _show,
         "Show one run with its agents.",
+        group="runs",
         fields=(Field("run", "text", runs.RUN.help, positional=True, default="", metavar="RUN"),),
         errors=(NotFound, Invalid),
         json="run",

@@ -197,6 +197,7 @@ OPERATIONS = (
         "send",
         _send,
         "Send a message to an agent, to all agents of a type, or to all.",
+        group="messages",
         fields=(
             Field(
                 "to",

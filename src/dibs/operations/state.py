@@ -267,6 +267,7 @@ OPERATIONS = (
         "state get",
         _get,
         "Read a document and its version.",
+        group="state",
         fields=(_KEY,),
         errors=(NotFound, Invalid),
         json="key, value, version, by, at",
@@ -276,6 +277,7 @@ OPERATIONS = (
         "state set",
         _set,
         "Write a document; one that exists only with the version you read, or a token.",
+        group="state",
         fields=(
             _KEY,
             Field("value", "json", "the new value", positional=True, required=True, metavar="JSON"),
@@ -291,6 +293,7 @@ OPERATIONS = (
         "state list",
         _list,
         "List the documents, without their values.",
+        group="state",
         fields=(
             Field("prefix", "text", "only keys that begin with this", positional=True, default="", metavar="PREFIX"),
             Field("after", "text", "go on after this key, the `cursor` of the page before", default="", metavar="KEY"),
@@ -304,6 +307,7 @@ OPERATIONS = (
         "state delete",
         _delete,
         "Delete a document, with the version you read, or a token.",
+        group="state",
         fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
         may="agent",

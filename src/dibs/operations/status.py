@@ -96,6 +96,7 @@ OPERATIONS = (
         "status",
         _status,
         "Show who holds what, who waits, and which agents are there.",
+        group="claims",
         fields=(
             Field("resources", "resources", "only what overlaps these", positional=True, default=(), metavar="RES"),
             *PAGED,

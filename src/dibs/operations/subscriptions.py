@@ -250,6 +250,7 @@ OPERATIONS = (
         "emit",
         _emit,
         "Tell all who subscribe to it that something happened.",
+        group="messages",
         fields=(
             Field("kind", "text", "what kind of event, such as build.done", positional=True, required=True),
             Field("data", "json", "a value that says more", positional=True, metavar="JSON"),
@@ -262,6 +263,7 @@ OPERATIONS = (
         "subscribe",
         _subscribe,
         "Hear in your inbox of each event of a kind, or of each change of a state document.",
+        group="messages",
         fields=(
             Field(
                 "what",
@@ -281,6 +283,7 @@ OPERATIONS = (
         "subscriptions",
         _subscriptions,
         "List what you subscribe to.",
+        group="messages",
         registers=False,
         may="viewer",
         fields=PAGED,

@@ -226,6 +226,7 @@ OPERATIONS = (
         "sweep",
         _sweep,
         "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
+        group="record",
         may="worker",
         registers=False,
         json="swept, more",
@@ -234,6 +235,7 @@ OPERATIONS = (
         "seal",
         _seal,
         "Write a seal: the live claims at this point of the log.",
+        group="record",
         may="orchestrator",
         registers=False,
         json="seq, link, claims",
@@ -242,6 +244,7 @@ OPERATIONS = (
         "prune",
         _prune,
         "Drop the events before the newest seal older than --keep.",
+        group="record",
         fields=(
             Field(
                 "keep",

@@ -591,6 +591,7 @@ OPERATIONS = (
         "task next",
         _next,
         "Take the best task that is ready for you.",
+        group="tasks",
         fields=(
             Field("wait", "duration", "wait that long for one", default=0, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
@@ -606,6 +607,7 @@ OPERATIONS = (
         "task claim",
         _claim,
         "Take a specific task.",
+        group="tasks",
         fields=(
             tasks.ID,
             Field("wait", "duration", "wait that long until it can be had", default=0, metavar="D"),

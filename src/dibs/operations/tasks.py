@@ -282,7 +282,7 @@ OPERATIONS = (
     Operation(
         "task list",
         _list,
-        "List tasks.",
+        "List tasks.", group="tasks",
         fields=(
             Field("state", "choice", "only in this state", default="", choices=lifecycle.STATES, metavar="S"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
@@ -295,17 +295,17 @@ OPERATIONS = (
         writes=False,
     ),
     Operation(
-        "task show", _show, "Show one task with all that belongs to it.", fields=(ID,), errors=(NotFound,), json="task",
-        writes=False,
+        "task show", _show, "Show one task with all that belongs to it.", group="tasks", fields=(ID,),
+        errors=(NotFound,), json="task", writes=False,
     ),
     Operation(
-        "task inputs", _inputs, "Show the results of the tasks that one waited for, and of its children.", fields=(ID,),
-        errors=(NotFound,), json="inputs", writes=False,
+        "task inputs", _inputs, "Show the results of the tasks that one waited for, and of its children.",
+        group="tasks", fields=(ID,), errors=(NotFound,), json="inputs", writes=False,
     ),
     Operation(
         "task move",
         _move,
-        "Move a task by hand to another state.",
+        "Move a task by hand to another state.", group="tasks",
         fields=(ID, Field("state", "choice", "where to", positional=True, required=True, choices=lifecycle.STATES)),
         errors=(NotFound, Conflict, Invalid),
         may="worker", others="orchestrator", asks=_asks_to_move, json="task",
@@ -313,7 +313,7 @@ OPERATIONS = (
     Operation(
         "task cancel",
         _cancel,
-        "Call a task off, with its children.",
+        "Call a task off, with its children.", group="tasks",
         fields=(ID, Field("why", "text", "the reason; whoever works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
         may="worker", others="orchestrator", asks=_asks_to_cancel, json="task, cancelled[], count",
@@ -321,7 +321,7 @@ OPERATIONS = (
     Operation(
         "task note",
         _note,
-        "Keep where the work on a task stands.",
+        "Keep where the work on a task stands.", group="tasks",
         fields=(ID, Field("text", "text", "where it stands", positional=True, required=True, metavar="TEXT")),
         errors=(NotFound, Invalid, Fenced, Killed),
         may="worker", others="agent", asks=_asks_to_note, json="task",

@@ -85,6 +85,7 @@ OPERATIONS = (
         "confirm",
         _confirm,
         "Ask whether a token is still live for a resource.",
+        group="claims",
         fields=(
             Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
             Field("token", "integer", "the token", required=True, metavar="N"),
@@ -97,6 +98,7 @@ OPERATIONS = (
         "ask",
         _ask,
         "Ask whoever holds a resource to release it.",
+        group="claims",
         fields=(
             Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
             Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),

@@ -72,6 +72,7 @@ OPERATIONS = (
         "task turn",
         _turn,
         "Hand in what is done and take what comes next, in one transaction.",
+        group="tasks",
         fields=(
             Field("done", "json", "a list of objects with id, token and result", metavar="JSON"),
             Field(
