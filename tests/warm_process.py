@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FOLDERS = ("", "doors", "doors/cli", "doors/cli/commands", "doors/cli/doctor", "doors/cli/render", "doors/hooks", "doors/install", "doors/reports", "facts", "facts/shell",
+FOLDERS = ("", "doors", "doors/cli", "doors/cli/commands", "doors/cli/doctor", "doors/cli/render",
+           "doors/hooks", "doors/install", "doors/reports", "facts", "facts/shell",
            "lookout", "operations", "patterns", "stores")  # fmt: skip
 NOT_LOADED = ("__main__", "bundle", "bundling", "conformance", "entry", "generate", "memory")
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",

@@ -44,7 +44,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """List the agents and persons, those that are there first.
+        """List agents and persons, present ones first.
 
         Answers: agents[], more, cursor.
         """
@@ -66,7 +66,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Ask whoever holds a resource to release it.
+        """Ask the holder of a resource to release it.
 
         Answers: message.
         Raises: NotFound, Quota, Invalid.
@@ -88,7 +88,7 @@ class Methods:
         pid: int | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Register, check what you hold against the live record, and get a briefing.
+        """Register, compare your claims with the live record, and get a briefing.
 
         Answers: agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules.
         """
@@ -140,7 +140,7 @@ class Methods:
         token: int,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Ask whether a token is still live for a resource.
+        """Check whether a token is still live for a resource.
 
         Answers: holder, token.
         Raises: Fenced.
@@ -160,7 +160,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Tell all who subscribe to it that something happened.
+        """Publish an event to its subscribers.
 
         Answers: event.
         Raises: Invalid.
@@ -205,7 +205,7 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Stop an agent: void its claims and refuse all it does.
+        """Stop an agent: void its claims and refuse everything it does.
 
         Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
@@ -223,7 +223,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Say that you are done: what you hold is released, a subagent's passes to its parent.
+        """Sign off: your claims are released; a subagent's claims pass to its parent.
 
         Answers: released[], passed[], count, to.
         """
@@ -262,7 +262,7 @@ class Methods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Give claims back, or hand them over to another agent.
+        """Release claims, or hand them over to another agent.
 
         Answers: released[], count.
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
@@ -285,7 +285,7 @@ class Methods:
         *resources: str,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Give what you hold a new deadline.
+        """Extend the deadline of your claims.
 
         Answers: renewed[].
         Raises: Fenced, NotFound, Killed.
@@ -321,7 +321,7 @@ class Methods:
         ack: bool | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Show the rules of the workspace, and whether you were told this version.
+        """Show the rules of the workspace, and whether you were shown this version.
 
         Answers: digest, acknowledged, current, text.
         """
@@ -365,7 +365,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Keep an error with a run.
+        """Record an error in a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -408,7 +408,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Say that an error of a run was dealt with.
+        """Mark an error of a run as handled.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed.
@@ -470,7 +470,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Say in which phase a run is.
+        """Set the phase of a run.
 
         Answers: run, before.
         Raises: NotFound, Conflict, Invalid, Killed.
@@ -547,7 +547,7 @@ class Methods:
         tasks: Any | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Start a run: one operation of the fleet.
+        """Start a run: one job of the whole fleet.
 
         Answers: run, tasks[].
         Raises: Invalid, Conflict, NotFound, Quota.
@@ -570,7 +570,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Keep a warning with a run.
+        """Record a warning in a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -588,7 +588,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Show your own scratch folder, making it if needed.
+        """Print the path of your own scratch folder; creates it if needed.
 
         Answers: agent, scratch.
         """
@@ -603,7 +603,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Write a seal: the live claims at this point of the log.
+        """Write a seal (the live claims at this point), up to which the log can be pruned.
 
         Answers: seq, link, claims.
         """
@@ -626,7 +626,7 @@ class Methods:
         expires: float | str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Send a message to an agent, to all agents of a type, or to all.
+        """Send a message to an agent, to all agents of a type, or to all agents.
 
         Answers: message, to[], thread, full[].
         Raises: NotFound, Forbidden, Quota, Invalid.
@@ -653,7 +653,7 @@ class Methods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Delete a document, with the version you read, or a token.
+        """Delete a document; needs the version you read, or a token.
 
         Answers: key, version.
         Raises: NotFound, Conflict, Held, Fenced, Invalid.
@@ -716,7 +716,7 @@ class Methods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Write a document; one that exists only with the version you read, or a token.
+        """Write a document; an existing one needs the version you read, or a token.
 
         Answers: key, value, version.
         Raises: Conflict, Held, Fenced, Quota, Invalid.
@@ -738,9 +738,9 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Show who holds what, who waits, and which agents are there.
+        """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to.
+        Answers: claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store needs attention.
         """
         answer: dict[str, Any] = self._call(
             "status",
@@ -758,7 +758,7 @@ class Methods:
         off: bool | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Hear in your inbox of each event of a kind, or of each change of a state document.
+        """Get events of a kind, or changes to a document, in your inbox.
 
         Answers: subscription, cursor.
         Raises: Invalid, NotFound, Quota.
@@ -778,7 +778,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """List what you subscribe to.
+        """List your subscriptions.
 
         Answers: subscriptions[], through, more, cursor.
         """
@@ -795,7 +795,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
+        """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
         Answers: swept, more.
         """
@@ -865,7 +865,7 @@ class Methods:
         to: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Give a task to an agent, which is told; chosen by a strategy, or named.
+        """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
         Answers: task, agent, queued.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
@@ -906,7 +906,7 @@ class Methods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Call a task off, with its children.
+        """Cancel a task and its children.
 
         Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
@@ -976,7 +976,7 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Say that a task did not work.
+        """Report that a task failed.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -997,7 +997,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Show the results of the tasks that one waited for, and of its children.
+        """Show the results that a task builds on: of the tasks before it, and of its children.
 
         Answers: inputs.
         Raises: NotFound.
@@ -1064,7 +1064,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Take the best task that is ready for you.
+        """Take the next task that is ready for you.
 
         Answers: task, token, claim, expires_at.
         Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
@@ -1084,7 +1084,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Keep where the work on a task stands.
+        """Leave a note on a task: where the work stands.
 
         Answers: task.
         Raises: NotFound, Invalid, Fenced, Killed.
@@ -1106,7 +1106,7 @@ class Methods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Say how far a task is, and keep it.
+        """Report progress on a task.
 
         Answers: task, expires_at.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1129,7 +1129,7 @@ class Methods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Give a task back to the queue, unfinished.
+        """Return a task to the queue, unfinished.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1169,7 +1169,7 @@ class Methods:
         children: Any,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Break a task down: add its children, and give it back to wait for them.
+        """Split a task: add its children; the task waits for them.
 
         Answers: task, tasks[].
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1191,7 +1191,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Hand in what is done and take what comes next, in one transaction.
+        """Finish tasks and take the next ones, in one transaction.
 
         Answers: done[], refused[], tasks[].
         Raises: Invalid, Fenced, Killed.
@@ -1212,7 +1212,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Cast your ballot: once, and it stands.
+        """Cast your ballot; it cannot be changed.
 
         Answers: vote, option.
         Raises: NotFound, Forbidden, Conflict, Invalid.
@@ -1233,7 +1233,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """List the votes: the open ones, then the others.
+        """List votes, open ones first.
 
         Answers: votes[], more, cursor.
         """
@@ -1257,7 +1257,7 @@ class Methods:
         key: str | None = None,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Put a question to a named electorate; more than half of all of it decides.
+        """Open a vote among named agents; more than half of them decide.
 
         Answers: vote.
         Raises: Conflict, Quota, Invalid.
@@ -1280,7 +1280,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Show a vote: its outcome, its tally, and who has not voted.
+        """Show a vote: its outcome, its tally, and which agents have not voted.
 
         Answers: vote.
         Raises: NotFound.
@@ -1297,7 +1297,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> dict[str, Any]:
-        """Say whom dibs takes you for.
+        """Show which agent dibs takes you for, and why.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
         """

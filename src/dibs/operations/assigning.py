@@ -377,7 +377,7 @@ OPERATIONS = (
     Operation(
         "task assign",
         _assign,
-        "Give a task to an agent, which is told; chosen by a strategy, or named.", group="tasks",
+        "Assign a task to an agent, named or chosen by a strategy; the agent is told.", group="tasks",
         fields=(
             tasks.ID,
             Field(

@@ -192,6 +192,6 @@ class Operation:
 
 # The fields of every listing; paging.py has what they mean.
 PAGED = (
-    Field("limit", "integer", "how many at most, up to 1000", default=0, metavar="N"),
-    Field("after", "text", "go on after this cursor, which the page before gave", default="", metavar="CURSOR"),
+    Field("limit", "integer", "at most N entries, up to 1000", default=0, metavar="N"),
+    Field("after", "text", "continue after this cursor (from the page before)", default="", metavar="CURSOR"),
 )

@@ -246,8 +246,10 @@ OPERATIONS = (
         refuses="failed",
         fields=(
             runs.RUN,
-            Field("at", "choice", "which ones (default: those that concern it now)", default="", choices=TIMES),
-            Field("within", "duration", "when something must have been heard of work (default 10m)", default=WITHIN),
+            Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
+            Field(
+                "within", "duration", "fail if a task showed no activity for this long (default 10m)", default=WITHIN
+            ),
             Field("facts", "json", "what only a door can know", hidden=True),
         ),
         errors=(NotFound, Invalid),

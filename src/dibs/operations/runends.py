@@ -330,8 +330,8 @@ OPERATIONS = (
         fields=(
             runs.RUN,
             Field("archive", "flag", "write its report, tasks and events to .dibs/local/runs/", default=False),
-            Field("keep", "duration", "how long it stays before it is purged (default: the config's)", metavar="D"),
-            Field("force", "flag", "call off the tasks that are open", default=False),
+            Field("keep", "duration", "how long to keep it before it is purged (default: the config's)", metavar="D"),
+            Field("force", "flag", "cancel its open tasks", default=False),
             Field("strict", "flag", "refuse while a quality gate fails", default=False),
         ),
         errors=(NotFound, Conflict, Invalid, Killed),

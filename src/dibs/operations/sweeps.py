@@ -225,7 +225,7 @@ OPERATIONS = (
     Operation(
         "sweep",
         _sweep,
-        "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
+        "End claims that expired or whose process died, raise alerts, and drop old events as the config says.",
         group="record",
         may="worker",
         registers=False,
@@ -234,7 +234,7 @@ OPERATIONS = (
     Operation(
         "seal",
         _seal,
-        "Write a seal: the live claims at this point of the log.",
+        "Write a seal (the live claims at this point), up to which the log can be pruned.",
         group="record",
         may="orchestrator",
         registers=False,

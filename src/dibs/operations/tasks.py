@@ -287,7 +287,7 @@ OPERATIONS = (
             Field("state", "choice", "only in this state", default="", choices=lifecycle.STATES, metavar="S"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
             Field("parent", "text", "only the children of this task", default="", metavar="ID"),
-            Field("agent", "agent", "only those that this agent works on or finished", default="", metavar="AGENT"),
+            Field("agent", "agent", "only tasks that this agent works on or finished", default="", metavar="AGENT"),
             *PAGED,
         ),
         errors=(Invalid, NotFound),
@@ -299,7 +299,7 @@ OPERATIONS = (
         errors=(NotFound,), json="task", writes=False,
     ),
     Operation(
-        "task inputs", _inputs, "Show the results of the tasks that one waited for, and of its children.",
+        "task inputs", _inputs, "Show the results that a task builds on: of the tasks before it, and of its children.",
         group="tasks", fields=(ID,), errors=(NotFound,), json="inputs", writes=False,
     ),
     Operation(
@@ -313,15 +313,15 @@ OPERATIONS = (
     Operation(
         "task cancel",
         _cancel,
-        "Call a task off, with its children.", group="tasks",
-        fields=(ID, Field("why", "text", "the reason; whoever works on it is told", default="", metavar="T")),
+        "Cancel a task and its children.", group="tasks",
+        fields=(ID, Field("why", "text", "the reason; the agent that works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
         may="worker", others="orchestrator", asks=_asks_to_cancel, json="task, cancelled[], count",
     ),
     Operation(
         "task note",
         _note,
-        "Keep where the work on a task stands.", group="tasks",
+        "Leave a note on a task: where the work stands.", group="tasks",
         fields=(ID, Field("text", "text", "where it stands", positional=True, required=True, metavar="TEXT")),
         errors=(NotFound, Invalid, Fenced, Killed),
         may="worker", others="agent", asks=_asks_to_note, json="task",

@@ -302,3 +302,18 @@ def test_busy_time_is_seen_at_the_second_look() -> None:
         io.BytesIO(b"x" * 10_000_000).getvalue().count(b"y")
         used = float(meter.read()["cpu"])
     assert used > 0
+
+
+def test_a_run_from_a_file_prints_its_result(shell: Shell) -> None:
+    file = shell.folder / "count.toml"
+    file.write_text(
+        'name = "count"\npattern = "map_reduce"\nworkers = 2\nitems = ["a", "b"]\n'
+        '[[steps]]\nname = "one"\nexec = "echo 1"\n[[steps]]\nname = "sum"\nexec = "echo 42"\n'
+    )
+    done = shell.run("run", "start", "count.toml")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    at = next(place for place, line in enumerate(lines) if line.endswith(" is complete"))
+    assert lines[at + 1] == "result: 42"
+    for line in lines[at + 2 :]:
+        assert (shell.folder / line.partition(": ")[2]).is_file(), "paths are told from here"

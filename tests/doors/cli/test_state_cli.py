@@ -244,7 +244,7 @@ def test_people_get_words_about_votes(shell: Shell) -> None:
     said = shell.run(
         "vote", "open", "Adopt tabs?", "--electorate", "ann,bob", "--id", "tabs", "--deadline", "1h"
     ).stdout
-    assert said.startswith("vote tabs is open for 1h00m; 2 may vote: ann, bob")
+    assert said.startswith("vote tabs is open for 1h; 2 may vote: ann, bob")
     assert shell.run("vote", "cast", "tabs", "yes", "--as", "ann").stdout.startswith(
         "your ballot is yes; vote tabs is open"
     )

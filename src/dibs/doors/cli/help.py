@@ -35,6 +35,7 @@ EVERYDAY = (
     ("dibs log [PATH]", "what happened, and who did it"),
     ("dibs doctor", "prove that the guards work"),
 )
+MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them."
 WHAT = "dibs keeps coding agents that share a repository from overwriting each other's work."
 COMMON = (
     ("--as AGENT", "the agent that calls (else DIBS_AGENT, else the client's own session)"),
@@ -56,20 +57,20 @@ def everyday() -> list[str | terminal.Table]:
     return [
         terminal.Table(("COMMAND", "WHAT"), [(f"  {left}", text) for left, text in EVERYDAY], titles=False),
         "",
-        terminal.Line("`dibs help COMMAND` explains one, `dibs help --all` lists all of them.", "dim"),
+        *[terminal.Line(line, "dim") for line in wrapped(MORE, _width())],
     ]
 
 
 def overview(*, every: bool) -> int:
     """`dibs help`: the commands for every day, or all of them by group."""
-    lines: list[str | terminal.Table] = [WHAT, "", terminal.Line("usage: dibs COMMAND …", "bold"), ""]
+    width = _width()
+    lines: list[str | terminal.Table] = [*wrapped(WHAT, width), "", bold("usage: dibs COMMAND …"), ""]
     if not every:
         terminal.write([*lines, *everyday()])
         return YES
-    width = _width()
     for group, members in grouped().items():
-        lines += [terminal.Line(f"{GROUPS[group]}:", "bold"), *_pairs([_summary(name) for name in members], width), ""]
-    lines += [terminal.Line("Every command takes these, before or after its name:", "bold"), *_pairs(COMMON, width), ""]
+        lines += [bold(f"{GROUPS[group]}:"), *_pairs([_summary(name) for name in members], width), ""]
+    lines += [bold("Common options, before or after the command:"), *_pairs(COMMON, width), ""]
     lines += [*wrapped(EXITS, width), *wrapped(OK, width), "`dibs help COMMAND` explains one."]
     terminal.write(lines)
     return YES
@@ -96,7 +97,7 @@ def show(name: str) -> int:
 def show_family(word: str) -> int:
     """Help on the commands of two words that begin with this one."""
     width = _width()
-    lines = [terminal.Line(f"{GROUPS[FAMILIES[word]]}.", "bold"), ""]
+    lines = [bold(f"{GROUPS[FAMILIES[word]]}."), ""]
     lines += _pairs([(f"dibs {name}", find(name).help) for name in family_of(word)], width)
     terminal.write([*lines, "", f"`dibs help {word} COMMAND` explains one.", *wrapped(EXITS, width)])
     return YES
@@ -106,13 +107,13 @@ def page(command: Command, width: int) -> list[str | terminal.Table]:
     """The help text of one command: what it does, examples, how it is written, its options."""
     lines: list[str | terminal.Table] = [*wrapped(command.help, width), ""]
     if command.examples:
-        lines += [_bold("Examples:"), *_examples(command.examples, width), ""]
+        lines += [bold("Examples:"), *_examples(command.examples, width), ""]
     usage = wrapped(f"usage: {parse.usage(command.name, command.fields, command.rest)}", width, "       ")
-    lines += [*map(_bold, usage), ""]
+    lines += [*map(bold, usage), ""]
     rows = [_option(field, command) for field in command.fields if not field.hidden]
     if rows:
         lines += [*_pairs(rows, width), ""]
-    lines += [*map(_bold, common_lines(width)[:1]), *common_lines(width)[1:], ""]
+    lines += [*map(bold, common_lines(width)[:1]), *common_lines(width)[1:], ""]
     for note in command.notes:
         lines += [*wrapped(note, width), ""]
     if command.json:
@@ -132,7 +133,8 @@ def exit_lines(width: int) -> list[str]:
     return wrapped(EXITS, width, "  ")
 
 
-def _bold(text: str) -> terminal.Line:
+def bold(text: str) -> terminal.Line:
+    """A line that stands out."""
     return terminal.Line(text, "bold")
 
 
@@ -158,7 +160,7 @@ def _examples(examples: tuple[tuple[str, str], ...], width: int) -> list[str]:
 
 def _pairs(rows: list[tuple[str, str]] | tuple[tuple[str, str], ...], width: int) -> list[str]:
     """Two columns; the right one is wrapped."""
-    left = min(NARROW, max([len(name) for name, _ in rows]))
+    left = min(NARROW, width // 3, max([len(name) for name, _ in rows]))
     lines = []
     for name, text in rows:
         parts = wrapped(text, max(20, width - left - 4))

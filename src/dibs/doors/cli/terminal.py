@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, Self, TextIO
 
+UNLIMITED = 10_000  # columns of a pipe: nothing is cut there
 _choice = ["auto"]
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -182,14 +183,14 @@ def _rich(table: Table) -> list[str]:
     return [line.rstrip() for line in shown.get().splitlines()]
 
 
-def console_for(stream: TextIO) -> Any:
+def console_for(stream: TextIO, *, live: bool = False) -> Any:
     """Rich's console for this stream, with our choice of colours and no markup, emoji codes or highlighting."""
     from rich.console import Console
 
     with_colors = colored(stream)
     return Console(
-        file=stream, force_terminal=with_colors or _is_terminal(stream), no_color=not with_colors, markup=False,
-        emoji=False, highlight=False, width=width() if _is_terminal(stream) else 10_000, legacy_windows=False,
+        file=stream, force_terminal=with_colors or live, color_system="standard" if with_colors else None,
+        markup=False, emoji=False, highlight=False, width=width() if _is_terminal(stream) else UNLIMITED,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import sys
 
 from dibs import jsontext
 from dibs.doors.cli.command import Command
-from dibs.doors.cli.render import agents as render
+from dibs.doors.cli.render import AT_WORK, count, times
 from dibs.doors.session import Session
 from dibs.errors import NO, YES, DibsError
 from dibs.facts import clock
@@ -84,7 +84,7 @@ def _old_rules(session: Session, call: Any) -> Found:
     status = session.run(session.operation("status"), call, {})
     holders = {claim["agent"] for claim in status["claims"]}
     agents = session.run(session.operation("agents"), call, {})["agents"]
-    there = [a for a in agents if a["state"] in render.AT_WORK]
+    there = [a for a in agents if a["state"] in AT_WORK]
     old = [a["name"] for a in there if a.get("rules") == "old"]
     never = [
         a["name"] for a in there if a.get("rules") == "not told" and a["agent"] in holders and "@" not in a["agent"]
@@ -105,29 +105,27 @@ def _holders(session: Session, call: Any) -> Found:
     states = {agent["agent"]: agent["state"] for agent in status["agents"]}
     odd = [c for c in status["claims"] if states.get(c["agent"]) in {"gone", "left", "killed"}]
     if not odd:
-        return True, f"{len(status['claims'])} claims, all of agents that are here or may be"
+        return True, f"{count(len(status['claims']), 'claim')}, none of an agent that is gone"
     names = ", ".join(f"{claim['resources'][0]} ({claim['agent']})" for claim in odd[:SHOWN])
-    return False, f"{len(odd)} claims of agents that are gone end at their deadlines: {names}"
+    return False, f"{count(len(odd), 'claim')} of agents that are gone; they expire at their deadlines: {names}"
 
 
 def _waiting(session: Session, call: Any) -> Found:
     waiting = session.run(session.operation("status"), call, {})["waiting"]
     if not waiting:
-        return True, "nobody waits"
+        return True, "no agent waits"
     first = waiting[0]
-    return (
-        False,
-        f"{len(waiting)} wait; the first is {first['agent']}, for {first['resources'][0]} since {first['since']}",
-    )
+    what = f"{first['agent']}, for {first['resources'][0]}, since {times.ago(first['since'])} ago"
+    return False, f"{count(len(waiting), 'agent')} waiting; the first is {what}"
 
 
 def _violations(session: Session, _: Any) -> Found:
     """Files of one agent that another one changed, and that nobody has brought back or settled."""
-    return _events(session, "edit.violated", "files under a claim were changed by others", "`dibs restore --list`")
+    return _events(session, "edit.violated", "changes to files that another agent held", "`dibs restore --list`")
 
 
 def _commits(session: Session, _: Any) -> Found:
-    return _events(session, "commit.unverified", "commits went past the commit guard", "`dibs log`")
+    return _events(session, "commit.unverified", "commits that bypassed the commit guard", "`dibs log`")
 
 
 def _events(session: Session, kind: str, what: str, more: str) -> Found:
@@ -147,7 +145,8 @@ def _events(session: Session, kind: str, what: str, more: str) -> Found:
     if not found:
         return True, f"no {what}"
     last, when = found[-1]
-    return False, f"{len(found)} times {what}, last {last['subject']} by {last['agent']} at {clock.iso(when)}: {more}"
+    lately = times.short(clock.wall() - when)
+    return False, f"{len(found)} {what}; the last one: {last['subject']} by {last['agent']}, {lately} ago: {more}"
 
 
 def _files(session: Session, _: Any) -> Found:
@@ -155,7 +154,7 @@ def _files(session: Session, _: Any) -> Found:
     named = session.config.policy.guards["files"]
     missing = [path for path in named.values() if not os.path.exists(f"{session.place.top}/{path}")]
     if missing:
-        return False, f"named in the config and not there: {', '.join(missing)}"
+        return False, f"named in the config and missing: {', '.join(missing)}"
     return True, ", ".join(named.values()) if named else "none named in the config"
 
 

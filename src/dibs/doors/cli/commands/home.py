@@ -7,7 +7,7 @@ import os
 from dibs.doors.cli import help, terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.commands import status
-from dibs.errors import YES
+from dibs.errors import YES, Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,18 +24,29 @@ BEGIN = (
 
 def run(words: Words) -> int:
     """Show the state, or how to begin. With --json it is `dibs status --json`."""
-    from dibs.facts import workspace
-
-    given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
-    if words.json or given or workspace.find(os.getcwd(), None).exists:
+    if words.json or words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE") or _in_workspace():
         code = status.run(words)
         if not words.json:
             terminal.write(["", *help.everyday()])
         return code
-    begin: Lines = [terminal.Line(help.WHAT, "bold"), "", "This folder is not a workspace yet. To begin:", ""]
+    begin: Lines = [
+        *map(help.bold, help.wrapped(help.WHAT, terminal.width())),
+        "",
+        "This folder is not a workspace yet. To begin:",
+        "",
+    ]
     begin.append(terminal.Table(("COMMAND", "WHAT"), BEGIN, titles=False))
     terminal.write([*begin, "", terminal.Line("`dibs help` lists the commands.", "dim")])
     return YES
+
+
+def _in_workspace() -> bool:
+    from dibs.facts import workspace
+
+    try:
+        return workspace.find(os.getcwd(), None).exists
+    except Invalid:
+        return False
 
 
 COMMAND = Command("home", "Show the state of this workspace and the commands for every day.", run=run, hidden=True)

@@ -12,6 +12,7 @@ import sys
 
 from dibs import jsontext
 from dibs.doors import catalogue, fields
+from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import around, open_session
 from dibs.doors.cli.render import count, some
@@ -82,7 +83,7 @@ def _from_file(words: Words) -> int:
     try:
         outcome = drive.go()
     except (Busy, Unavailable) as error:
-        text = f"{error.message} `dibs run start {os.path.relpath(plan.path)} --resume {run}` goes on."
+        text = f"{error.message} `dibs run start {os.path.relpath(plan.path)} --resume {run}` resumes it."
         raise type(error)(text, **error.fields) from None
     finally:
         screen.close()
@@ -137,7 +138,7 @@ def _detach(session: Session, words: Words, log: str, run: str) -> int:
         line = {"ok": True, "run": {"id": run}, "pid": child.pid, "log": log}
         sys.stdout.write(jsontext.encode(line) + "\n")
     else:
-        sys.stdout.write(f"run {run} goes on in the background (process {child.pid}); its log is {log}\n")
+        sys.stdout.write(f"run {run} continues in the background (process {child.pid}); its log is {log}\n")
     return YES
 
 
@@ -162,7 +163,9 @@ def _tell(session: Session, outcome: dict[str, Any], plan: Plan, log: str, *, as
         sys.stderr.write(f"dibs: {_reason(outcome, plan)}\n")
     if "ended" in outcome:
         archive = outcome["ended"]["run"].get("archive")
-        sys.stdout.write(f"report: {outcome['report']}\n" + (f"archive: {archive['file']}\n" if archive else ""))
+        files = [("report", outcome["report"])]
+        files += [("archive", os.path.join(session.place.local, archive["file"]))] if archive else []
+        terminal.write([f"{name}: {os.path.relpath(path)}" for name, path in files])
     else:
         sys.stdout.write(f"log: {log}\n")
     return code
@@ -175,33 +178,34 @@ def _results(session: Session, plan: Plan, run: str) -> list[str]:
     tasks = plan.tasks(run)
     used = {name for task in tasks for name in task.get("after", ())}
     last = [task["id"] for task in tasks if task["id"] not in used and not task.get("parent")]
-    lines = []
+    found = []
     for name in last[:RESULTS]:
         try:
             task = session.run(catalogue.operation("task show"), session.identify(None), {"id": name})["task"]
         except DibsError:  # purged meanwhile, or not for this caller: the report has it
             continue
         if "result" in task:
-            lines.append(f"{'result' if len(last) == 1 else name}: {value_text(task['result'])}")
+            found.append((name.removeprefix(f"{run}/"), value_text(task["result"])))
+    lines = [f"{name if len(found) > 1 else 'result'}: {text}" for name, text in found]
     return [*lines, f"(and {len(last) - RESULTS} more: the report has them)"] if len(last) > RESULTS else lines
 
 
 def _reason(outcome: dict[str, Any], plan: Plan) -> str:
     """Why it is not complete, and what to do next."""
     run, outlook = outcome["run"], outcome["outlook"]
-    again = f"`dibs run start {os.path.relpath(plan.path)} --resume {run}` goes on"
+    again = f"`dibs run start {os.path.relpath(plan.path)} --resume {run}` resumes it"
     if "ended" not in outcome:
         words = {
-            "interrupted": "was interrupted; what was at work went back to the queue",
-            "late": "is out of time; what was at work went back to the queue",
-            "deserted": "has no worker left: they ended too often",
+            "interrupted": "was interrupted; its running tasks went back to the queue",
+            "late": "ran out of time; its running tasks went back to the queue",
+            "deserted": "has no worker left: they crashed too often",
         }
         return f"run {run} {words[outcome['why']]}. {again}."
     if outcome["vote"]:
         return f"run {run}: the vote is {outcome['vote']['state']}; no option has a majority."
     failed = ", ".join(f"{task['id']} ({task['why'] or task['state']})" for task in outlook["failed"][:3])
-    stuck = f", {outlook['stuck']} tasks that wait for it cannot go on" if outlook["stuck"] else ""
-    return f"run {run} is not complete: {failed or 'tasks were called off'}{stuck}."
+    stuck = f"; {count(outlook['stuck'], 'task')} blocked by it" if outlook["stuck"] else ""
+    return f"run {run} is not complete: {failed or 'tasks were cancelled'}{stuck}."
 
 
 COMMAND = Command(

@@ -128,7 +128,7 @@ def _screen(session: Session, look: Any) -> None:
     from rich.live import Live
 
     hint = terminal.Line("Ctrl-C ends this.", "dim")
-    with Live(console=terminal.console_for(sys.stdout), screen=True, auto_refresh=False) as live:
+    with Live(console=terminal.console_for(sys.stdout, live=True), screen=True, auto_refresh=False) as live:
         while True:
             try:
                 shown = [*lines(session, look()), "", hint]

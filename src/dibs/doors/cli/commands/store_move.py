@@ -46,13 +46,16 @@ def run(words: Words) -> int:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
         return YES
     if result.get("followed"):
-        sys.stdout.write(f"the workspace was moved to {result['to']} already; from now on this machine looks there\n")
+        sys.stdout.write(f"the workspace was moved to {result['to']} already; this machine uses it from now on\n")
     else:
         sys.stdout.write(
             f"moved from {result['from']} to {result['to']} ({result['rows']} rows, {result['events']} events, "
             f"digest {result['digest'][:16]})\n"
         )
-    sys.stdout.write("name it in .dibs/config.toml (`store = …`, or DIBS_STORE) before others clone this repository\n")
+    if stores.is_redis(url):
+        sys.stdout.write("set `store = …` in .dibs/config.toml (or DIBS_STORE) before others clone this repository\n")
+    else:
+        sys.stdout.write("take `store = …` out of .dibs/config.toml if it names the former server\n")
     return YES
 
 

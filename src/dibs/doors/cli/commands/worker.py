@@ -130,21 +130,21 @@ def _ended(event: dict[str, Any]) -> str:
     counts = ", ".join(
         f"{event[name]} {name}" for name in ("done", "split", "failed", "lost", "returned") if event[name]
     )
-    return f"{event['agent']}: {counts or 'nothing to do'}"
+    return f"{event['agent']}: {counts or 'no tasks'}"
 
 
 _LINES: dict[str, Callable[[dict[str, Any]], str]] = {
-    "started": lambda e: f"{e['agent']} works",
+    "started": lambda e: f"{e['agent']} is ready",
     "taken": lambda e: f"{e['task']} taken: {e['title']}" + (f" (attempt {e['attempt']})" if e["attempt"] > 1 else ""),
     "done": lambda e: f"{e['task']} done ({e['seconds']:.1f} s)",
-    "split": lambda e: f"{e['task']} broken down into {len(e['children'])}",
+    "split": lambda e: f"{e['task']} split into {len(e['children'])}",
     "failed": lambda e: f"{e['task']} failed ({e['class']}): {e['why']}",
     "lost": lambda e: f"{e['task']} lost: {e['why']}",
-    "returned": lambda e: f"{e['task']} given back",
-    "idle": lambda _: "nothing to do; waiting",
+    "returned": lambda e: f"{e['task']} returned to the queue",
+    "idle": lambda _: "no task is ready; waiting",
     "swept": lambda _: "",
     "draining": _draining,
-    "store": lambda e: f"trying again: {e['why']}",
+    "store": lambda e: f"retrying: {e['why']}",
     "ended": _ended,
 }
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Items = Sequence[str | terminal.Table]  # what a renderer returns
     Lines = list[str | terminal.Table]  # the same while it is made
 
+AT_WORK = frozenset({"alive", "unknown"})  # states of agents that may still act
+
 
 def show(command: str, result: dict[str, Any]) -> None:
     """Print the answer of an operation."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.render import Items, Lines
 
-AT_WORK = frozenset({"alive", "unknown"})  # states of agents that may still act
 FIRST = 2  # columns of a listing that are shown also if they are empty
 TOLD = 10  # claims and losses that a briefing names: a model pays for each line
 

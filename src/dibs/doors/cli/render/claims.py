@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors.cli import terminal
-from dibs.doors.cli.render import continued, count, times
-from dibs.doors.cli.render.agents import AT_WORK
+from dibs.doors.cli.render import AT_WORK, continued, count, times
 from dibs.errors import named, quoted
 
 TYPE_CHECKING = False
