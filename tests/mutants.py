@@ -430,6 +430,12 @@ MUTANTS = (
            "tests/doors/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
     Mutant("doors/cli/commands/init.py", '    if passing == "cache" and not allowed:', "    if False:",
            "tests/doors/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
+    Mutant("doors/cli/terminal.py", "[letter if letter.isprintable() else _spelt(letter) for letter in text]", "text",
+           "tests/doors/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
+    Mutant("doors/cli/terminal.py", "            Text(cell, style", "            Text.from_markup(cell, style",
+           "tests/doors/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
+    Mutant("doors/cli/dispatch.py", "NO if operation.refuses and result.get(operation.refuses) else YES", "YES",
+           "tests/doors/cli/test_cli.py::test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss"),
     *(Mutant(*row) for row in (*LEDGER, *AUTHORITY, *BOOT, *BOUNDED, *CORNERS, *DEPLOY_CHECKS, *ENGINES)),
 )  # fmt: skip
 
