@@ -10,7 +10,8 @@ import pytest
 from dibs.doors import catalogue
 from dibs.doors.cli import help, parse, suggest
 from dibs.doors.cli.command import find, names
-from dibs.doors.cli.index import HIDDEN
+from dibs.doors.cli.index import COMMANDS, HIDDEN
+from dibs.operations import index as operations
 from tests.doors.conftest import Shell
 
 
@@ -95,6 +96,12 @@ def test_every_command_says_its_group_and_its_examples_are_read_as_they_stand() 
             assert words[1 : 1 + count] == name.split(), line
             read = parse.parse(name, command.fields, words[1 + count :], rest=command.rest, short=command.short)
             assert not command.rest or read.rest, line
+
+
+def test_what_an_operations_command_adds_is_in_a_file_of_its_name() -> None:
+    for name, file in COMMANDS.items():
+        if name in operations.FILES:
+            assert file == name.replace(" ", "_"), "dispatch.py finds it by its name"
 
 
 def test_every_answer_that_is_rendered_is_that_of_an_operation_of_the_group() -> None:

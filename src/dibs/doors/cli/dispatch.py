@@ -8,7 +8,7 @@ import sys
 
 from dibs import jsontext
 from dibs.doors import catalogue, fields
-from dibs.doors.cli import index, parse
+from dibs.doors.cli import parse
 from dibs.errors import NO, YES, Invalid
 from dibs.operations import index as operations
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 else:
     import _signal  # `signal` itself imports enum
 
+# A command that does more than run its operation has a file of the operation's name here. To look costs less than to
+# load the index.
+OWN = f"{__file__.rpartition('/')[0]}/commands/"
+
 # Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for nobody's good.
 _kept: list[Any] = []
 
@@ -32,16 +36,16 @@ def run(arguments: list[str]) -> int:
     if not arguments:
         return _own("home", leading)
     name, rest = arguments[0], arguments[1:]
-    if rest:
-        two = f"{name} {rest[0]}"  # two words: `task next`
-        if two in operations.FILES or two in index.COMMANDS:
-            name, rest = two, rest[1:]
-    if leading:
-        rest = leading + rest
+    if rest and f"{name} {rest[0]}" in operations.FILES:  # two words: `task next`
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    if name in operations.FILES and not os.path.exists(f"{OWN}{name.replace(' ', '_')}.py"):
+        return _operation(catalogue.operation(name), leading + rest)
+    from dibs.doors.cli import index
+
+    if rest and f"{name} {rest[0]}" in index.COMMANDS:
+        name, rest = f"{name} {rest[0]}", rest[1:]
     if name in index.COMMANDS:
-        return _own(name, rest)
-    if name in operations.FILES:
-        return _operation(catalogue.operation(name), rest)
+        return _own(name, leading + rest)
     from dibs.doors.cli import suggest
 
     return suggest.no_command(name, rest)
