@@ -63,7 +63,7 @@ mutants: setup ## take out the lines that keep the promises, one by one; each ti
 	$(BIN)/pytest -n $(JOBS) -m mutants tests/test_mutants.py
 
 generate: setup ## write the sources that are derived from the declarations of the operations
-	$(BIN)/python -m dibs.doors.generate
+	$(BIN)/python -m tools.generate
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

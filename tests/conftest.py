@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dibs.doors.session import SESSION_VARIABLES
+from dibs.session.session import SESSION_VARIABLES
 
 # A shared machine is slow at times; how long an example took says nothing about the code. `make test` looks at the same
 # examples each time, so that a change is judged by what it changed; `make torture` draws new ones, and many more.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-BELIEFS_PY, ALIASES_PY, AGENTS_PY = "operations/beliefs.py", "operations/aliases.py", "operations/agents.py"
-REGISTRIES_PY, TAKING_PY = "operations/registries.py", "operations/taking.py"
+BELIEFS_PY, ALIASES_PY, AGENTS_PY = (
+    "operations/agents/beliefs.py",
+    "operations/agents/aliases.py",
+    "operations/agents/presence.py",
+)
+REGISTRIES_PY, TAKING_PY = "operations/tasks/registries.py", "operations/tasks/pulls.py"
 REGISTRIES = "tests/operations/test_registries.py"
-MEMORIES_PY, MEMORIES = "doors/memories.py", "tests/doors/test_memories.py"
+MEMORIES_PY, MEMORIES = "session/memory_files.py", "tests/doors/test_memories.py"
 BELIEFS, HOOKS = "tests/operations/test_beliefs.py", "tests/doors/test_boot_beliefs.py"
 
 BOOT = (
@@ -78,10 +82,10 @@ BOOT = (
     ("lookout/tasks.py", 'if state == "complete" and said.data.get("imported") is True:', 'if state == "complete":',
      f"{REGISTRIES}::test_a_complete_task_may_begin_so_only_if_it_was_imported"),
     # at the client's hook
-    ("doors/hooks/moments.py", "fields.update(believing.fields(), files", "fields.update(files",
+    ("doors/hooks/moments.py", "fields.update(env_beliefs.fields(), files", "fields.update(files",
      f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
-    ("doors/hooks/briefing.py", "    lines = losses.first(result)\n", "    lines = []\n",
+    ("doors/hooks/briefing.py", "    lines = loss_texts.first(result)\n", "    lines = []\n",
      f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
-    ("doors/believing.py", 'return 0 < len(value) <= LONGEST and value.isprintable() and " " not in value',
+    ("session/env_beliefs.py", 'return 0 < len(value) <= LONGEST and value.isprintable() and " " not in value',
      "return bool(value)", f"{HOOKS}::test_an_environment_that_makes_no_sense_is_no_belief"),
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-DEPLOYS_PY, SYNC_PY = "operations/deploys.py", "facts/gitsync.py"
-COMMANDS_PY, CORPUS = "facts/deploycommands.py", "tests/facts/test_deploycommands.py"
-HELD_PY, CHILDREN_PY = "doors/held_command.py", "doors/children.py"
+DEPLOYS_PY, SYNC_PY = "operations/guards/deploy_guard.py", "facts/git/sync.py"
+COMMANDS_PY, CORPUS = "facts/deploy_commands.py", "tests/facts/test_deploycommands.py"
+HELD_PY, CHILDREN_PY = "running/held_command.py", "running/child_process.py"
 RULES, SYNC = "tests/operations/test_deploys.py", "tests/facts/test_gitsync.py"
 HELD = "tests/doors/test_held_command.py"
 

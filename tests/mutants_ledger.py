@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-LEDGER_PY, WHOSE_PY, CHANGES_PY = "operations/ledger.py", "operations/attribution.py", "operations/changes.py"
-EDITS_PY, COMMITS_PY, TREES_PY = "operations/edits.py", "operations/commits.py", "doors/hooks/trees.py"
+LEDGER_PY, WHOSE_PY, CHANGES_PY = (
+    "operations/guards/ledger.py",
+    "operations/guards/attribution.py",
+    "operations/guards/changes.py",
+)
+EDITS_PY, COMMITS_PY, TREES_PY = (
+    "operations/guards/edit_guard.py",
+    "operations/guards/commit_guard.py",
+    "doors/hooks/trees.py",
+)
 LINES, WHOSE, CHANGES, EDITS = (
     f"tests/operations/test_{name}.py" for name in ("ledger", "attribution", "changes", "edits")
 )
@@ -15,7 +23,7 @@ SIMULATION = "tests/simulation/test_ledger.py"
 SITUATIONS = "tests/doors/test_situations.py"
 
 HEADS_PY, HEADS = (
-    "operations/heads.py",
+    "operations/guards/head_moves.py",
     "tests/doors/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told",
 )
 LEDGER = (
@@ -135,29 +143,29 @@ LEDGER = (
      "if not any(_changed(known[top], items, before[top]) for top, items in named.items()):", "if True:",
      f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
     # looks
-    (TREES_PY, "now = ledgers.now()[0]  # not when", "now = self.now  # not when",
+    (TREES_PY, "now = ledger_files.now()[0]  # not when", "now = self.now  # not when",
      f"{SIMULATION}::test_what_is_sure_is_right_and_no_owned_content_disappears_without_a_word_and_a_copy"),
     (TREES_PY, 'self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))', "pass",
      f"{AUDIT}::test_a_new_file_that_an_opaque_command_wrote_over_anothers_claim_is_a_violation"),
     (TREES_PY, "foreign=self._is_foreign(change)", "foreign=False",
      f"{HOOKS}::test_what_a_merge_or_a_checkout_brought_is_not_written_over_unread"),
-    (TREES_PY, 'content = change.after if knows else "" if change.is_back else ledgers.BLIND', "content = change.after",
+    (TREES_PY, 'content = change.after if knows else "" if change.is_back else ledger_files.BLIND', "content = change.after",
      f"{HOOKS}::test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agent_is_told_once"),
-    ("facts/ledgers.py", '_write(fd, b"\\n" + data if _is_torn(fd) else data)', "_write(fd, data)",
+    ("facts/ledger_files.py", '_write(fd, b"\\n" + data if _is_torn(fd) else data)', "_write(fd, data)",
      f"{FILES}::test_behind_a_torn_line_the_next_one_is_whole"),
-    ("facts/ledgers.py", "(status.st_ino, status.st_size) != known or ", "",
+    ("facts/ledger_files.py", "(status.st_ino, status.st_size) != known or ", "",
      f"{FILES}::test_a_cut_by_one_that_has_not_read_the_last_line_is_refused"),
     ("facts/contents.py", 'int(signature.split(":")[2]) + TICK >= looked', "False",
      f"{CONTENTS}::test_a_file_that_was_written_within_a_tick_before_a_look_may_change_unseen"),
     # what was once lost without a word
     ("doors/hooks/hook.py", "if content == contents.Index(git_dir).blob(path):", "if True:",
      "tests/doors/test_two_agents.py::test_once_found"),
-    ("operations/commands.py", "worktrees.unfinished(tx, call, owned, others) if sweeps else []", "[]",
+    ("operations/guards/shell_guard.py", "working_tree.unfinished(tx, call, owned, others) if sweeps else []", "[]",
      f"{SITUATIONS}::test_what_an_agents_script_changed_is_its_work"),
-    ("operations/worktrees.py", 'if fact["does"] in KEEPS:', "if False:",
+    ("operations/guards/working_tree.py", 'if fact["does"] in KEEPS:', "if False:",
      f"{SITUATIONS}::test_what_an_ended_agent_left_can_be_committed"),
-    ("operations/attribution.py", "one.unmet = one.unmet or bool(expected)", "pass",
+    ("operations/guards/attribution.py", "one.unmet = one.unmet or bool(expected)", "pass",
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
-    ("operations/commands.py", "refusal = speech.refusal_to_speak(tx, call, spoken)", "refusal = None",
+    ("operations/guards/shell_guard.py", "refusal = speech.refusal_to_speak(tx, call, spoken)", "refusal = None",
      "tests/doors/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
 )  # fmt: skip

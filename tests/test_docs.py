@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors import catalogue, generate
 from dibs.doors.cli.command import names
-from dibs.operations import index
+from dibs.operations.core import index
+from dibs.session import catalogue
+from tools import generate
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([TOP / "README.md", *(TOP / "docs").glob("*.md")])

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from dibs.doors.python import Claim as Claim
     from dibs.doors.python import Workspace as Workspace
     from dibs.doors.python import open as open
-    from dibs.doors.worker import Permanent as Permanent
-    from dibs.doors.worker import work as work
     from dibs.errors import Busy as Busy
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from dibs.errors import Order as Order
     from dibs.errors import Quota as Quota
     from dibs.errors import Unavailable as Unavailable
+    from dibs.running.worker import Permanent as Permanent
+    from dibs.running.worker import work as work
 
 _WAY_IN = ("Claim", "Workspace", "open")
 _WORK = ("Permanent", "work")
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> object:
 
         return getattr(python, name)
     if name in _WORK:
-        from dibs.doors import worker
+        from dibs.running import worker
 
         return getattr(worker, name)
     if name in _ERRORS:

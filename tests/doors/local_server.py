@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dibs.stores.redis_plain import PlainWire
-from dibs.stores.redis_wire import Lost, Said
+from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.wire import Lost, Said
 from tests.doors.conftest import Shell
 from tests.doors.hooking import is_gone
 from tests.stores.redis_server import BINARY, free_port, until

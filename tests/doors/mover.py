@@ -6,25 +6,25 @@ import os
 import sys
 from typing import Any
 
-from dibs.doors import moving, stores
-from dibs.doors.session import Session
-from dibs.stores import carry_redis, carry_sqlite
+from dibs.session.session import Session
+from dibs.storage import store_move, workspace_store
+from dibs.stores.move import redis_side, sqlite_side
 
 # Every step that changes something, in their order: on the old side, on the new side, beside them.
 STEPS = ("note", "freeze", "stage", "fill", "complete", "give_up", "publish", "pin", "forget", "retire")
 SOON = 400  # ms: a mark whose mover died is worth nothing after this
-BESIDE = {"note": (moving, "_note"), "pin": (stores, "write_pin"), "forget": (moving, "_forget")}
+BESIDE = {"note": (store_move, "_note"), "pin": (workspace_store, "write_pin"), "forget": (store_move, "_forget")}
 
 
 def main(folder: str, url: str, when: str, step: str) -> None:
     """Move, and die there."""
-    for module in (carry_redis, carry_sqlite):
+    for module in (redis_side, sqlite_side):
         module.HOLD = SOON  # type: ignore[attr-defined]
-    places: list[tuple[Any, str]] = [(carry_redis.RedisSide, step), (carry_sqlite.SqliteSide, step)]
+    places: list[tuple[Any, str]] = [(redis_side.RedisSide, step), (sqlite_side.SqliteSide, step)]
     for owner, name in [BESIDE[step]] if step in BESIDE else places:
         setattr(owner, name, dying(getattr(owner, name), when))
     session = Session(folder, folder)
-    moving.move(session, url, session.identify("mover"))
+    store_move.move(session, url, session.identify("mover"))
 
 
 def dying(step: Any, when: str) -> Any:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import pytest
 
-from dibs.bench import contention, figures, plot, redis, table, work, work_processes
-from dibs.bench.environment import Environment
-from dibs.bench.figures import AT_LEAST, AT_MOST, Beside, Row, Target
-from dibs.bench.guard import Guard, Overlapped
-from dibs.bench.peers import queues, redis_locks, redis_queues
-from dibs.bench.place import Bench
-from dibs.bench.work_queues import Bare, Tasks, left_behind
+from benchmarks import contention, figures, plot, redis, table, work, work_processes
+from benchmarks.environment import Environment
+from benchmarks.figures import AT_LEAST, AT_MOST, Beside, Row, Target
+from benchmarks.guard import Guard, Overlapped
+from benchmarks.peers import queues, redis_locks, redis_queues
+from benchmarks.place import Bench
+from benchmarks.work_queues import Bare, Tasks, left_behind
 from dibs.doors.cli import main
 from dibs.errors import Invalid, Unavailable
 
@@ -103,7 +103,7 @@ def test_two_in_one_place_and_a_token_that_fell_are_seen(tmp_path: Path) -> None
 def test_without_a_registry_the_peers_are_not_there_and_the_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dibs.bench.environment._run", _no_registry)
+    monkeypatch.setattr("benchmarks.environment._run", _no_registry)
     environment = Environment(str(tmp_path / "env"))
     with Bench(str(tmp_path), quick=True) as bench:
         environment.prepare(bench)
@@ -434,7 +434,7 @@ def test_a_machine_without_a_server_says_so_in_its_row(tmp_path: Path, monkeypat
         message = "nothing could be started"
         raise Unavailable(message)
 
-    monkeypatch.setattr("dibs.doors.serving.start", none)
+    monkeypatch.setattr("dibs.storage.redis_server.start", none)
     with Bench(str(tmp_path), quick=True) as bench:
         (row,) = redis.measure(bench, None, 1.0)
     assert (row.name, row.value, row.note) == (redis.PAIR, None, "no server: nothing could be started")

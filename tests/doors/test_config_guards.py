@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dibs.doors import config, config_guards
 from dibs.errors import Invalid
-from dibs.operations.policy import GUARDS
+from dibs.operations.core.policy import GUARDS
+from dibs.session import config, config_guards
 from tests.doors.conftest import Shell
 
 

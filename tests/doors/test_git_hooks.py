@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.session import SESSION_VARIABLES, Session
+from dibs.session.session import SESSION_VARIABLES, Session
 from tests.doors.conftest import DIBS, Shell
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from dibs.doors import children, held_command
-from dibs.doors.held_command import HeldCommand, Hold
 from dibs.errors import Busy, Fenced
 from dibs.facts import clock
+from dibs.running import child_process, held_command
+from dibs.running.held_command import HeldCommand, Hold
 from tests.doors.working import alive, number_in, until
 
 
@@ -46,16 +46,16 @@ class Store:
 
 
 @pytest.fixture
-def keeper(monkeypatch: pytest.MonkeyPatch) -> Iterator[children.Keeper]:
+def keeper(monkeypatch: pytest.MonkeyPatch) -> Iterator[child_process.Keeper]:
     monkeypatch.setattr(held_command, "LOOK_S", 0.02)
-    monkeypatch.setattr(children, "MERCY", 300)
-    made = children.Keeper()
+    monkeypatch.setattr(child_process, "MERCY", 300)
+    made = child_process.Keeper()
     yield made
     made.close()
 
 
 def test_a_command_whose_claim_is_lost_is_ended_with_all_that_it_started(
-    keeper: children.Keeper, tmp_path: Path
+    keeper: child_process.Keeper, tmp_path: Path
 ) -> None:
     store = Store()
     hold = store.hold()
@@ -69,7 +69,9 @@ def test_a_command_whose_claim_is_lost_is_ended_with_all_that_it_started(
     until(lambda: not pid or not alive(pid), "the end of what it started")
 
 
-def test_a_claim_is_confirmed_at_each_look_and_renewed_within_a_quarter_of_its_life(keeper: children.Keeper) -> None:
+def test_a_claim_is_confirmed_at_each_look_and_renewed_within_a_quarter_of_its_life(
+    keeper: child_process.Keeper,
+) -> None:
     store = Store()
     hold = store.hold(400)
     command = HeldCommand(keeper, hold, ["sleep", "600"])
@@ -86,7 +88,7 @@ def test_a_claim_is_confirmed_at_each_look_and_renewed_within_a_quarter_of_its_l
     assert "confirm" in store.asked
 
 
-def test_a_claim_that_came_back_under_another_token_is_lost(keeper: children.Keeper) -> None:
+def test_a_claim_that_came_back_under_another_token_is_lost(keeper: child_process.Keeper) -> None:
     store = Store()
     hold = store.hold(400)
     store.token = 8
@@ -94,7 +96,7 @@ def test_a_claim_that_came_back_under_another_token_is_lost(keeper: children.Kee
     assert isinstance(hold.lost, Fenced)
 
 
-def test_a_busy_store_ends_the_command_at_the_claims_deadline_and_not_before(keeper: children.Keeper) -> None:
+def test_a_busy_store_ends_the_command_at_the_claims_deadline_and_not_before(keeper: child_process.Keeper) -> None:
     store = Store()
     hold = store.hold(300)
     deadline = hold.until
@@ -105,7 +107,7 @@ def test_a_busy_store_ends_the_command_at_the_claims_deadline_and_not_before(kee
     assert len(store.asked) > 1
 
 
-def test_a_command_that_is_called_off_never_runs(keeper: children.Keeper, tmp_path: Path) -> None:
+def test_a_command_that_is_called_off_never_runs(keeper: child_process.Keeper, tmp_path: Path) -> None:
     command = HeldCommand(keeper, Store().hold(), ["touch", str(tmp_path / "ran")])
     command.cancel()
     assert not alive(command.child.pid)
@@ -123,7 +125,7 @@ def test_a_command_that_nobody_let_run_dies_with_its_owner(tmp_path: Path) -> No
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_signal_reaches_the_command(keeper: children.Keeper, tmp_path: Path) -> None:
+def test_a_signal_reaches_the_command(keeper: child_process.Keeper, tmp_path: Path) -> None:
     script = "trap 'exit 9' INT; echo 1 > up; while :; do sleep 0.05; done"
     command = HeldCommand(keeper, Store().hold(), ["/bin/sh", "-c", script], cwd=tmp_path)
     command.child.go()
@@ -133,13 +135,13 @@ def test_a_signal_reaches_the_command(keeper: children.Keeper, tmp_path: Path) -
     assert command.signal == signal.SIGINT
 
 
-def test_a_timeout_ends_the_command(keeper: children.Keeper) -> None:
+def test_a_timeout_ends_the_command(keeper: child_process.Keeper) -> None:
     assert HeldCommand(keeper, Store().hold(), ["sleep", "600"]).run(timeout=0.05) is None
 
 
 @pytest.mark.parametrize(("code", "leaves", "stays"), [(0, True, True), (0, False, False), (3, True, False)])
 def test_what_a_command_leaves_running_goes_on_only_after_a_success_that_may(
-    keeper: children.Keeper, tmp_path: Path, code: int, leaves: bool, stays: bool
+    keeper: child_process.Keeper, tmp_path: Path, code: int, leaves: bool, stays: bool
 ) -> None:
     script = f"sleep 600 & echo $! > pid; exit {code}"
     command = HeldCommand(keeper, Store().hold(), ["/bin/sh", "-c", script], cwd=tmp_path)

@@ -7,8 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from dibs.doors import rules
 from dibs.doors.install import launcher
+from dibs.session import rules_file
 from tests.doors.hooking import ENTRY, LIMIT, Repository, link_named
 
 
@@ -31,7 +31,7 @@ def test_an_agent_that_starts_is_told_who_it_is_that_it_holds_nothing_and_the_ru
     briefing = repo.agent("ada").boot()
     assert "You are ada." in briefing
     assert "You hold nothing." in briefing
-    told = rules.told((repo.folder / ".dibs" / "rules.md").read_text()).strip()
+    told = rules_file.told((repo.folder / ".dibs" / "rules.md").read_text()).strip()
     assert told in briefing.replace(".dibs/dibs ", "dibs ")  # a command that works here, where dibs is not on the PATH
     assert "LOST" not in briefing
     assert "CHANGED" not in briefing

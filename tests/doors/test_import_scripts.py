@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.legacy_files import Registry
+from dibs.agent_folder.files import Registry
 from tests.doors.agent_folder import TOOLS, Agents, ago, seconds_left
 from tests.doors.conftest import Shell
 

@@ -15,7 +15,7 @@ from tests.doors.conftest import DIBS, Shell
 from tests.stores.interrupts import Interrupter
 from tests.stores.redis_server import until
 
-WATCHED = ("doors/session.py", "stores/sqlite.py", "stores/turns.py")
+WATCHED = ("session/session.py", "stores/sqlite/store.py", "stores/turns.py")
 
 
 def left_of(ws: Any, agent: str) -> list[Any]:

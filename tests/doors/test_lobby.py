@@ -18,7 +18,7 @@ import dibs
 from dibs.doors import lobby as lobbies
 from dibs.doors.lobby import Lobby
 from dibs.facts import clock
-from dibs.stores import gate
+from dibs.stores.sqlite import gate
 from tests.doors.conftest import Shell
 
 if TYPE_CHECKING:

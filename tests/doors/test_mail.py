@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.doors import mail
-from dibs.doors.session import Session
-from dibs.operations.audits import ACTIVITY
+from dibs.operations.guards.audits import ACTIVITY
+from dibs.session import mail_hint
+from dibs.session.session import Session
 
 if TYPE_CHECKING:
     from tests.doors.conftest import Shell
@@ -19,18 +19,18 @@ def test_what_is_posted_between_two_looks_is_told_at_the_next_and_once(shell: Sh
 
     def look() -> list[str]:
         """As a hook does: only where there is a mark, which is taken before the store is asked."""
-        if not mail.taken(place, "bob/child"):
+        if not mail_hint.taken(place, "bob/child"):
             return []
         told = session.run(ACTIVITY, session.identify("bob/child"), {})["messages"]
         return [message["text"] for message in told]
 
     assert look() == []
     shell.json("send", "bob/child", "one", "--as", "ann", exit=0)
-    assert not mail.taken(place, "bob")
+    assert not mail_hint.taken(place, "bob")
     assert look() == ["one"]
     assert look() == []
     shell.json("send", "bob/child", "two", "--as", "ann", exit=0)
-    assert mail.taken(place, "bob/child")
+    assert mail_hint.taken(place, "bob/child")
     shell.json(
         "send", "bob/child", "three", "--as", "ann", exit=0
     )  # after the mark was taken, before the store is asked

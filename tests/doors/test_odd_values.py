@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
-from dibs.doors import catalogue, cli
+from dibs.doors import cli
 from dibs.doors.methods import Methods
 from dibs.errors import DibsError, Held, Invalid
 from dibs.facts.paths import Canonical
+from dibs.session import catalogue
 from tests.faults.kit import Dice, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.operations.declare import Field, Operation
+    from dibs.operations.core.declare import Field, Operation
 
 HALF = "half an emoji \ud83d"
 DEEP: list[Any] = []

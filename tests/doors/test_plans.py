@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.doors import ballots, driving, driving_screen, plans
-from dibs.doors.session import Session
 from dibs.errors import Conflict, Invalid
-from dibs.operations import batches
+from dibs.operations.tasks import batches
+from dibs.running import cast_ballot, run_driver, run_file, run_screen
+from dibs.session.session import Session
 from tests.doors.conftest import Shell
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
@@ -41,9 +41,9 @@ exec = "echo yes"
 """
 
 
-def load(folder: Path, text: str, name: str = "work.toml") -> plans.Plan:
+def load(folder: Path, text: str, name: str = "work.toml") -> run_file.Plan:
     (folder / name).write_text(text)
-    return plans.load(str(folder / name))
+    return run_file.load(str(folder / name))
 
 
 # --- what it says
@@ -51,20 +51,20 @@ def load(folder: Path, text: str, name: str = "work.toml") -> plans.Plan:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_examples_are_valid(path: Path) -> None:
-    plan = plans.load(str(path))
+    plan = run_file.load(str(path))
     assert plan.tasks("RUN")
     assert all(step.exec for step in plan.steps)
     assert sum(crew.count for crew in plan.crews()) >= 3
 
 
 def test_there_is_an_example_of_each_pattern() -> None:
-    assert {plans.load(str(path)).pattern for path in EXAMPLES} == set(plans.PATTERNS)
+    assert {run_file.load(str(path)).pattern for path in EXAMPLES} == set(run_file.PATTERNS)
 
 
 def test_a_file_s_name_is_the_run_s_unless_it_has_one(tmp_path: Path) -> None:
     assert load(tmp_path, MAP_REDUCE, "count words.toml").name == "count words"
     assert load(tmp_path, 'name = "Zählen!"' + MAP_REDUCE).name == "Zählen!"
-    assert (driving.slug("count words"), driving.slug("Zählen!"), driving.slug("¿?")) == (
+    assert (run_driver.slug("count words"), run_driver.slug("Zählen!"), run_driver.slug("¿?")) == (
         "count-words",
         "Z-hlen",
         "run",
@@ -77,7 +77,7 @@ def test_items_come_from_a_list_a_glob_or_the_lines_of_a_file(tmp_path: Path) ->
     (tmp_path / "list").write_text("one\n\n  two  \n")
     for source, found in (("*.txt", ["a.txt", "b.txt"]), ("@list", ["one", "two"])):
         plan = load(tmp_path, MAP_REDUCE.replace('items = ["a", "b"]', f'items_from = "{source}"'))
-        assert plans.items_of(plan) == found
+        assert run_file.items_of(plan) == found
     plan = load(tmp_path, MAP_REDUCE.replace('items = ["a", "b"]', 'items_from = "*.csv"'))
     with pytest.raises(Invalid, match="gives nothing"):
         plan.tasks("RUN")
@@ -166,13 +166,13 @@ def test_what_is_wrong_is_said_by_its_name(tmp_path: Path, text: str, named: str
     assert f"work.toml: {named}:" in said, said
 
 
-@pytest.mark.parametrize("content", [b"pattern = ", b"\xff\xfe", b"x" * (plans.LARGEST + 1)])
+@pytest.mark.parametrize("content", [b"pattern = ", b"\xff\xfe", b"x" * (run_file.LARGEST + 1)])
 def test_a_file_that_cannot_be_read_is_invalid(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "work.toml").write_bytes(content)
     with pytest.raises(Invalid):
-        plans.load(str(tmp_path / "work.toml"))
+        run_file.load(str(tmp_path / "work.toml"))
     with pytest.raises(Invalid, match="No such file"):
-        plans.load(str(tmp_path / "missing.toml"))
+        run_file.load(str(tmp_path / "missing.toml"))
 
 
 VALUES = st.recursive(
@@ -181,23 +181,23 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 SETTINGS = sorted(
-    {*plans.COMMON, *[name for known, _, _, _ in plans.PATTERNS.values() for name in known]} - {"pattern"}
+    {*run_file.COMMON, *[name for known, _, _, _ in run_file.PATTERNS.values() for name in known]} - {"pattern"}
 )
 
 
-@given(st.sampled_from(sorted(plans.PATTERNS)), st.dictionaries(st.sampled_from(SETTINGS), VALUES, max_size=5))
+@given(st.sampled_from(sorted(run_file.PATTERNS)), st.dictionaries(st.sampled_from(SETTINGS), VALUES, max_size=5))
 def test_whatever_stands_in_a_file_it_is_read_or_invalid(pattern: str, table: dict[str, Any]) -> None:
     usual = {"steps": [{"name": "a", "exec": "x"}], "items": [1], "title": "t", "electorate": ["ann"]}
-    known = {name: value for name, value in usual.items() if name in (*plans.PATTERNS[pattern][0], "steps")}
+    known = {name: value for name, value in usual.items() if name in (*run_file.PATTERNS[pattern][0], "steps")}
     try:
-        plan = plans._Reader("/tmp/work.toml", {"pattern": pattern, **known, **table}).plan("digest")
+        plan = run_file._Reader("/tmp/work.toml", {"pattern": pattern, **known, **table}).plan("digest")
         plan.tasks("RUN")
     except Invalid as error:
         assert error.message
 
 
 def test_a_file_with_more_tasks_than_a_run_takes_is_refused(tmp_path: Path) -> None:
-    plan = load(tmp_path, MAP_REDUCE.replace('["a", "b"]', f"[{'1,' * plans.MOST_TASKS}]"))
+    plan = load(tmp_path, MAP_REDUCE.replace('["a", "b"]', f"[{'1,' * run_file.MOST_TASKS}]"))
     with pytest.raises(Invalid, match="at most"):
         plan.tasks("RUN")
 
@@ -205,7 +205,7 @@ def test_a_file_with_more_tasks_than_a_run_takes_is_refused(tmp_path: Path) -> N
 # --- which command a task gets
 
 
-def run(plan: plans.Plan, task: dict[str, Any], stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(plan: run_file.Plan, task: dict[str, Any], stdin: str = "") -> subprocess.CompletedProcess[str]:
     command = plan.command_for(task)
     assert command is not None
     return subprocess.run(["/bin/sh", "-c", command], input=stdin, capture_output=True, text=True, check=False)
@@ -232,7 +232,7 @@ def test_a_payload_is_never_run(tmp_path: Path) -> None:
 
 def test_a_step_that_the_file_does_not_have_is_a_failure_for_good(tmp_path: Path) -> None:
     done = run(load(tmp_path, MAP_REDUCE), {"payload": {"step": "divide"}})
-    assert done.returncode == plans.REFUSED
+    assert done.returncode == run_file.REFUSED
     assert done.stderr == "work.toml has no step 'divide', which the task's payload names\n"
 
 
@@ -246,7 +246,7 @@ def test_a_step_of_other_agents_has_no_command(tmp_path: Path) -> None:
     ("command", "accept", "code", "out"),
     [
         ("cat", "grep -q right", 0, "right\n"),
-        ("cat", "grep -q wrong", plans.REFUSED, ""),
+        ("cat", "grep -q wrong", run_file.REFUSED, ""),
         ("cat; exit 3", "true", 3, ""),
         ("cat # a comment", "true # another", 0, "right\n"),
     ],
@@ -266,13 +266,13 @@ def test_a_task_that_comes_back_from_its_children_is_finished_by_another_command
 
 @pytest.mark.parametrize(("said", "option"), [("yes\n", "yes"), ('{"option": "no"}', "no"), (" maybe ", "maybe")])
 def test_a_choice_is_a_word_or_the_option_of_an_object(said: str, option: str) -> None:
-    assert ballots.choice_of(said) == option
+    assert cast_ballot.choice_of(said) == option
 
 
 @pytest.mark.parametrize("said", ["{", '{"option": 3}', "{}"])
 def test_a_choice_that_is_neither_is_invalid(said: str) -> None:
     with pytest.raises(Invalid):
-        ballots.choice_of(said)
+        cast_ballot.choice_of(said)
 
 
 # --- the command
@@ -314,9 +314,9 @@ def test_a_file_that_is_wrong_starts_nothing(shell: Shell) -> None:
 # --- driving it
 
 
-def drive(shell: Shell, text: str) -> driving.Drive:
+def drive(shell: Shell, text: str) -> run_driver.Drive:
     session = Session(str(shell.folder), None)
-    return driving.Drive(session, "boss", load(shell.folder, text), driving_screen.Screen())
+    return run_driver.Drive(session, "boss", load(shell.folder, text), run_screen.Screen())
 
 
 LISTED = MAP_REDUCE.replace('items = ["a", "b"]', 'items_from = "*.txt"')
@@ -398,12 +398,12 @@ def test_a_run_is_complete_when_its_pattern_came_to_its_end(
 ) -> None:
     failed = [{"id": "x"}] * states.get("failed", 0)
     outlook = {"states": states, "failed": failed, "stuck": states.get("planned", 0), "going": 0}
-    assert driving.complete(pattern, outlook, {"state": poll} if poll else None) is complete
+    assert run_driver.complete(pattern, outlook, {"state": poll} if poll else None) is complete
 
 
 def test_a_ballot_counts_comes_late_or_is_refused_for_good(shell: Shell) -> None:
     shell.json("vote", "open", "ship?", "--id", "v", "--electorate", "ann,bob,cid", "--as", "boss", exit=0)
-    caster = [sys.executable, "-P", "-m", "dibs.doors.ballots"]
+    caster = [sys.executable, "-P", "-m", "dibs.running.cast_ballot"]
 
     def cast(agent: str, *words: str) -> subprocess.CompletedProcess[str]:
         environment = {**shell.environment, "DIBS_AGENT": agent, "DIBS_WORKSPACE": str(shell.folder)}
@@ -411,9 +411,9 @@ def test_a_ballot_counts_comes_late_or_is_refused_for_good(shell: Shell) -> None
             [*caster, *words], env=environment, capture_output=True, text=True, check=False, timeout=60
         )
 
-    assert cast("ann", "v", "perhaps").returncode == plans.REFUSED
-    assert cast("dan", "v", "yes").returncode == plans.REFUSED
-    assert cast("ann", "nothing", "yes").returncode == plans.REFUSED
+    assert cast("ann", "v", "perhaps").returncode == run_file.REFUSED
+    assert cast("dan", "v", "yes").returncode == run_file.REFUSED
+    assert cast("ann", "nothing", "yes").returncode == run_file.REFUSED
     for elector in ("ann", "bob"):
         done = cast(elector, "v", '{"option": "yes"}')
         assert json.loads(done.stdout)["late"] is False, done.stderr

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dibs.doors import catalogue
-from dibs.operations.call import Call, perform
-from dibs.operations.policy import Policy
+from dibs.operations.core.call import Call, perform
+from dibs.operations.core.policy import Policy
+from dibs.session import catalogue
 from tests.doors.local_server import Home, port_url, socket_url
 from tests.stores.redis_server import ALWAYS, EVERYSEC, NO, NOTHING, Server, opened, running
 

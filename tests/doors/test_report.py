@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dibs.doors.reports import gather, make, markdown, page, timeline, words
-from dibs.doors.reports.story import Story
-from dibs.operations.policy import WORK, Policy
+from dibs.operations.core.policy import WORK, Policy
+from dibs.reports import build, html_page, html_text, markdown, source, timeline
+from dibs.reports.story import Story
 from tests.operations.fleet import Fleet
 
 FACTS = {"store": "", "log": "", "report": "", "archive": "", "results": ""}
@@ -36,7 +36,7 @@ class Door:
 
 def report(fleet: Fleet, run: str = "r1") -> dict[str, Any]:
     door: Any = Door(fleet)
-    return gather.Gathered(door, None, run, FACTS).report()  # type: ignore[arg-type]
+    return source.Gathered(door, None, run, FACTS).report()  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -106,12 +106,12 @@ def test_a_run_without_tasks_has_a_report_without_figures(fleet: Fleet) -> None:
         "throughput": None, "success_rate": None, "average_time": None, "p95_time": None, "attempts": 0,
     }  # fmt: skip
     assert found["timeline"]["lanes"] == []
-    for kind in make.FORMATS:
-        assert "fix the tests" in make.render(found, kind)
+    for kind in build.FORMATS:
+        assert "fix the tests" in build.render(found, kind)
 
 
 def test_phases_errors_warnings_and_usage_are_told(fleet: Fleet) -> None:
-    from dibs.operations.runs import USAGE
+    from dibs.operations.runs.run_records import USAGE
 
     fleet.now += 2_000
     fleet.call("boss", "run phase", phase="execution")
@@ -124,7 +124,7 @@ def test_phases_errors_warnings_and_usage_are_told(fleet: Fleet) -> None:
     assert found["errors"][0]["text"] == "boom"
     assert found["warnings"][0]["text"] == "hm"
     assert found["by_agent"]["w"]["peak"] == {"cpu": 50.0, "memory": 1 << 20, "threads": 4}
-    assert "1 MiB" in page.render(found)
+    assert "1 MiB" in html_page.render(found)
 
 
 # --- the story
@@ -146,7 +146,7 @@ def test_a_task_lost_by_one_and_done_by_another_is_told_of_both(fleet: Fleet) ->
     assert found["by_agent"]["dead"]["lost"] == 1
     assert found["performance"]["average_time"] == 0.5
     assert found["by_task"]["a"]["losses"] == 1
-    html = page.render(found)
+    html = html_page.render(found)
     assert "the process of dead was gone" in html
     assert "bar lost" in html
 
@@ -246,9 +246,9 @@ def test_equal_input_gives_equal_output_also_at_another_time(fleet: Fleet) -> No
     add(fleet, "a")
     spend(fleet, "w", "a", 500, result={"b": 1, "a": 2})
     fleet.call("boss", "run end")
-    first = {kind: make.render(report(fleet), kind) for kind in make.FORMATS}
+    first = {kind: build.render(report(fleet), kind) for kind in build.FORMATS}
     fleet.now += 86_400_000
-    assert {kind: make.render(report(fleet), kind) for kind in make.FORMATS} == first
+    assert {kind: build.render(report(fleet), kind) for kind in build.FORMATS} == first
 
 
 def test_long_results_are_cut_and_say_so(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_long_results_are_cut_and_say_so(fleet: Fleet, monkeypatch: pytest.Monke
     assert found["a"]["result"]["cut"] is True
     assert found["a"]["result"]["letters"] == 3_011
     assert found["b"]["result"] == "short"
-    monkeypatch.setattr(gather, "RESULTS", 1_000)
+    monkeypatch.setattr(source, "RESULTS", 1_000)
     assert report(fleet)["by_task"]["b"]["result"] == {"cut": True, "letters": 7, "begins": ""}
 
 
@@ -301,23 +301,23 @@ def test_whatever_agents_write_the_page_stays_whole(nasty: str) -> None:
     fleet.call(agent, "run warn", text=text)
     fleet.call(agent, "task done", id="a", token=token, result={nasty: [nasty]})
     found = report(fleet)
-    tree = check_page(page.render(found))
+    tree = check_page(html_page.render(found))
     shown = ET.tostring(tree, encoding="unicode", method="text")
-    assert words.clean(text) in shown
+    assert html_text.clean(text) in shown
     markdown.render(found).encode()
-    json.loads(make.render(found, "json"))
+    json.loads(build.render(found, "json"))
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_made_harmless(text: str) -> None:
-    cleaned = words.clean(text)
-    assert cleaned == words.clean(cleaned)
+    cleaned = html_text.clean(text)
+    assert cleaned == html_text.clean(cleaned)
     assert not any(letter < " " or 0xD800 <= ord(letter) < 0xE000 for letter in cleaned)
-    element = ET.fromstring(f'<p title="{words.safe(text)}">{words.safe(text)}</p>')  # noqa: S314 - made here
+    element = ET.fromstring(f'<p title="{html_text.safe(text)}">{html_text.safe(text)}</p>')  # noqa: S314 - made here
     assert element.get("title") == (element.text or "") == cleaned
-    assert "\n" not in words.plain(text)
-    assert "|" not in words.plain(text).replace("\\|", "")
+    assert "\n" not in html_text.plain(text)
+    assert "|" not in html_text.plain(text).replace("\\|", "")
 
 
 def test_every_row_of_a_markdown_table_has_its_columns(fleet: Fleet) -> None:
@@ -337,7 +337,7 @@ def test_the_picture_has_a_lane_for_each_agent_and_a_bar_for_each_task(fleet: Fl
     for number in range(6):
         add(fleet, f"t{number}")
         spend(fleet, f"w{number % 3}", f"t{number}", 1_000)
-    tree = check_page(page.render(report(fleet)))
+    tree = check_page(html_page.render(report(fleet)))
     shapes = [(one.get("class") or "", one) for one in tree.iter("rect")]
     assert sum(kind == "lane" for kind, _ in shapes) == 3
     done = [one for kind, one in shapes if kind == "bar complete"]
@@ -352,7 +352,7 @@ def test_tasks_at_the_same_time_lie_in_rows_of_one_lane(fleet: Fleet) -> None:
         add(fleet, task)
         take(fleet, "w", task)
     fleet.now += 1_000
-    tree = check_page(page.render(report(fleet)))
+    tree = check_page(html_page.render(report(fleet)))
     places = {one.get("y") for one in tree.iter("rect") if one.get("class") == "bar working"}
     assert len(places) == 6
 
@@ -361,7 +361,7 @@ def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeyp
     monkeypatch.setattr(timeline, "BARS", 50)
     monkeypatch.setattr(timeline, "SLOTS", 10)
     monkeypatch.setattr(timeline, "LANES", 2)
-    monkeypatch.setattr(page, "TASKS", 20)
+    monkeypatch.setattr(html_page, "TASKS", 20)
     for number in range(120):
         add(fleet, f"t{number:03d}")
         spend(fleet, f"w{number % 3}", f"t{number:03d}", 10)
@@ -372,7 +372,7 @@ def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeyp
     assert all(len(lane["tasks"]) <= 11 for lane in lanes)
     assert sum(bar.get("count", 1) for lane in lanes for bar in lane["tasks"]) == 80
     assert found["summary"]["complete"] == len(found["by_task"]) == 120
-    html = page.render(found)
+    html = html_page.render(found)
     check_page(html)
     assert "100 more tasks are in the JSON report" in html
     assert "stand for many tasks" in html
@@ -392,7 +392,7 @@ def test_ten_thousand_tasks_of_a_hundred_agents_give_a_page_of_bounded_size(flee
     found["timeline"] = {**found["timeline"], **timeline.draw(story, lambda _: "x" * 2_000, agents, 0, 20_000)}
     row = {"title": "x" * 2_000, "state": "complete", "agent": "w", "failures": 0, "losses": 0, "result": "y" * 2_000}
     found["by_task"] = dict.fromkeys(tasks, row)
-    text = page.render(found)
+    text = html_page.render(found)
     check_page(text)
     assert len(text) < 4_000_000
     assert len(markdown.render(found)) < 1_000_000

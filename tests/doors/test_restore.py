@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.session import Session
-from dibs.facts import objects
 from dibs.facts.clock import random_id
-from dibs.operations import audits
+from dibs.facts.git import objects
+from dibs.operations.guards import audits
+from dibs.session.session import Session
 from tests.doors.conftest import Shell
 
 

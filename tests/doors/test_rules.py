@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors import rules
 from dibs.doors.install import rules as template
 from dibs.facts import workspace
+from dibs.session import rules_file
 
 OLD = """\
 # Rules for every agent in this repository
@@ -25,7 +25,7 @@ OLD = """\
 
 
 def test_the_default_rules_are_seven_and_short_and_say_nothing_to_fill_in() -> None:
-    told = rules.told(template.TEXT)
+    told = rules_file.told(template.TEXT)
     assert [line.split(".")[0] for line in told.splitlines()] == [str(number) for number in range(1, 8)]
     assert len(told) <= 900
     assert "yours" not in told
@@ -50,19 +50,19 @@ def test_the_default_rules_are_seven_and_short_and_say_nothing_to_fill_in() -> N
     ("1. (yours truly) is fine\n", "1. (yours truly) is fine\n"),
 ])  # fmt: skip
 def test_what_is_for_people_only_is_not_told(written: str, told: str) -> None:
-    assert rules.told(written) == told
-    assert rules.told(told) == told
+    assert rules_file.told(written) == told
+    assert rules_file.told(told) == told
 
 
 def test_a_comment_does_not_make_other_rules(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
     (tmp_path / ".dibs").mkdir()
     place = workspace.find(str(tmp_path), None)
-    assert (rules.text(place), rules.digest(place)) == ("", "")
+    assert (rules_file.text(place), rules_file.digest(place)) == ("", "")
     page = tmp_path / ".dibs" / "rules.md"
     page.write_text("1. Be kind.\n")
-    known = rules.digest(place)
+    known = rules_file.digest(place)
     page.write_text("<!-- ours -->\n1. Be kind.  \n\n## To come\n")
-    assert rules.digest(place) == known
+    assert rules_file.digest(place) == known
     page.write_text("1. Be kinder.\n")
-    assert rules.digest(place) not in {known, ""}
+    assert rules_file.digest(place) not in {known, ""}

@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dibs
-from dibs.doors import moving
-from dibs.doors.session import Session
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
-from dibs.stores import carry, carry_redis, carry_sqlite, sqlite
-from dibs.stores.redis import RedisStore
+from dibs.session.session import Session
+from dibs.storage import store_move
+from dibs.stores.move import carry, redis_side, sqlite_side
+from dibs.stores.redis.store import RedisStore
+from dibs.stores.sqlite import store as sqlite_store
 from tests.doors import mover
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.local_server import Home
@@ -241,7 +242,7 @@ def test_a_server_that_does_not_answer_is_refused_and_nothing_changed(home: Home
 def paused(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
     """Stops a move when all is copied: the first is set then, the second lets it go on."""
     reached, go_on = threading.Event(), threading.Event()
-    complete = {side: side.complete for side in (carry_redis.RedisSide, carry_sqlite.SqliteSide)}
+    complete = {side: side.complete for side in (redis_side.RedisSide, sqlite_side.SqliteSide)}
 
     for side, was in complete.items():
 
@@ -260,7 +261,7 @@ def moved_in_thread(home: Home, url: str) -> tuple[threading.Thread, list[Any]]:
     def work() -> None:
         session = Session(str(home.folder), str(home.folder))
         try:
-            found.append(moving.move(session, url, session.identify("mover")))
+            found.append(store_move.move(session, url, session.identify("mover")))
         except DibsError as error:
             found.append(error)
 
@@ -303,7 +304,7 @@ def test_a_mover_that_was_paused_too_long_moves_nothing(
     if back:
         home.json("store", "move", server.url, exit=0)
     before = home.pin
-    for module in (carry_redis, carry_sqlite):
+    for module in (redis_side, sqlite_side):
         monkeypatch.setattr(module, "HOLD", 50)
     reached, go_on = paused(monkeypatch)
     thread, found = moved_in_thread(home, "sqlite:" if back else server.url)
@@ -324,16 +325,16 @@ def test_a_copy_that_differs_is_found_and_nothing_is_moved(
     home: Home, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(home)
-    fill_page = carry_redis.RedisSide.fill
+    fill_page = redis_side.RedisSide.fill
     for lost in (0, 1):
 
         def lossy(self: Any, identifier: str, rows: Any, events: Any, seals: Any, lost: int = lost) -> None:
             fill_page(self, identifier, rows[:-1] if lost else rows, events if lost else events[:-1], seals)
 
-        monkeypatch.setattr(carry_redis.RedisSide, "fill", lossy)
+        monkeypatch.setattr(redis_side.RedisSide, "fill", lossy)
         session = Session(str(home.folder), str(home.folder))
         with pytest.raises(Unavailable, match="not what was copied"):
-            moving.move(session, server.url, session.identify("mover"))
+            store_move.move(session, server.url, session.identify("mover"))
         assert home.pin == ["sqlite:"]
         home.json("claim", f"z{lost}.py", "--as", "one", exit=0)
 
@@ -374,7 +375,7 @@ def test_a_crash_leaves_one_store_in_charge(home: Home, server: Server, when: st
     assert [claim["agent"] for claim in home.json("status", exit=0)["claims"]] == ["one", "two"]
     home.verified()
     session = Session(str(home.folder), str(home.folder))
-    sides = {url: moving.side_of(session, url) for url in (old, new)}
+    sides = {url: store_move.side_of(session, url) for url in (old, new)}
     marks = {url: side.mark().partition(" ")[0] for url, side in sides.items()}
     assert marks[old] == ("moved" if after else marks[old])
     assert marks[new if after else old] != "moved"
@@ -433,8 +434,8 @@ def test_any_contents_are_the_same_on_the_other_side(
 ) -> None:
     folder = tmp_path_factory.mktemp("move")
     path, other = str(folder / "one.db"), str(folder / "two.db")
-    sqlite.create(path, 7)
-    store: Store = sqlite.SqliteStore(path)
+    sqlite_store.create(path, 7)
+    store: Store = sqlite_store.SqliteStore(path)
     for key, value, one, two, keep in written:
         store.run(lambda tx, k=key, v=value, a=one, b=two: (tx.put(k, v, a, b), tx.append("k", "a", k, v)))  # type: ignore[misc]
         if not keep:
@@ -443,9 +444,9 @@ def test_any_contents_are_the_same_on_the_other_side(
         store.run(seal)
     now = store.look(lambda tx: tx.now)
     store.close()
-    sides: list[carry.Side] = [carry_sqlite.SqliteSide(path, 5.0)]
+    sides: list[carry.Side] = [sqlite_side.SqliteSide(path, 5.0)]
     workspace = clock.random_id()
-    sides += [carry_redis.RedisSide(opened(server.url, workspace, begin=False)), carry_sqlite.SqliteSide(other, 5.0)]
+    sides += [redis_side.RedisSide(opened(server.url, workspace, begin=False)), sqlite_side.SqliteSide(other, 5.0)]
     for old, new in ((sides[0], sides[1]), (sides[1], sides[2])):
         identifier = clock.random_id()
         frozen = old.freeze(identifier, "there")
@@ -459,7 +460,7 @@ def test_any_contents_are_the_same_on_the_other_side(
     assert carry.Contents(sides[0]).as_json() == carry.Contents(sides[2]).as_json()
     for side in sides:
         side.close()
-    moved = sqlite.SqliteStore(other)
+    moved = sqlite_store.SqliteStore(other)
     try:
         assert 0 <= moved.look(lambda tx: tx.now) - now < 60_000, "its clock goes on"
         moved.run(lambda tx: tx.put("after", 1))
@@ -469,11 +470,11 @@ def test_any_contents_are_the_same_on_the_other_side(
 
 def test_a_frozen_store_gives_up_only_where_it_stood(tmp_path: Path, server: Server) -> None:
     path = str(tmp_path / "one.db")
-    sqlite.create(path)
-    file, redis = sqlite.SqliteStore(path, timeout=0.2), opened(server.url, clock.random_id(), timeout=0.2)
+    sqlite_store.create(path)
+    file, redis = sqlite_store.SqliteStore(path, timeout=0.2), opened(server.url, clock.random_id(), timeout=0.2)
     assert isinstance(redis, RedisStore)
     pairs: list[tuple[Store, carry.Side]] = [
-        (file, carry_sqlite.SqliteSide(path, 5.0)), (redis, carry_redis.RedisSide(redis)),
+        (file, sqlite_side.SqliteSide(path, 5.0)), (redis, redis_side.RedisSide(redis)),
     ]  # fmt: skip
     for store, side in pairs:
         store.run(lambda tx: tx.put("k", 1))

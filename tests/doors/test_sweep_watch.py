@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors import watching
 from dibs.errors import Busy, Unavailable
+from dibs.running import sweep_loop
 from tests.doors.working import PATIENCE, Place, place, until
 
 __all__ = ["place"]  # a fixture
@@ -150,7 +150,7 @@ def test_a_sweep_goes_on_until_nothing_is_due() -> None:
         {"swept": {"claims": 2, "alerts": 0}, "more": True},
         {"swept": {"claims": 1, "alerts": 0}, "more": False},
     ]
-    assert watching.sweep(lambda: answers.pop(0)) == {"claims": 3}
+    assert sweep_loop.sweep(lambda: answers.pop(0)) == {"claims": 3}
     assert answers == []
 
 
@@ -166,7 +166,7 @@ def test_trouble_is_told_when_it_begins_and_again_when_it_comes_back() -> None:
         assert isinstance(step, dict)
         return step
 
-    watch = watching.Watch(once, told.append, told.append)
+    watch = sweep_loop.Watch(once, told.append, told.append)
     while steps:
         watch.step()
     assert told == [Busy().message, Busy().message, {"claims": 1}]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dibs.doors.install import launcher, probe
-from dibs.stores import redis_epoch
+from dibs.stores.redis import epoch
 from tests.doors.conftest import Shell
 from tests.doors.installing import git, shell_in, write
 
@@ -293,13 +293,13 @@ def test_a_workspace_that_was_swept_away_can_be_taken_out_byte_for_byte(tmp_path
 
 def test_the_highest_commit_of_a_server_is_remembered_where_nothing_sweeps_it_away(tmp_path: Path) -> None:
     local, kept = tmp_path / "local", tmp_path / "kept"
-    first = redis_epoch.Remembered(str(local), str(kept))
+    first = epoch.Remembered(str(local), str(kept))
     for number in (5, 900, 17):
         first.rise(number)
     first.close()
     local.unlink()
-    again = redis_epoch.Remembered(str(local), str(kept))
+    again = epoch.Remembered(str(local), str(kept))
     assert again.number == 900
     again.close()
-    assert redis_epoch.Remembered(str(tmp_path / "no" / "folder"), str(kept)).number == 900
-    assert redis_epoch.Remembered("").number == 0
+    assert epoch.Remembered(str(tmp_path / "no" / "folder"), str(kept)).number == 900
+    assert epoch.Remembered("").number == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.stores.redis_wire import Said
+from dibs.stores.redis.wire import Said
 from tests.doors.conftest import DIBS
 from tests.doors.hooking import Repository, is_gone
 from tests.doors.local_server import Home, hide, port_url, socket_url

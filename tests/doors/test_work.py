@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dibs
-from dibs.doors import children, heartbeat, worker
 from dibs.doors.cli.commands import worker as command
-from dibs.doors.commanding import result_of
 from dibs.doors.python import Workspace
-from dibs.doors.worker import Worker
 from dibs.errors import Busy, Fenced, Killed, Quota, Unavailable
 from dibs.facts import clock
-from dibs.operations import payloads
+from dibs.operations.core import json_values
+from dibs.running import child_process, heartbeat, worker
+from dibs.running.task_command import result_of
+from dibs.running.worker import Worker
 from tests.doors.conftest import Shell
 from tests.doors.working import alive, number_in, until
 
@@ -328,10 +328,10 @@ def test_much_progress_becomes_few_commits(ws: Workspace, boss: Workspace) -> No
 
 
 def test_a_command_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "MERCY", 100)
-    keeper = children.Keeper()
+    monkeypatch.setattr(child_process, "MERCY", 100)
+    keeper = child_process.Keeper()
     script = "trap '' TERM; echo $$ > pid; while :; do sleep 600; done"
-    child = children.Child(keeper, ["/bin/sh", "-c", script], until=0, cwd=tmp_path)
+    child = child_process.Child(keeper, ["/bin/sh", "-c", script], until=0, cwd=tmp_path)
     until(lambda: number_in(tmp_path / "pid"))
     child.end()
     assert child.wait(0.05) is None
@@ -345,8 +345,8 @@ def test_a_command_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
 
 
 def test_asked_twice_a_command_has_to_end(tmp_path: Path) -> None:
-    keeper = children.Keeper()
-    child = children.Child(keeper, ["/bin/sh", "-c", "trap '' TERM; echo $$ > pid; while :; do sleep 600; done"],
+    keeper = child_process.Keeper()
+    child = child_process.Child(keeper, ["/bin/sh", "-c", "trap '' TERM; echo $$ > pid; while :; do sleep 600; done"],
                            until=0, cwd=tmp_path)  # fmt: skip
     until(lambda: number_in(tmp_path / "pid"))
     child.end()
@@ -356,11 +356,11 @@ def test_asked_twice_a_command_has_to_end(tmp_path: Path) -> None:
 
 
 def test_the_keeper_ends_a_command_whose_time_is_over_and_not_one_that_was_kept(tmp_path: Path) -> None:
-    kept, left = children.Keeper(), children.Keeper()
+    kept, left = child_process.Keeper(), child_process.Keeper()
     soon = clock.since_boot() + 500
-    first = children.Child(kept, ["sleep", "600"], until=soon)
+    first = child_process.Child(kept, ["sleep", "600"], until=soon)
     first.keep(soon + 3_600_000)
-    second = children.Child(left, ["sleep", "600"], until=soon)
+    second = child_process.Child(left, ["sleep", "600"], until=soon)
     assert second.wait(30) == -signal.SIGKILL
     assert clock.since_boot() >= soon
     assert first.wait(0.01) is None
@@ -372,8 +372,8 @@ def test_the_keeper_ends_a_command_whose_time_is_over_and_not_one_that_was_kept(
 
 
 def test_a_keeper_that_was_killed_is_replaced() -> None:
-    keeper = children.Keeper()
-    child = children.Child(keeper, ["sleep", "600"], until=0)
+    keeper = child_process.Keeper()
+    child = child_process.Child(keeper, ["sleep", "600"], until=0)
     assert keeper._process is not None
     keeper._process.kill()
     keeper._process.wait()
@@ -395,18 +395,18 @@ def test_a_command_starts_only_when_its_keeper_knows_of_it(tmp_path: Path, monke
         raise MemoryError
 
     monkeypatch.setattr(subprocess, "Popen", noted)
-    keeper = children.Keeper()
+    keeper = child_process.Keeper()
     monkeypatch.setattr(keeper, "tell", dies)
     with pytest.raises(MemoryError):
-        children.Child(keeper, ["touch", str(tmp_path / "ran")], until=0)
+        child_process.Child(keeper, ["touch", str(tmp_path / "ran")], until=0)
     (pid,) = started
     assert not alive(pid)
     assert not (tmp_path / "ran").exists()
 
 
 def test_what_a_command_leaves_running_ends_with_it(tmp_path: Path) -> None:
-    keeper = children.Keeper()
-    child = children.Child(keeper, ["/bin/sh", "-c", "sleep 600 & echo $! > pid"], until=0, cwd=tmp_path)
+    keeper = child_process.Keeper()
+    child = child_process.Child(keeper, ["/bin/sh", "-c", "sleep 600 & echo $! > pid"], until=0, cwd=tmp_path)
     assert child.wait(30) == 0
     pid = number_in(tmp_path / "pid")
     until(lambda: not alive(pid), "its end")
@@ -416,9 +416,9 @@ def test_what_a_command_leaves_running_ends_with_it(tmp_path: Path) -> None:
 def test_a_command_that_writes_without_end_is_ended(
     ws: Workspace, boss: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dibs.doors import jsonfiles
+    from dibs.session import json_input
 
-    monkeypatch.setattr(jsonfiles, "LARGEST", 1 << 20)
+    monkeypatch.setattr(json_input, "LARGEST", 1 << 20)
     boss.task_add("one", id="one")
     counts = Worker(ws, command_for=lambda _: "exec yes", limit=1).run()
     assert counts["failed"] == 1
@@ -432,13 +432,13 @@ def test_a_long_list_of_parts_is_no_file(ws: Workspace) -> None:
 
 
 def test_the_ways_to_say_how_a_command_ended() -> None:
-    assert children.say_end(3) == "exit code 3"
-    assert children.say_end(-9) == "killed by SIGKILL"
-    assert children.say_end(-99) == "killed by signal 99"
+    assert child_process.say_end(3) == "exit code 3"
+    assert child_process.say_end(-9) == "killed by SIGKILL"
+    assert child_process.say_end(-99) == "killed by signal 99"
 
 
 def test_a_deadline_is_the_same_on_the_clock_since_boot() -> None:
-    left = children.until_of(clock.iso(clock.wall() + 10_000)) - clock.since_boot()
+    left = child_process.until_of(clock.iso(clock.wall() + 10_000)) - clock.since_boot()
     assert 9_900 < left <= 10_001
 
 
@@ -474,7 +474,7 @@ def test_json_comes_through_as_it_is(tmp_path: Path, value: Any) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_command_writes_can_be_handed_in(tmp_path: Path, output: bytes) -> None:
     value = result_of(cast("Any", Kept(tmp_path)), output)
-    payloads.check(value, "result")
+    json_values.check(value, "result")
     if isinstance(value, dict) and "kept" in value:
         assert (tmp_path / value["kept"]).read_bytes() == output
     else:

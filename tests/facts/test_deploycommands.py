@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.config_guards import COMMANDS
-from dibs.facts import deploycommands, shell
+from dibs.facts import deploy_commands, shell
+from dibs.session.config_guards import COMMANDS
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpora" / "deploys.txt"
 SCRIPTS = {
@@ -73,9 +73,9 @@ def corpus(sign: str) -> list[str]:
 def deploys(command: str, folder: str, patterns: dict[str, str] | None = None) -> list[list[str]]:
     """What the shell guard finds."""
     known = COMMANDS if patterns is None else patterns
-    programs = deploycommands.names(known)
-    worth = [one for one in shell.read(command, folder).commands if deploycommands.may_be(one, programs)]
-    return deploycommands.find(worth, known, folder)
+    programs = deploy_commands.names(known)
+    worth = [one for one in shell.read(command, folder).commands if deploy_commands.may_be(one, programs)]
+    return deploy_commands.find(worth, known, folder)
 
 
 def test_what_deploys_is_recognised(folder: str) -> None:
@@ -96,7 +96,7 @@ def test_the_corpus_is_large_enough_to_say_something() -> None:
 def test_the_target_is_that_of_what_the_script_runs(folder: str) -> None:
     assert deploys("make ship", folder) == [["make ship", "kubernetes"]]
     assert deploys("npm run ship", folder) == [["npm run ship", "wrangler"]]
-    assert deploys("./deploy.sh", folder) == [["./deploy.sh", deploycommands.BY_NAME]]
+    assert deploys("./deploy.sh", folder) == [["./deploy.sh", deploy_commands.BY_NAME]]
 
 
 def test_a_pattern_of_the_config_counts_in_scripts_too(folder: str) -> None:
@@ -132,7 +132,7 @@ def test_a_package_json_that_makes_no_sense_is_no_error(tmp_path: Path, text: st
 
 
 def test_a_star_at_the_end_of_a_word_means_whatever_follows() -> None:
-    assert deploycommands.spelled({"./ship.sh*": "prod", "gcloud * deploy*": "p"}) == {
+    assert deploy_commands.spelled({"./ship.sh*": "prod", "gcloud * deploy*": "p"}) == {
         "./ship.sh": "prod",
         "gcloud * deploy": "p",
     }

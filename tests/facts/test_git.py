@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from dibs.errors import Unavailable
-from dibs.facts import git, objects
-from dibs.facts.run import run
+from dibs.facts.git import objects
+from dibs.facts.git import queries as git
+from dibs.facts.programs import run
 
 ODD = ["with blank.py", "quote'\".py", "tab\there", "new\nline", "süß.py", "[id].tsx", "-dash"]
 

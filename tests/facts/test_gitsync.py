@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dibs.errors import Invalid
-from dibs.facts import git, gitsync
+from dibs.facts.git import queries as git
+from dibs.facts.git import sync
 
 NAMES = {
     f"GIT_{who}_{what}": value
@@ -73,7 +74,7 @@ def test_main_counts_from_a_followed_feature_branch_a_new_branch_and_a_detached_
     world.push("d", "e")
     for words in (("feature",), ("-b", "fresh"), ("--detach",)):
         copy.git("checkout", "-q", *words)
-        standing = gitsync.stand(copy.top)
+        standing = sync.stand(copy.top)
         assert (standing.behind, standing.ahead, standing.upstream) == (2, 1, "origin/main"), words
 
 
@@ -82,13 +83,13 @@ def test_the_remotes_own_word_counts_where_the_clone_noted_no_default_branch(wor
     copy.git("remote", "set-head", "origin", "--delete")
     Copy(world.remote).git("branch", "trunk", "main")
     Copy(world.remote).git("symbolic-ref", "HEAD", "refs/heads/trunk")
-    assert gitsync.stand(copy.top).upstream == "origin/trunk"
+    assert sync.stand(copy.top).upstream == "origin/trunk"
 
 
 def test_a_default_branch_that_was_renamed_is_found_under_its_new_name(world: World) -> None:
     copy = world.clone()
     Copy(world.remote).git("branch", "-m", "main", "trunk")
-    assert (gitsync.stand(copy.top).upstream, gitsync.stand(copy.top).behind) == ("origin/trunk", 0)
+    assert (sync.stand(copy.top).upstream, sync.stand(copy.top).behind) == ("origin/trunk", 0)
 
 
 @pytest.mark.parametrize("name", ["main", "master"])
@@ -100,9 +101,9 @@ def test_where_the_remote_does_not_say_it_is_main_or_master(world: World, name: 
     if name == "master":
         remote.git("branch", "-m", "main", "master")
     remote.git("symbolic-ref", "HEAD", "refs/heads/nothing")
-    assert gitsync.stand(copy.top).upstream == f"origin/{name}"
+    assert sync.stand(copy.top).upstream == f"origin/{name}"
     remote.git("branch", "-D", name)
-    standing = gitsync.stand(copy.top)
+    standing = sync.stand(copy.top)
     assert (standing.behind, standing.why) == (None, "origin does not say which of its branches is the default one")
 
 
@@ -110,49 +111,49 @@ def test_a_clone_of_one_branch_is_compared_with_main_all_the_same(world: World) 
     world.push("f", to="feature")
     world.push("g", "h")
     copy = world.clone("--single-branch", "-b", "feature")
-    assert (gitsync.stand(copy.top).behind, gitsync.stand(copy.top).upstream) == (2, "origin/main")
+    assert (sync.stand(copy.top).behind, sync.stand(copy.top).upstream) == (2, "origin/main")
 
 
 def test_a_shallow_clone_says_only_what_its_history_proves(world: World) -> None:
     copy = world.clone("--depth", "1")
-    assert gitsync.stand(copy.top).behind == 0  # the tip itself
+    assert sync.stand(copy.top).behind == 0  # the tip itself
     world.push("d", "e")
-    assert gitsync.stand(copy.top).behind == 2  # HEAD is part of what came
+    assert sync.stand(copy.top).behind == 2  # HEAD is part of what came
     world.pusher.git("checkout", "-q", "-b", "feature", "HEAD~1")
     world.push("f", to="feature")
     world.pusher.git("merge", "-q", "--no-edit", "main")
     world.push("g", to="feature")
     feature = world.clone("--depth", "1", "-b", "feature", name="ci")
-    standing = gitsync.stand(feature.top)  # it has all of main, and nobody can see that here
+    standing = sync.stand(feature.top)  # it has all of main, and nobody can see that here
     assert (standing.behind, "shallow" in standing.why) == (None, True)
     feature.git("fetch", "-q", "--unshallow")
-    assert gitsync.stand(feature.top).behind == 0
+    assert sync.stand(feature.top).behind == 0
 
 
 def test_what_cannot_be_compared_is_said(world: World, tmp_path: Path) -> None:
     copy = world.clone()
     with pytest.raises(Invalid):
-        gitsync.stand(copy.top, "nowhere")
-    assert gitsync.stand(copy.top, branch="gone").why == "origin has no branch gone"
+        sync.stand(copy.top, "nowhere")
+    assert sync.stand(copy.top, branch="gone").why == "origin has no branch gone"
     copy.git("remote", "add", "other", str(world.remote))
     copy.git("remote", "rename", "origin", "one")
     copy.git("checkout", "-q", "--detach")
-    assert "several remotes (one, other)" in gitsync.stand(copy.top).why
+    assert "several remotes (one, other)" in sync.stand(copy.top).why
     copy.git("checkout", "-q", "main")
-    assert gitsync.stand(copy.top).upstream == "one/main"  # the one that the branch follows
+    assert sync.stand(copy.top).upstream == "one/main"  # the one that the branch follows
     world.remote.rename(tmp_path / "away.git")
-    assert gitsync.stand(copy.top, "one").behind is None
-    assert gitsync.stand(copy.top, "one").why
+    assert sync.stand(copy.top, "one").behind is None
+    assert sync.stand(copy.top, "one").why
     copy.git("remote", "remove", "one")
     copy.git("remote", "remove", "other")
-    assert gitsync.stand(copy.top).why == "there is no remote to compare with"
+    assert sync.stand(copy.top).why == "there is no remote to compare with"
 
 
 def test_an_empty_remote_has_nothing_that_could_be_missing(world: World, tmp_path: Path) -> None:
     copy = world.clone()
     copy.git("init", "-q", "--bare", str(tmp_path / "empty.git"))
     copy.git("remote", "set-url", "origin", str(tmp_path / "empty.git"))
-    standing = gitsync.stand(copy.top)
+    standing = sync.stand(copy.top)
     assert (standing.behind, standing.note) == (0, "origin has no branches yet")
 
 
@@ -162,28 +163,28 @@ def test_a_commit_contains_its_ancestors_and_content_that_came_by_a_squash(world
     copy.git("switch", "-q", "-c", "feature")
     copy.commit("x")
     last = copy.commit("y")
-    assert gitsync.contains(copy.top, last, base) is True
-    assert gitsync.contains(copy.top, base, last) is False
+    assert sync.contains(copy.top, last, base) is True
+    assert sync.contains(copy.top, base, last) is False
     copy.git("switch", "-q", "main")
     copy.git("merge", "-q", "--squash", "feature")
     copy.git("commit", "-q", "-m", "squashed")
-    assert gitsync.contains(copy.top, copy.commit("z"), last) is True
+    assert sync.contains(copy.top, copy.commit("z"), last) is True
     copy.git("switch", "-q", "--detach", base)
-    assert gitsync.contains(copy.top, copy.commit("elsewhere"), last) is False
-    assert gitsync.contains(copy.top, base, "1" * 40) is False
+    assert sync.contains(copy.top, copy.commit("elsewhere"), last) is False
+    assert sync.contains(copy.top, base, "1" * 40) is False
 
 
 def test_in_a_shallow_clone_a_commit_that_is_not_there_may_be_contained(world: World) -> None:
     old = world.pusher.git("rev-parse", "HEAD~2")
     copy = world.clone("--depth", "1")
-    assert gitsync.contains(copy.top, git.head(copy.top), old) is None
+    assert sync.contains(copy.top, git.head(copy.top), old) is None
     copy.git("fetch", "-q", "--unshallow")
-    assert gitsync.contains(copy.top, git.head(copy.top), old) is True
+    assert sync.contains(copy.top, git.head(copy.top), old) is True
 
 
 def test_nothing_of_the_comparison_stays_behind(world: World) -> None:
     copy = world.clone()
     world.push("d")
-    gitsync.stand(copy.top)
+    sync.stand(copy.top)
     assert copy.git("for-each-ref", "refs/dibs") == ""
     assert not (copy.folder / ".git" / "FETCH_HEAD").exists()

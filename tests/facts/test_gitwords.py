@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.facts import gitwords, shell
-from dibs.facts.gitwords import GitEffect, effect
+from dibs.facts import shell
+from dibs.facts.git import effects
+from dibs.facts.git.effects import GitEffect, effect
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +215,7 @@ def test_a_command_as_typed_leads_to_its_effect(here: str) -> None:
 WORDS = st.one_of(
     st.none(),
     st.text(max_size=6),
-    st.sampled_from(sorted(gitwords._HARMLESS)[:5]),
+    st.sampled_from(sorted(effects._HARMLESS)[:5]),
     st.sampled_from(
         (
             "-",

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dibs.facts import git, ignored
+from dibs.facts.git import ignored
+from dibs.facts.git import queries as git
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

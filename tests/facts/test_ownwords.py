@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.facts import ownwords, shell
-from dibs.operations import authority
+from dibs.facts import dibs_commands, shell
+from dibs.operations.core import authority
 
 
 def spoken(command: str) -> list[tuple[str, str]]:
     """What a command line has dibs do."""
-    return ownwords.speaks_as(shell.read(command, "/repo").commands)
+    return dibs_commands.speaks_as(shell.read(command, "/repo").commands)
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_what_a_command_would_say_through_dibs_and_as_whom(command: str, found: 
 
 
 def test_both_floors_know_the_same_reserved_commands() -> None:
-    assert set(authority.ACTS) == ownwords.RESERVED
+    assert set(authority.ACTS) == dibs_commands.RESERVED

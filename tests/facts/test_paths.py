@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from dibs.errors import Invalid
 from dibs.facts import paths
 from dibs.facts.paths import Paths, folds_case
-from dibs.operations import globs
+from dibs.operations.claims import globs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.facts import reflog
+from dibs.facts.git import reflog
 
 
 def git(folder: Path, *words: str) -> str:

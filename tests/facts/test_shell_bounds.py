@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dibs.facts import shell
 from dibs.facts.shell import commands as shell_commands
+from dibs.facts.shell import findings as shell_reading
 from dibs.facts.shell import formatters as shell_formatters
 from dibs.facts.shell import harmless as shell_harmless
-from dibs.facts.shell import reading as shell_reading
 from dibs.facts.shell import runners as shell_runners
 from dibs.facts.shell import writers as shell_writers
 

@@ -22,18 +22,19 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 import dibs
-from dibs.doors import catalogue
-from dibs.doors.session import Session
 from dibs.errors import DibsError
 from dibs.facts import clock, processes
-from dibs.operations import claims, ending, index, waiting
-from dibs.operations.call import Call
-from dibs.stores import sqlite
-from dibs.stores.gate import Gate
-from dibs.stores.wakes import Wakes
+from dibs.operations.claims import endings, grants, waiters
+from dibs.operations.core import index
+from dibs.operations.core.call import Call
+from dibs.session import catalogue
+from dibs.session.session import Session
+from dibs.stores.sqlite import store
+from dibs.stores.sqlite.gate import Gate
+from dibs.stores.sqlite.wakes import Wakes
 from tests.faults import claim_worker
 
-claims.ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
+grants.ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,7 @@ def _watched(owner: type, method: str, name: Callable[..., str]) -> None:
     setattr(owner, method, wrapped)
 
 
-_watched(sqlite.SqliteStore, "_sql", lambda statement, *_: " ".join(statement.split()[:3]))
+_watched(store.SqliteStore, "_sql", lambda statement, *_: " ".join(statement.split()[:3]))
 _watched(Gate, "enter", lambda *_: "gate enter")
 _watched(Gate, "leave", lambda *_: "gate leave")
 _watched(Wakes, "wake", lambda *_: "wake")
@@ -260,15 +261,15 @@ def _patch_boot(name: str) -> None:
 
 
 def _patch_lease(ms: int) -> None:
-    ending.LEASE = ms
+    endings.LEASE = ms
 
 
 def _patch_look(ms: int) -> None:
-    waiting.LOOK_EVERY = ms
+    waiters.LOOK_EVERY = ms
 
 
 def _patch_pages(pages: int) -> None:
-    sqlite.LONG_LIVED = sqlite.SHORT_LIVED = pages
+    store.LONG_LIVED = store.SHORT_LIVED = pages
 
 
 PATCHES: dict[str, Callable[[Any], None]] = {

@@ -19,7 +19,7 @@ import dibs
 
 NAMES = ("n:1", "n:2", "src", "src/a.py")
 # What an interrupt may break inside an engine is tested with the engines; here it meets what stands above them.
-ENGINES = ("stores/gate.py", "stores/sqlite.py")
+ENGINES = ("stores/sqlite/gate.py", "stores/sqlite/store.py")
 
 
 class Interrupter:

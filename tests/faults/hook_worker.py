@@ -15,11 +15,13 @@ import time
 from typing import IO
 
 from dibs.doors.hooks import auditing, briefing, hook, moments, shells
-from dibs.facts import git, gitwords, patches
-from dibs.operations import audits, commands, edits
-from dibs.stores import sqlite
+from dibs.facts import patches
+from dibs.facts.git import effects
+from dibs.facts.git import queries as git
+from dibs.operations.guards import audits, edit_guard, shell_guard
+from dibs.stores.sqlite import store
 
-LOADED = (auditing, briefing, moments, shells, git, gitwords, patches, audits, commands, edits, sqlite)
+LOADED = (auditing, briefing, moments, shells, git, effects, patches, audits, shell_guard, edit_guard, store)
 SECONDS = 20  # after which a child that does not answer is ended
 
 

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dibs.doors import cli
-from dibs.doors.session import Session
 from dibs.errors import ERRORS, DibsError
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
-from dibs.operations.call import Call
-from dibs.stores import sqlite_file
+from dibs.operations.core.call import Call
+from dibs.session.session import Session
 from dibs.stores.seam import read_event
-from dibs.stores.sqlite import SqliteStore
+from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -274,7 +274,7 @@ class World:
     def check(self) -> None:
         """Nothing is wrong: with the file, with the log, and with the claims beside the log."""
         with self.store() as store:
-            assert sqlite_file.integrity(store._connection) == []
+            assert database_file.integrity(store._connection) == []
             report = verify_store(store)
             assert report.ok, report.findings
             kept = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.operations import batches
+from dibs.operations.tasks import batches
 from tests.faults.kit import PATIENCE, World, size
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def start(world: World, fields: dict[str, Any]) -> None:
 
 
 def _add(world: World, specs: list[dict[str, Any]]) -> None:
-    from dibs.doors.session import Session
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
     session = Session(str(world.folder), None)
     session.run(batches.ADD, Call(session.config.policy, agent="judge"), {"tasks": specs})

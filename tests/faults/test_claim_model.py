@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from dibs.doors import config
+from dibs.session import config
 from tests.faults.claim_model import Model
 from tests.faults.kit import Dice, World, size
 from tests.stores.redis_server import ALWAYS, Machine, running

@@ -15,7 +15,7 @@ import pytest
 
 from dibs.errors import Unavailable
 from dibs.facts import filesystems
-from dibs.stores import sqlite
+from dibs.stores.sqlite import store
 from tests.faults.kit import PATIENCE, World
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_no_database_is_made_on_a_network_filesystem(tmp_path: Path, monkeypatch
     mounts = f"22 1 254:0 / / rw - ext4 /dev/vda rw\n30 22 0:26 / {tmp_path.resolve()} rw - nfs server:/ rw\n"
     monkeypatch.setattr(filesystems, "_mounts", lambda: mounts)
     with pytest.raises(Unavailable, match="network filesystem"):
-        sqlite.create(str(tmp_path / "dibs.db"))
+        store.create(str(tmp_path / "dibs.db"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -107,7 +107,7 @@ from dibs.doors.cli import main
 for package in (dibs.doors, dibs.facts, dibs.operations, dibs.stores):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(found.name)
-dibs.stores.sqlite_file.load_checksums()
+dibs.stores.sqlite.database_file.load_checksums()
 os.getuid() == 0 and (os.setgroups([]), os.setgid(65534), os.setuid(65534))
 code = main(sys.argv[1:])
 sys.stdout.flush()

@@ -12,9 +12,9 @@ import pytest
 
 from dibs.errors import Busy, DibsError, Held, Unavailable
 from dibs.facts import clock
-from dibs.stores import redis_epoch, redis_scripts
-from dibs.stores.redis_pace import Pace
-from dibs.stores.redis_wire import Lost, Said
+from dibs.stores.redis import epoch, scripts
+from dibs.stores.redis.clock_pace import Pace
+from dibs.stores.redis.wire import Lost, Said
 from tests.faults.kit import Dice, size
 from tests.stores.redis_server import (
     ALWAYS,
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from dibs.stores.redis import RedisStore
+    from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Transaction
 
-APPLY = hashlib.sha1(redis_scripts.APPLY.encode(), usedforsecurity=False).hexdigest().encode()
+APPLY = hashlib.sha1(scripts.APPLY.encode(), usedforsecurity=False).hexdigest().encode()
 
 
 @pytest.fixture
@@ -726,11 +726,11 @@ def test_two_that_see_the_same_loss_begin_one_epoch(
     one.claim("ann", "a.py")
     commit = one.store.head().commit
     run = one.store.wire.run_id
-    redis_epoch._new(one.store, run, commit)
+    epoch._new(one.store, run, commit)
     first = one.store.head().commit
-    redis_epoch._new(two.store, run, commit)
+    epoch._new(two.store, run, commit)
     assert one.store.head().commit == first
-    redis_epoch._new(two.store, "somebody else's")
+    epoch._new(two.store, "somebody else's")
     assert one.store.head().commit == first
     assert two.store.remembered.number <= first
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
-from dibs.doors import config
 from dibs.errors import Fenced, Held, Unavailable
 from dibs.facts import clock
+from dibs.session import config
 from tests.faults.kit import PATIENCE, ROOT, Dice, World, size
 from tests.stores.redis_server import ALWAYS, EVERYSEC, Machine, Server, running
 

@@ -6,9 +6,9 @@ import contextlib
 import signal
 from typing import Any
 
-from dibs.doors.session import Session
 from dibs.errors import DibsError
-from dibs.operations.call import Call
+from dibs.operations.core.call import Call
+from dibs.session.session import Session
 from tests.faults.kit import Actor, Dice, World, size
 
 

@@ -17,7 +17,7 @@ from dibs.errors import DibsError
 from dibs.lookout import reading
 from dibs.lookout import tasks as module
 from dibs.lookout.verify import verify_store
-from dibs.operations.lifecycle import MOVES, STATES
+from dibs.operations.tasks.lifecycle import MOVES, STATES
 from dibs.stores.seam import COMMIT
 from tests.lookout.test_verify import Log, Said, codes, ended, entry, found, granted, moved, pruned, released, sealed
 from tests.operations.fleet import Fleet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dibs.operations.policy import WORK
+from dibs.operations.core.policy import WORK
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine
 
 from dibs.facts import clock
-from dibs.stores import sqlite
+from dibs.stores.sqlite import store as sqlite_store
 from tests.operations.fleet import WALL, Fleet
 
 PROFILE = settings.get_profile(settings._current_profile or "default")
@@ -27,12 +27,12 @@ class OnFile(Fleet):
         ids = itertools.count(1)
         self._folder = tempfile.TemporaryDirectory(prefix="dibs-", dir=MEMORY if MEMORY.is_dir() else None)
         path = f"{self._folder.name}/dibs.db"
-        sqlite.create(path)
+        sqlite_store.create(path)
         self._clock = {name: getattr(clock, name) for name in CLOCK}
         stands_in = (lambda: self.now, lambda: self.now + WALL, lambda: f"{next(ids):012x}")
         for name, function in zip(CLOCK, stands_in, strict=True):
             setattr(clock, name, function)
-        store = sqlite.SqliteStore(path)
+        store = sqlite_store.SqliteStore(path)
         store._sql("PRAGMA synchronous = OFF")
         store._sql("UPDATE head SET boot = ?, base = 0, now = 0", (store._boot,))  # the same clock from the start
         self.store = store  # type: ignore[assignment]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from dibs.doors import catalogue
 from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
-from dibs.operations.audits import AUDIT
-from dibs.operations.backlog import GO_ON
-from dibs.operations.call import Call, Need, perform, process_name
-from dibs.operations.edits import EDIT, OLDER
-from dibs.operations.ledger import SURE
-from dibs.operations.policy import GUARDS, Policy
+from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.core.long_jobs import GO_ON
+from dibs.operations.core.policy import GUARDS, Policy
+from dibs.operations.guards.audits import AUDIT
+from dibs.operations.guards.edit_guard import EDIT, OLDER
+from dibs.operations.guards.ledger import SURE
+from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
 
 if TYPE_CHECKING:
-    from dibs.operations.declare import Operation
+    from dibs.operations.core.declare import Operation
 
 WALL = 1_700_000_000_000
 TREE, OTHER_TREE = "/repo", "/repo-linked"  # two working trees of one repository

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dibs.errors import NotFound
-from dibs.operations.policy import WORK
+from dibs.operations.core.policy import WORK
 from tests.operations.fleet import Fleet
 
 WAIT = WORK["tasks"]["assign_wait"]

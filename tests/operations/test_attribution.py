@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dibs.operations.attribution import AFTER_NAMED, AFTER_OPEN, FIRM_COMMAND, FIRM_EDIT, knowledge
-from dibs.operations.ledger import SECOND
+from dibs.operations.guards.attribution import AFTER_NAMED, AFTER_OPEN, FIRM_COMMAND, FIRM_EDIT, knowledge
+from dibs.operations.guards.ledger import SECOND
 from tests.operations.ledgering import Book
 
 SURE, LIKELY = "sure", "likely"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Held, Killed
-from dibs.operations.audits import ACTIVITY, AUDIT, CHANGED, DOUBT, IDLE, KNOWN, MINE, OTHERS
+from dibs.operations.guards.audits import ACTIVITY, AUDIT, CHANGED, DOUBT, IDLE, KNOWN, MINE, OTHERS
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item
 
 MINUTE = 60_000

@@ -8,8 +8,9 @@ import pytest
 
 from dibs.errors import Conflict, Fenced, NotFound
 from dibs.facts import clock
-from dibs.operations import backlog, sweeps
-from dibs.operations.backlog import GO_ON
+from dibs.operations.core import long_jobs
+from dibs.operations.core.long_jobs import GO_ON
+from dibs.operations.upkeep import sweeps
 from tests.operations.crew import Crew
 from tests.operations.engines import OnFile
 from tests.stores.redis_server import Server, opened, running
@@ -40,7 +41,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
 def crew(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
-    monkeypatch.setattr(backlog, "STEP", STEP)
+    monkeypatch.setattr(long_jobs, "STEP", STEP)
     if request.param == "memory":
         yield Crew()
         return
@@ -50,12 +51,12 @@ def crew(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def jobs(crew: Crew) -> list[Any]:
-    return crew.store.look(backlog.going)
+    return crew.store.look(long_jobs.going)
 
 
 def pass_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has taken a step for a while."""
-    monkeypatch.setattr(backlog, "ABANDONED_MS", 0)
+    monkeypatch.setattr(long_jobs, "ABANDONED_MS", 0)
 
 
 def tree(crew: Crew, wide: int = 3, deep: int = 2, name: str = "p", **fields: Any) -> list[str]:

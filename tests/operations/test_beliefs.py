@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, Fenced
-from dibs.operations.aliases import SAME, WHO
+from dibs.operations.agents.aliases import SAME, WHO
 from tests.operations.fleet import Fleet
 
 

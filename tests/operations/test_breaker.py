@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Fenced, Forbidden, NotFound, Quota
-from dibs.operations.policy import MINUTE, WORK
-from dibs.operations.taking import LONGEST_PAUSE
+from dibs.operations.core.policy import MINUTE, WORK
+from dibs.operations.tasks.pulls import LONGEST_PAUSE
 from tests.operations.fleet import Fleet
 
 FAILURES, PAUSE = 3, MINUTE

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import pytest
 
 from dibs.errors import Conflict, Held, Killed, NotFound
-from dibs.operations import changes
-from dibs.operations.audits import AUDIT
-from dibs.operations.commits import CHECK
-from dibs.operations.edits import NOTHING, SAME
-from dibs.operations.ledger import LIKELY, NOBODY, OUTSIDE
-from dibs.operations.restores import RESTORABLE, RESTORE
+from dibs.operations.guards import changes
+from dibs.operations.guards.audits import AUDIT
+from dibs.operations.guards.commit_guard import CHECK
+from dibs.operations.guards.edit_guard import NOTHING, SAME
+from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE
+from dibs.operations.guards.restores import RESTORABLE, RESTORE
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item, known
 
 MINUTE, DAY = 60_000, 86_400_000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.errors import DibsError, Invalid
-from dibs.operations import batches
+from dibs.operations.tasks import batches
 from tests.operations.crew import Crew
 from tests.operations.engines import OnFile
 from tests.operations.test_backlog import CrewOnFile

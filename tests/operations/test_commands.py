@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Fenced, Forbidden, Held, Killed
-from dibs.operations.audits import AUDIT
-from dibs.operations.commands import COMMAND
+from dibs.operations.guards.audits import AUDIT
+from dibs.operations.guards.shell_guard import COMMAND
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards
 
 MINUTE = 60_000

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dibs.errors import DibsError, Fenced, Forbidden, Held
-from dibs.operations import commits, policy
-from dibs.operations.call import Call, Need, perform, process_name
+from dibs.operations.core import policy
+from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.guards import commit_guard
 from tests.operations.fleet import Fleet, resource
 
 TREE, OTHER_TREE = "/repo", "/repo-linked"
@@ -30,12 +31,12 @@ def run(fleet: Fleet, agent: str, operation: Any, **fields: Any) -> Any:
 
 
 def check(fleet: Fleet, agent: str, *paths: str, tree: str = TREE) -> Any:
-    return run(fleet, agent, commits.CHECK, paths=[resource(path) for path in paths], tree=tree)
+    return run(fleet, agent, commit_guard.CHECK, paths=[resource(path) for path in paths], tree=tree)
 
 
 def committed(fleet: Fleet, agent: str, *paths: str, changed: tuple[str, ...] = (), how: str = "checked") -> Any:
     items = [[resource(path), path not in changed] for path in paths]
-    return run(fleet, agent, commits.COMMITTED, commit="abc123", tree=TREE, items=items, how=how)
+    return run(fleet, agent, commit_guard.COMMITTED, commit="abc123", tree=TREE, items=items, how=how)
 
 
 def edit(fleet: Fleet, agent: str, *names: str, tree: str = TREE) -> Any:
@@ -179,7 +180,7 @@ def test_a_hand_over_that_was_not_picked_up_and_a_readers_loss_do_not_refuse_a_c
 def test_a_commit_of_many_paths_meets_files_trees_globs_and_inodes() -> None:
     fleet = Fleet()
     paths = [f"src/{number}/a.py" for number in range(300)]
-    assert len(paths) > commits.MANY
+    assert len(paths) > commit_guard.MANY
     check(fleet, "bob", *paths)
     for held in ("src/7/a.py", "src/8/", "src/9/*.py", "src/", "", "src/7/a.py/below"):
         fleet.claim("ann", held)
@@ -193,7 +194,7 @@ def test_a_commit_of_many_paths_meets_files_trees_globs_and_inodes() -> None:
     check(fleet, "bob", *paths)
     linked: list[Any] = [*map(resource, paths), ["file", "y.py", "1:2"]]
     with pytest.raises(Held):
-        run(fleet, "bob", commits.CHECK, paths=linked, tree=TREE)
+        run(fleet, "bob", commit_guard.CHECK, paths=linked, tree=TREE)
 
 
 def test_a_role_that_may_not_commit_is_refused() -> None:

@@ -7,24 +7,25 @@ from typing import Any
 import pytest
 
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
-from dibs.operations import deploys, policy
-from dibs.operations.call import Call, perform, process_name
+from dibs.operations.core import policy
+from dibs.operations.core.call import Call, perform, process_name
+from dibs.operations.guards import deploy_guard
 from tests.operations.fleet import Fleet
 from tests.operations.test_commits import run
 
 
 def start(fleet: Fleet, agent: str, token: int, pid: int = 1) -> Any:
     fields = {"target": "prod", "token": token, "commit": "abc", "process": fleet.process(pid)}
-    return run(fleet, agent, deploys.START, **fields)
+    return run(fleet, agent, deploy_guard.START, **fields)
 
 
 def finish(fleet: Fleet, agent: str, token: int, result: str = "ok", **fields: Any) -> Any:
     given = {"target": "prod", "token": token, "commit": "abc", "result": result, **fields}
-    return run(fleet, agent, deploys.FINISH, **given)
+    return run(fleet, agent, deploy_guard.FINISH, **given)
 
 
 def last(fleet: Fleet) -> Any:
-    return run(fleet, "viewer", deploys.CHECK, targets=["prod"])["last"]["prod"]
+    return run(fleet, "viewer", deploy_guard.CHECK, targets=["prod"])["last"]["prod"]
 
 
 def test_a_deploy_takes_a_live_token_and_gives_the_claim_back_with_the_commit() -> None:
@@ -105,7 +106,7 @@ def test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid
     fleet = Fleet()
     token = fleet.claim("ann", "deploy:prod")["token"]
     fields = {"target": "prod", "token": token, "process": fleet.process(1), "runs": fleet.process(2)}
-    run(fleet, "ann", deploys.START, **fields)
+    run(fleet, "ann", deploy_guard.START, **fields)
     fleet.kill9(1)
     with pytest.raises(Held) as refused:
         start(fleet, "ann", token, pid=3)
@@ -124,7 +125,7 @@ def test_a_deploy_on_another_machine_counts_while_its_claim_lives_and_not_for_ev
         call = Call(fleet.policy, agent=agent)
         call.facts[process_name(fleet.process(1))] = None
         fields = {"target": "prod", "token": token, "process": fleet.process(2)}
-        return fleet.store.run(lambda tx: perform(tx, call, deploys.START, fields))
+        return fleet.store.run(lambda tx: perform(tx, call, deploy_guard.START, fields))
 
     assert isinstance(elsewhere("ann", token), Held)
     fleet.now += 1_000
@@ -135,21 +136,21 @@ def test_who_else_holds_the_target_is_named_unless_its_process_is_dead() -> None
     fleet = Fleet()
     fleet.claim("ann", "deploy:prod", client=7)
     with pytest.raises(Held) as refused:
-        run(fleet, "bob", deploys.CHECK, targets=["prod"])
+        run(fleet, "bob", deploy_guard.CHECK, targets=["prod"])
     assert refused.value.blockers[0]["agent"] == "ann"
     assert fleet.events("deploy.refused")[0]["data"]["code"] == "held"
-    run(fleet, "bob", deploys.CHECK, targets=["staging"])
-    run(fleet, "ann", deploys.CHECK, targets=["prod"])
+    run(fleet, "bob", deploy_guard.CHECK, targets=["staging"])
+    run(fleet, "ann", deploy_guard.CHECK, targets=["prod"])
     fleet.kill9(7)
-    run(fleet, "bob", deploys.CHECK, targets=["prod"])
+    run(fleet, "bob", deploy_guard.CHECK, targets=["prod"])
 
 
 def test_a_role_that_may_not_deploy_is_refused() -> None:
     roles = {"default": "", "assign": [("w*", "worker")], "named": {}}
     fleet = Fleet(guards={**policy.GUARDS, "roles": roles})
     with pytest.raises(Forbidden):
-        run(fleet, "w1", deploys.CHECK, targets=["prod"])
-    run(fleet, "ann", deploys.CHECK, targets=["prod"])
+        run(fleet, "w1", deploy_guard.CHECK, targets=["prod"])
+    run(fleet, "ann", deploy_guard.CHECK, targets=["prod"])
 
 
 # --- may it ship?
@@ -158,14 +159,14 @@ SYNCED = {"branch": "main", "commit": "def", "behind": 0, "ahead": 1, "upstream"
 
 
 def judge(fleet: Fleet, agent: str = "ann", target: str = "prod", **facts: Any) -> Any:
-    return run(fleet, agent, deploys.JUDGE, **{"target": target, "syncs": [SYNCED], **facts})
+    return run(fleet, agent, deploy_guard.JUDGE, **{"target": target, "syncs": [SYNCED], **facts})
 
 
 def deployed(fleet: Fleet, agent: str = "ann", **said: bool) -> int:
     """A good deploy of `abc`; its token."""
     token: int = fleet.claim(agent, "deploy:prod")["token"]
     fields = {"target": "prod", "token": token, "commit": "abc", "process": fleet.process(1), **said}
-    run(fleet, agent, deploys.START, **fields)
+    run(fleet, agent, deploy_guard.START, **fields)
     finish(fleet, agent, token)
     return token
 
@@ -240,7 +241,7 @@ def test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy
     fleet = Fleet()
     token = fleet.claim("ann", "deploy:prod")["token"]
     fields = {"target": "prod", "token": token, "commit": "abc", "process": fleet.process(1), "rollback": True}
-    run(fleet, "ann", deploys.START, **fields)
+    run(fleet, "ann", deploy_guard.START, **fields)
     behind = {**SYNCED, "behind": 3}
     judge(fleet, "ann", "main", syncs=[behind], under=["prod", token])
     for agent, under in (("bob", ["prod", token]), ("ann", ["prod", token + 1]), ("ann", ["staging", token])):

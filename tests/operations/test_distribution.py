@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import DibsError
-from dibs.operations.policy import MINUTE
+from dibs.operations.core.policy import MINUTE
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 from tests.operations.giving import WAIT, WINDOW, add, bid, boot, work

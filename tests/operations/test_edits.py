@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from dibs.errors import Conflict, Fenced, Held, Killed
-from dibs.operations.audits import MINE
-from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
+from dibs.operations.guards.audits import MINE
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, item, known
 
 MINUTE = 60_000

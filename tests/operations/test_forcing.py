@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Fenced, Forbidden, Invalid, NotFound
-from dibs.operations.policy import Policy
-from dibs.operations.restores import RESTORABLE
+from dibs.operations.core.policy import Policy
+from dibs.operations.guards.restores import RESTORABLE
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 from tests.operations.test_authority import roles

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dibs.operations.policy import DAY
+from dibs.operations.core.policy import DAY
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 from tests.operations.test_speech import Terminal

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.errors import Invalid
-from dibs.operations import globs
+from dibs.operations.claims import globs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

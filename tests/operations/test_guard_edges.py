@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors import config
 from dibs.errors import Conflict, Forbidden, Held, Invalid
-from dibs.operations import roles
-from dibs.operations.audits import ACTIVITY, AUDIT, IDLE, MINE
-from dibs.operations.commands import COMMAND
+from dibs.operations.agents import roles
+from dibs.operations.guards.audits import ACTIVITY, AUDIT, IDLE, MINE
+from dibs.operations.guards.shell_guard import COMMAND
+from dibs.session import config
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, item
 
 MINUTE = 60_000

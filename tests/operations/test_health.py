@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dibs.operations import outlook
+from dibs.operations.tasks import remaining
 from tests.operations.fleet import Fleet
 
 MINUTE = 60_000
@@ -113,7 +113,7 @@ def test_one_sweep_brings_the_tasks_of_a_dead_process_back(fleet: Fleet) -> None
 
 def look(fleet: Fleet, name: str = "ann", run: str = "") -> set[str]:
     """What the outlook says is there."""
-    found = fleet.internal(name, outlook.OUTLOOK, agent=name, run=run)
+    found = fleet.internal(name, remaining.OUTLOOK, agent=name, run=run)
     return {kind for kind, there in found.items() if there}
 
 
@@ -178,8 +178,8 @@ def test_a_task_of_a_run_is_found_behind_many_others(fleet: Fleet) -> None:
 
 
 def test_beyond_what_is_looked_through_something_may_come(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "LOOKED_AT", 4)
-    monkeypatch.setattr(outlook, "PAGE", 2)
+    monkeypatch.setattr(remaining, "LOOKED_AT", 4)
+    monkeypatch.setattr(remaining, "PAGE", 2)
     run = fleet.call("lead", "run start", name="build")["run"]["id"]
     for number in range(3):
         fleet.call("lead", "task add", title=f"other {number}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.operations.ledger import (
+from dibs.operations.guards.ledger import (
     AUTHORS,
     KEPT_FOR,
     SECOND,

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors import catalogue
 from dibs.errors import Invalid, NotFound, Quota
-from dibs.operations import holds, paging, taking
+from dibs.operations.claims import holds
+from dibs.operations.core import paging
+from dibs.operations.tasks import pulls
+from dibs.session import catalogue
 from tests.operations.crew import Crew
 from tests.operations.fleet import Fleet
 
@@ -196,7 +198,7 @@ def test_agents_that_are_there_come_first() -> None:
 
 
 def test_a_dead_holders_task_is_found_behind_any_number_of_live_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "ORPHANS", 3)
+    monkeypatch.setattr(pulls, "ORPHANS", 3)
     crew = Crew()
     for number in range(10):
         crew.add(f"t{number}")
@@ -221,11 +223,12 @@ def test_max_tasks_holds_for_an_agent_with_any_number_of_claims(monkeypatch: pyt
 
 
 def test_the_briefing_after_many_losses_lists_some_and_counts_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dibs.operations import agents, backlog, beliefs
+    from dibs.operations.agents import beliefs, presence
+    from dibs.operations.core import long_jobs
 
     monkeypatch.setattr(beliefs, "LOSSES", 5)
-    monkeypatch.setattr(agents, "HELD", 3)
-    monkeypatch.setattr(backlog, "STEP", 8)
+    monkeypatch.setattr(presence, "HELD", 3)
+    monkeypatch.setattr(long_jobs, "STEP", 8)
     fleet = Fleet()
     for number in range(12):
         fleet.claim("me", f"f{number:02d}.py", ttl=1_000)

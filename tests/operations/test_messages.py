@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dibs.errors import Fenced, Forbidden, Invalid, Killed, NotFound, Quota
-from dibs.operations import claims, messages, sending
-from dibs.operations.audits import ACTIVITY, AUDIT
-from dibs.operations.policy import WORK
+from dibs.operations.claims import grants
+from dibs.operations.core.policy import WORK
+from dibs.operations.guards.audits import ACTIVITY, AUDIT
+from dibs.operations.messages import mailbox, outbox
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 
@@ -130,7 +131,7 @@ def test_a_message_to_nobody_is_not_found_and_changes_nothing(to: str) -> None:
         {"to": "b", "text": "x", "type": "two words"},
         {"to": "b", "text": "x", "type": "line\nbreak"},
         {"to": "b", "text": "x", "type": "x" * 51},
-        {"to": "b", "text": "x", "payload": "x" * sending.LARGEST},
+        {"to": "b", "text": "x", "payload": "x" * outbox.LARGEST},
         {"to": "b", "text": "x", "payload": {"x": float("nan")}},
         {"to": "b", "text": "x", "payload": ["\x1a"]},
         {"to": "b", "text": "x", "expires": 0},
@@ -301,7 +302,7 @@ def test_a_message_of_a_version_without_mailboxes_is_listed_and_can_be_acknowled
 
 def test_a_wait_says_when_to_look_again_and_gives_what_comes(fleet: Fleet) -> None:
     answer = fleet.call("b", "inbox", wait=60_000, wake="")
-    assert (answer["for"], answer["look_in"]) == ("a message", messages.LOOK_EVERY)
+    assert (answer["for"], answer["look_in"]) == ("a message", mailbox.LOOK_EVERY)
     assert fleet.call("b", "inbox", wait=700, waiter=answer["waiting"], wake="")["look_in"] == 700
     send(fleet, "a", "b", "there")
     found = fleet.call("b", "inbox", wait=50_000, waiter=answer["waiting"], wake="w1")
@@ -327,7 +328,7 @@ def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) 
     for channel in ("done", "gone"):
         fleet.call("b", "inbox", wait=60_000, wake=channel)
     fleet.call("b", "inbox", wait=0, waiter="inbox", wake="done")
-    fleet.now += messages.PRESENT
+    fleet.now += mailbox.PRESENT
     fleet.call("b", "inbox", wait=60_000, wake="here")
     send(fleet, "a", "b")
     assert {name for name in fleet.store._woken if not name.startswith("@")} == {"here"}
@@ -336,18 +337,18 @@ def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) 
 def test_further_looks_of_one_wait_write_only_now_and_then(fleet: Fleet) -> None:
     fleet.call("b", "inbox", wait=60_000, wake="w1")
     head = fleet.store.head().commit
-    fleet.now += messages.LOOK_EVERY
+    fleet.now += mailbox.LOOK_EVERY
     fleet.call("b", "inbox", wait=55_000, wake="w1")
     assert fleet.store.head().commit == head
-    fleet.now += messages.LOOK_EVERY
+    fleet.now += mailbox.LOOK_EVERY
     fleet.call("b", "inbox", wait=50_000, wake="w1")
     assert fleet.store.head().commit == head + 1
 
 
 def test_more_processes_than_are_woken_look_often(fleet: Fleet) -> None:
-    for number in range(messages.WAITERS):
-        assert fleet.call("b", "inbox", wait=60_000, wake=f"w{number}")["look_in"] == messages.LOOK_EVERY
-    assert fleet.call("b", "inbox", wait=60_000, wake="one more")["look_in"] == messages.LOOK_OFTEN
+    for number in range(mailbox.WAITERS):
+        assert fleet.call("b", "inbox", wait=60_000, wake=f"w{number}")["look_in"] == mailbox.LOOK_EVERY
+    assert fleet.call("b", "inbox", wait=60_000, wake="one more")["look_in"] == mailbox.LOOK_OFTEN
 
 
 def test_a_wait_looks_when_something_is_to_be_told_again(fleet: Fleet) -> None:
@@ -441,7 +442,7 @@ def test_who_wanted_an_acknowledgement_is_told_that_there_was_none(fleet: Fleet,
     told(fleet, "b")
     fleet.now += 90 * SECOND
     if how == "claim":
-        fleet.now += -fleet.now % claims.ONE_IN  # a moment at which claims sweep on their way
+        fleet.now += -fleet.now % grants.ONE_IN  # a moment at which claims sweep on their way
         fleet.claim("c", "x.py")
     else:
         fleet.call("b", how)
@@ -534,7 +535,7 @@ def test_what_dibs_itself_would_say_into_a_full_inbox_is_dropped_and_logged(
 
 
 def test_more_recipients_than_one_transaction_serves_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "RECIPIENTS", 3)
+    monkeypatch.setattr(outbox, "RECIPIENTS", 3)
     fleet = among(*"abcd")
     assert len(fleet.call("a", "send", to="all", text="x")["to"]) == 3
     fleet.call("e", "boot")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.errors import Fenced, Held, Invalid, NotFound
-from dibs.operations import names
-from dibs.operations.call import put_agent
+from dibs.operations.agents import names
+from dibs.operations.core.call import put_agent
 from tests.operations.fleet import Fleet
 from tests.operations.test_speech import Terminal
 
@@ -157,7 +157,7 @@ def test_how_much_longer_something_is_held_is_said_in_words(fleet: Fleet, until:
     fleet.claim("ann", "a.py", ttl=1_000)
 
     def left(tx: Any) -> str:
-        from dibs.operations import holds
+        from dibs.operations.claims import holds
 
         (record,) = holds.of_agent(tx, holds.CLAIM, "ann")
         return holds.left(tx, {**record, "until": tx.now + until})

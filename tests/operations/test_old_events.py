@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.policy import DAY, WORK
+from dibs.operations.core.policy import DAY, WORK
 from tests.operations.fleet import Fleet
 
 

@@ -16,7 +16,7 @@ import dibs
 from dibs import patterns
 from dibs.doors.python import Workspace
 from dibs.errors import Conflict, Failed, Invalid, NotFound, Quota
-from dibs.operations import batches
+from dibs.operations.tasks import batches
 from dibs.patterns import specs
 from dibs.patterns.specs import Step
 from tests.operations.fleet import Fleet

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors import catalogue
 from dibs.errors import Invalid
-from dibs.operations.call import Call, perform
-from dibs.operations.policy import Policy
-from dibs.stores import sqlite
+from dibs.operations.core.call import Call, perform
+from dibs.operations.core.policy import Policy
+from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
-from dibs.stores.sqlite import SqliteStore
+from dibs.stores.sqlite import store as sqlite_store
+from dibs.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dibs.operations.declare import Operation
+    from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Store
 
 HALF = "half an emoji \ud83d"
@@ -48,7 +48,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "memory":
         return MemoryStore()
-    sqlite.create(str(tmp_path / "dibs.db"))
+    sqlite_store.create(str(tmp_path / "dibs.db"))
     return SqliteStore(str(tmp_path / "dibs.db"))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dibs.errors import Conflict, Held, NotFound, Quota
 from dibs.facts import clock
-from dibs.operations.registries import ADOPT, GIVE_BACK, IMPORT, LOOK, MOVE, SETTLE, TAKE
+from dibs.operations.tasks.registries import ADOPT, GIVE_BACK, IMPORT, LOOK, MOVE, SETTLE, TAKE
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 from tests.stores.redis_server import Server, opened, running

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dibs.errors import Forbidden, Held
-from dibs.operations import commits
-from dibs.operations.commands import COMMAND
-from dibs.operations.roles import safe, scratch_of
+from dibs.operations.agents.roles import safe, scratch_of
+from dibs.operations.guards import commit_guard
+from dibs.operations.guards.shell_guard import COMMAND
 from tests.operations.fleet import TREE, Fleet, guards, item, resource
 
 
@@ -102,8 +102,8 @@ def test_a_worker_may_not_commit_at_git_either() -> None:
     fleet = fleet_of("worker", {"lead": "orchestrator"})
     paths = [resource("x.py")]
     with pytest.raises(Forbidden, match="may not commit"):
-        fleet.internal("a", commits.CHECK, paths=paths, tree=TREE)
-    fleet.internal("lead", commits.CHECK, paths=paths, tree=TREE)
+        fleet.internal("a", commit_guard.CHECK, paths=paths, tree=TREE)
+    fleet.internal("lead", commit_guard.CHECK, paths=paths, tree=TREE)
     fleet.clean()
 
 

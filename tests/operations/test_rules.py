@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dibs.errors import Fenced, Held
-from dibs.operations import commits
+from dibs.operations.guards import commit_guard
 from tests.operations.fleet import TREE, Fleet, resource
 
 MINUTE = 60_000
@@ -113,15 +113,15 @@ def test_a_loss_is_told_until_it_is_claimed_again_and_remembered_until_a_release
     assert len(fleet.call("a", "boot")["lost"]) == 1
     assert [loss["told"] for loss in losses(fleet, "a")] == [True]
     with pytest.raises(Fenced):
-        fleet.internal("a", commits.CHECK, paths=[resource("x.py")], tree=TREE)
+        fleet.internal("a", commit_guard.CHECK, paths=[resource("x.py")], tree=TREE)
     assert fleet.holders() == []  # never taken up again by itself, although it is free
     fleet.claim("a", "x.py")
     assert fleet.call("a", "boot")["lost"] == []
-    fleet.internal("a", commits.CHECK, paths=[resource("x.py")], tree=TREE)
+    fleet.internal("a", commit_guard.CHECK, paths=[resource("x.py")], tree=TREE)
     assert len(losses(fleet, "a")) == 1
     fleet.release("a", "x.py")
     assert losses(fleet, "a") == []
-    fleet.internal("a", commits.CHECK, paths=[resource("x.py")], tree=TREE)
+    fleet.internal("a", commit_guard.CHECK, paths=[resource("x.py")], tree=TREE)
 
 
 def test_releasing_something_else_or_only_a_part_settles_no_loss(fleet: Fleet) -> None:
@@ -148,7 +148,7 @@ def test_a_loss_to_the_kill_switch_is_told_after_the_revival_until_it_is_acknowl
     fleet.call("a", "ack", message=lost["claim"])
     assert fleet.call("a", "boot")["lost"] == []
     with pytest.raises(Held):  # it knows; a commit of it is refused all the same
-        fleet.internal("a", commits.CHECK, paths=[resource("x.py")], tree=TREE)
+        fleet.internal("a", commit_guard.CHECK, paths=[resource("x.py")], tree=TREE)
     assert fleet.holders() == [("b", "x.py")]
 
 

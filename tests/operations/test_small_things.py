@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.outlook import OUTLOOK
+from dibs.operations.tasks.remaining import OUTLOOK
 from tests.operations.fleet import Fleet, guards
 
 

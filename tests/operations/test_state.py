@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dibs.errors import Conflict, DibsError, Fenced, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations import state
+from dibs.operations.shared import documents
 from tests.operations.engines import PROFILE, MachineOnFile
 from tests.operations.fleet import Fleet
 
@@ -324,7 +324,7 @@ def test_after_a_week_the_deleted_are_forgotten_and_new_documents_begin_above_th
 def test_there_is_room_for_so_many_documents_and_deleting_makes_room(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "DOCUMENTS", 3)
+    monkeypatch.setattr(documents, "DOCUMENTS", 3)
     for number in range(3):
         put(fleet, "a", f"k{number}", 1)
     with pytest.raises(Quota) as error:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dibs.errors import NotFound
-from dibs.operations import lifecycle, strategies
-from dibs.operations.policy import DAY, MINUTE, STRATEGIES, WORK
-from dibs.operations.strategies import Facts
+from dibs.operations.core.policy import DAY, MINUTE, STRATEGIES, WORK
+from dibs.operations.tasks import lifecycle, strategies
+from dibs.operations.tasks.strategies import Facts
 from tests.operations.fleet import Fleet
 
 KEYS = 4_000

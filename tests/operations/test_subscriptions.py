@@ -13,12 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from dibs.doors import delivery
 from dibs.errors import Invalid, Killed, NotFound, Quota
-from dibs.operations import messages, subscriptions
-from dibs.operations.audits import ACTIVITY
-from dibs.operations.call import Call
-from dibs.operations.policy import WORK, Policy
+from dibs.operations.core.call import Call
+from dibs.operations.core.policy import WORK, Policy
+from dibs.operations.guards.audits import ACTIVITY
+from dibs.operations.messages import mailbox, subscriptions
+from dibs.session import subscription_delivery
 from dibs.stores.seam import read_event
 from tests.operations.fleet import Fleet
 
@@ -40,7 +40,7 @@ def subscribe(fleet: Fleet, agent: str, what: str, **fields: Any) -> Any:
 
 def deliver(fleet: Fleet, agent: str) -> None:
     """What a door does before an agent looks into its inbox."""
-    delivery.deliver(fleet.store, Call(fleet.policy, agent=agent))
+    subscription_delivery.deliver(fleet.store, Call(fleet.policy, agent=agent))
 
 
 def hear(fleet: Fleet, agent: str) -> list[dict[str, Any]]:
@@ -291,18 +291,18 @@ def test_who_subscribes_to_nothing_costs_no_transaction(fleet: Fleet) -> None:
 def test_a_few_events_of_others_cost_no_transaction_and_many_move_the_cursor(fleet: Fleet) -> None:
     subscribe(fleet, "b", "x")
     cursor = fleet.record("su\tb")["cursor"]
-    while fleet.store.head().seq < cursor + delivery.LAZY:
+    while fleet.store.head().seq < cursor + subscription_delivery.LAZY:
         emit(fleet, "a", "y")
     deliver(fleet, "b")
     assert fleet.record("su\tb")["cursor"] == cursor
     emit(fleet, "a", "y")
     deliver(fleet, "b")
-    assert fleet.record("su\tb")["cursor"] == fleet.store.head().seq == cursor + delivery.LAZY + 1
+    assert fleet.record("su\tb")["cursor"] == fleet.store.head().seq == cursor + subscription_delivery.LAZY + 1
 
 
 def test_events_of_many_pages_come_in_the_order_of_the_log(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "PAGE", 7)
-    monkeypatch.setattr(delivery, "LAZY", 3)
+    monkeypatch.setattr(subscription_delivery, "PAGE", 7)
+    monkeypatch.setattr(subscription_delivery, "LAZY", 3)
     subscribe(fleet, "b", "x")
     for number in range(60):
         emit(fleet, "a", "x" if number % 3 else "y", number)
@@ -313,8 +313,8 @@ def test_events_of_many_pages_come_in_the_order_of_the_log(fleet: Fleet, monkeyp
 def test_one_look_reads_a_bounded_part_of_the_log_and_the_next_goes_on(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "PAGE", 5)
-    monkeypatch.setattr(delivery, "PAGES", 2)
+    monkeypatch.setattr(subscription_delivery, "PAGE", 5)
+    monkeypatch.setattr(subscription_delivery, "PAGES", 2)
     subscribe(fleet, "b", "x")
     for number in range(25):
         emit(fleet, "a", "x", number)
@@ -447,7 +447,7 @@ def test_a_caller_without_a_name_is_found_by_its_process(fleet: Fleet) -> None:
     subscribe(fleet, "b", "x")
     emit(fleet, "a", "x")
     call = Call(fleet.policy, fallback="me@here", ancestors=[fleet.process(7)])
-    delivery.deliver(fleet.store, call)
+    subscription_delivery.deliver(fleet.store, call)
     assert call.agent == "b"
     assert fleet.record("mb\tb")["count"] == 1
 
@@ -487,9 +487,9 @@ def test_who_waits_for_a_document_is_woken_when_it_is_written(fleet: Fleet, what
 
 
 def test_who_waits_with_subscriptions_looks_every_second(fleet: Fleet) -> None:
-    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == messages.LOOK_EVERY
+    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == mailbox.LOOK_EVERY
     subscribe(fleet, "b", "x")
-    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == messages.LOOK_OFTEN
+    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == mailbox.LOOK_OFTEN
 
 
 # --- random interleavings against a model

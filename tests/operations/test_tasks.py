@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, DibsError, Fenced, Invalid, NotFound, Quota
-from dibs.operations import adding, lifecycle, tasks
-from dibs.operations.payloads import DEEPEST, LARGEST
+from dibs.operations.core.json_values import DEEPEST, LARGEST
+from dibs.operations.tasks import additions, board, lifecycle
 from tests.operations.crew import TTL, Crew
 
 STATES = ("discovery", "scoped", "planned", "executing", "complete", "failed", "cancelled", "quarantined")
@@ -155,7 +155,7 @@ def test_the_greatest_priorities_are_kept(crew: Crew, priority: int) -> None:
 
 
 def test_too_many_different_demands_are_refused_since_next_looks_at_each(crew: Crew) -> None:
-    for number in range(adding.POOLS):
+    for number in range(additions.POOLS):
         crew.add(f"t{number}", needs=[f"c{number}"])
     with crew.unchanged(), pytest.raises(Quota):
         crew.add("more", needs=["another"])
@@ -210,7 +210,7 @@ def test_a_dependency_on_itself_or_on_nothing_is_refused(crew: Crew) -> None:
         with pytest.raises(NotFound, match="no task nope"):
             crew.add("t", after=["a", "nope"])
         with pytest.raises(Quota):
-            crew.add("t", after=[f"x{number}" for number in range(adding.AFTER + 1)])
+            crew.add("t", after=[f"x{number}" for number in range(additions.AFTER + 1)])
 
 
 def test_a_thousand_that_wait_for_one_are_ready_when_it_is_complete(crew: Crew) -> None:
@@ -558,13 +558,13 @@ def test_notes_are_kept_and_the_last_one_is_in_the_briefing(crew: Crew) -> None:
     crew.add("t")
     crew.call("w", "boot", client=5)
     crew.take("t", client=5)
-    for number in range(tasks.NOTES + 7):
+    for number in range(board.NOTES + 7):
         crew.call("w", "task note", id="t", text=f"step {number}", client=5)
     notes = [note["text"] for note in crew.show("t")["notes"]]
-    assert notes == [f"step {number}" for number in range(7, tasks.NOTES + 7)]
+    assert notes == [f"step {number}" for number in range(7, board.NOTES + 7)]
     briefing = crew.call("w", "boot", client=5)
     assert briefing["task"]["id"] == "t"
-    assert briefing["task"]["note"] == f"step {tasks.NOTES + 6}"
+    assert briefing["task"]["note"] == f"step {board.NOTES + 6}"
 
 
 def test_whoever_takes_a_task_next_is_told_where_it_stood(crew: Crew) -> None:

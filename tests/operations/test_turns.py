@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Invalid
-from dibs.operations.policy import WORK
+from dibs.operations.core.policy import WORK
 from tests.operations.fleet import Fleet
 
 

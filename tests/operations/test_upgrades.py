@@ -12,7 +12,7 @@ import pytest
 
 from dibs.errors import Deadlock, Held
 from dibs.facts import clock
-from dibs.operations.waiting import WITHDRAW
+from dibs.operations.claims.waiters import WITHDRAW
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 from tests.stores.redis_server import Server, opened, running

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dibs.errors import Deadlock, Held, Quota
-from dibs.operations import sweeps
-from dibs.operations.policy import WORK, YOUNG
-from dibs.operations.waiting import LOOK_OFTEN
+from dibs.operations.claims.waiters import LOOK_OFTEN
+from dibs.operations.core.policy import WORK, YOUNG
+from dibs.operations.upkeep import sweeps
 from tests.operations.fleet import Fleet
 
 MINUTE = 60_000

@@ -17,15 +17,15 @@ import pytest
 
 from dibs.doors.hooks import editing
 from dibs.doors.hooks.trees import Tree
-from dibs.facts import contents, ledgers
-from dibs.operations import ledger
-from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
-from dibs.operations.ledger import LIKELY, MERGES, MISSING, SECOND, SURE, WHOLE, State
+from dibs.facts import contents, ledger_files
+from dibs.operations.guards import ledger
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
+from dibs.operations.guards.ledger import LIKELY, MERGES, MISSING, SECOND, SURE, WHOLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.operations.ledger import Change, Line
+    from dibs.operations.guards.ledger import Change, Line
 
 AGENTS = ("ada", "bob", "cal")
 PATHS = ("w", "x", "y", "z")
@@ -511,6 +511,6 @@ def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
         "saw": world.saw, "Seen": FakeSeen,
     }  # fmt: skip
     for name, part in book.items():
-        patch.setattr(ledgers, name, part)
+        patch.setattr(ledger_files, name, part)
     patch.setattr(ledger, "LONG", 60)  # so that it is cut down now and then
     yield world

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.facts import clock
-from dibs.stores import redis_epoch
-from dibs.stores.redis import RedisStore
-from dibs.stores.redis_plain import PlainWire
+from dibs.stores.redis import epoch
+from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.store import RedisStore
 from tests.simulation.traces import aborting, on_sqlite, same
 from tests.simulation.world import World
 from tests.stores.redis_server import Server, running, tell_time
@@ -64,8 +64,8 @@ def on_redis(seed: int, server: Server, monkeypatch: pytest.MonkeyPatch) -> Worl
     def make(made: World) -> Store:
         world.append(made)
         store = RedisStore(Telling(server.socket_url, 5.0), str(seed))
-        monkeypatch.setattr(redis_epoch, "next_number", lambda _: 0)
-        redis_epoch.begin(store)
+        monkeypatch.setattr(epoch, "next_number", lambda _: 0)
+        epoch.begin(store)
         monkeypatch.setattr(clock, "since_boot", lambda: made.now)
         monkeypatch.setattr(clock, "wall", lambda: made.now)
         monkeypatch.setattr(clock, "random_id", made.new_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
-from dibs.stores import sqlite
+from dibs.stores.sqlite import store as sqlite_store
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def on_sqlite(path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
     """What makes a world's store a real SQLite file, on the world's own clock."""
 
     def make(world: World) -> Store:
-        sqlite.create(str(path / "dibs.db"))
+        sqlite_store.create(str(path / "dibs.db"))
         monkeypatch.setattr(clock, "since_boot", lambda: world.now)
         monkeypatch.setattr(clock, "wall", lambda: world.now + world.wall_offset)
         monkeypatch.setattr(clock, "random_id", world.new_id)
-        store = sqlite.SqliteStore(str(path / "dibs.db"))
+        store = sqlite_store.SqliteStore(str(path / "dibs.db"))
         store._sql("PRAGMA synchronous = OFF")  # what is compared here is decisions, not durability
         store._sql("UPDATE head SET boot = ?, base = 0, now = 0", (store._boot,))  # the same clock from the start
         return store

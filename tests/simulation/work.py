@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.errors import DibsError, Fenced, Killed, NotFound
 from dibs.lookout.verify import verify_store
-from dibs.operations.policy import STRATEGIES, WORK, Policy
+from dibs.operations.core.policy import STRATEGIES, WORK, Policy
 from dibs.stores.seam import read_event
 from tests.simulation.world import Agent, World
 

@@ -13,11 +13,11 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from dibs.doors import catalogue
 from dibs.errors import Deadlock, DibsError, Fenced, Held, Killed
 from dibs.lookout.verify import verify_store
-from dibs.operations.call import Call, Need, perform, process_name
-from dibs.operations.policy import Policy
+from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.core.policy import Policy
+from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import fill, read_event
 from tests.simulation.model import RESOURCES, Hold, Model, spelt

@@ -12,7 +12,7 @@ from tests.stores.redis_server import Server, opened, running
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.stores.redis import RedisStore
+    from dibs.stores.redis.store import RedisStore
 
 
 @pytest.fixture(scope="module")

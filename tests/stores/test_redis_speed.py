@@ -12,15 +12,15 @@ import pytest
 
 from dibs.errors import NotFound
 from dibs.facts import clock
-from dibs.stores import redis_guess
-from dibs.stores.redis_guess import Habits, Memory
+from dibs.stores.redis import cache
+from dibs.stores.redis.cache import Habits, Memory
 from dibs.stores.seam import prefix_range
 from tests.stores.redis_server import Machine, Server, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.stores.redis import RedisStore
+    from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Transaction
 
 
@@ -104,7 +104,7 @@ def test_after_a_second_nothing_is_guessed_and_after_wrong_guesses_it_rests(
     one.run(raise_one)
     trips = Trips(one, monkeypatch)
     real = clock.since_boot
-    monkeypatch.setattr(clock, "since_boot", lambda: real() + redis_guess.FRESH)
+    monkeypatch.setattr(clock, "since_boot", lambda: real() + cache.FRESH)
     assert trips.of(lambda: one.run(raise_one)) == 2
     runs: list[bool] = []
 
@@ -185,7 +185,7 @@ def test_whoever_is_woken_has_read_already_what_it_looks_at(
 
 def test_a_memory_is_bounded_and_forgets_what_it_deleted() -> None:
     memory = Memory()
-    for number in range(redis_guess.ROWS + 1):
+    for number in range(cache.ROWS + 1):
         memory.wrote(number, 0, 0, [(b"k%d" % number, ("1", None, None))])
     assert memory.find(["p", 9, b"k1", 0]) is None
     memory.wrote(7, 0, 0, [(b"k", ('{"token":"\\u001a"}', "i\t1", None)), (b"gone", ("1", None, None))])
@@ -202,13 +202,13 @@ def test_a_hook_on_redis_loads_no_library_but_hiredis(kind: str, server: Server)
     code = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "before = set(sys.modules)\n"
-        "from dibs.stores.redis import RedisStore\n"
-        "from dibs.stores.redis_wire import open_wire\n"
+        "from dibs.stores.redis.store import RedisStore\n"
+        "from dibs.stores.redis.wire import open_wire\n"
         "store = RedisStore(open_wire(sys.argv[1], 5.0), 'w')\n"
         "store.ask('PING')\n"
         "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before} - {'dibs'}))\n"
     )
-    root = redis_guess.__file__.rpartition("/dibs/")[0]
+    root = cache.__file__.rpartition("/dibs/")[0]
     done = subprocess.run(
         [sys.executable, "-c", code, getattr(server, kind), root],
         capture_output=True,

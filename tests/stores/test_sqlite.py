@@ -15,9 +15,10 @@ import pytest
 
 from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
-from dibs.stores import sqlite, sqlite_file
-from dibs.stores.gate import Gate
-from dibs.stores.sqlite import SqliteStore
+from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite import store as sqlite_store
+from dibs.stores.sqlite.gate import Gate
+from dibs.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     name = str(tmp_path / "dibs.db")
-    sqlite.create(name)
+    sqlite_store.create(name)
     return name
 
 
@@ -68,7 +69,7 @@ def test_a_missing_database_is_an_error_and_is_not_made_anew(path: str) -> None:
 def test_making_one_where_there_is_one_touches_nothing(path: str) -> None:
     before = Path(path).read_bytes()
     with pytest.raises(Unavailable, match="exists already"):
-        sqlite.create(path)
+        sqlite_store.create(path)
     assert Path(path).read_bytes() == before
 
 
@@ -88,11 +89,11 @@ def test_an_older_schema_is_brought_up_to_date_once(path: str, monkeypatch: pyte
     put(store, "k")
     store.close()
     added = "CREATE TABLE extra (x); INSERT INTO extra VALUES (7);"
-    monkeypatch.setattr(sqlite_file, "MIGRATIONS", [*sqlite_file.MIGRATIONS, added])
+    monkeypatch.setattr(database_file, "MIGRATIONS", [*database_file.MIGRATIONS, added])
     store = SqliteStore(path)
     put(store, "after")
     assert store._sql("SELECT x FROM extra").get == 7
-    assert store._sql("SELECT schema FROM head").get == len(sqlite_file.MIGRATIONS)
+    assert store._sql("SELECT schema FROM head").get == len(database_file.MIGRATIONS)
     assert store.look(lambda tx: tx.fetch(["k", "after"]).values) == {"k": 1, "after": 1}
     store.close()
 
@@ -221,7 +222,7 @@ def test_text_that_dibs_did_not_write_is_damage(path: str) -> None:
 def test_a_database_replaced_while_it_is_open_is_not_gone_on_with(path: str, tmp_path: Path) -> None:
     store = SqliteStore(path)
     put(store, "k")
-    sqlite.create(str(tmp_path / "other.db"))
+    sqlite_store.create(str(tmp_path / "other.db"))
     os.replace(tmp_path / "other.db", path)
     with pytest.raises(Unavailable, match="was replaced"):
         put(store, "more")
@@ -234,7 +235,7 @@ def test_a_database_of_another_workspace_is_refused(path: str, tmp_path: Path) -
     put(store, "k")
     store.close()
     other = str(tmp_path / "other.db")
-    sqlite.create(other, 1000)
+    sqlite_store.create(other, 1000)
     shutil.move(other, path)
     with pytest.raises(Unavailable, match="another workspace"):
         put(SqliteStore(path), "more")
@@ -245,7 +246,7 @@ def test_a_database_of_another_workspace_is_refused(path: str, tmp_path: Path) -
 FORK = """
 import os, sys
 from dibs.errors import Unavailable
-from dibs.stores.sqlite import SqliteStore
+from dibs.stores.sqlite.store import SqliteStore
 store = SqliteStore(sys.argv[1])
 store.run(lambda tx: tx.put("k", 1))
 if os.fork() == 0:

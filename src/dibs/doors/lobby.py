@@ -19,7 +19,7 @@ import os
 from zlib import crc32
 
 from dibs.facts import clock
-from dibs.stores import gate
+from dibs.stores.sqlite import gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors import fields as readers
 from dibs.doors.methods import Methods
-from dibs.doors.session import Session
 from dibs.facts import processes
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session import read_fields as readers
+from dibs.session.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
 
 
@@ -82,15 +82,15 @@ class Workspace(Methods):
         Answers: run, summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[], timeline,
         gates[], notes[]; or run, format and text or file.
         """
-        from dibs.doors.reports import make
+        from dibs.reports import build
 
         for field, value in zip(REPORT, (run, format, out), strict=True):
             field.check(value)
-        made = make.report(self._session, self.caller(), readers.default_run(run))
+        made = build.report(self._session, self.caller(), readers.default_run(run))
         if format == "json" and not out:
             return made
-        text = make.render(made, format)
-        found = {"file": make.write_out(self._session, out, text)} if out else {"text": text}
+        text = build.render(made, format)
+        found = {"file": build.write_out(self._session, out, text)} if out else {"text": text}
         return {"run": made["run"], "format": format, **found}
 
     @property
@@ -125,9 +125,9 @@ class Workspace(Methods):
         readers.add_run(operation, values)
         call = self.caller(REQUEST.check(request_id or ""))
         if name in {"run end", "run gates"}:  # with the archive, and what only a door can know
-            from dibs.doors.reports import make
+            from dibs.reports import build
 
-            act = make.end if name == "run end" else make.gates
+            act = build.end if name == "run end" else build.gates
             return act(self._session, call, values)
         waits = self._session.run_waiting if values.get("wait") else self._session.run
         answer = self._session.finish(name, waits(operation, call, values))

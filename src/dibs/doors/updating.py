@@ -9,8 +9,8 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.facts import clock
-from dibs.operations import payloads
-from dibs.operations.declare import Field
+from dibs.operations.core import json_values
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def update(
     """Set a document to what `change` makes of its value; gives the answer of the write that counted."""
     if ATTEMPTS.check(attempts) < 1:
         raise Invalid(f"attempts: at least one, not {attempts}", field="attempts")
-    text = jsontext.encode(payloads.check(default, "default"))
+    text = jsontext.encode(json_values.check(default, "default"))
     for attempt in range(1, attempts + 1):
         try:
             found = workspace.state_get(key)

@@ -77,10 +77,10 @@ class Paths:
         """The resources that a text stands for: more than one where it has braces, `src/{a,c}*`, as in a shell."""
         if "{" not in text and "\\" not in text and "[" not in text:  # as it mostly is
             return [Canonical(self.resource(text, cwd))]
-        from dibs.facts import patterns
+        from dibs.facts import path_patterns
 
         _check(text)
-        return [Canonical(self.resource(one, cwd)) for one in patterns.alternatives(text, cwd)]
+        return [Canonical(self.resource(one, cwd)) for one in path_patterns.alternatives(text, cwd)]
 
     def located(self, text: str, cwd: str, literal: bool = False) -> tuple[str, str, str, str]:
         """The same as `resource`, and the top of the working tree that it is in, which need not be the one in use."""

@@ -13,7 +13,7 @@ A worker gets `{"step": …, "item": …}` as payload and the results of what ca
 from __future__ import annotations
 
 from dibs.facts import clock
-from dibs.operations import batches
+from dibs.operations.tasks import batches
 from dibs.patterns import specs
 from dibs.patterns.handles import ALL, FIRST, ONE, Poll, Work, perform
 from dibs.patterns.specs import Step, step_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Failed
 from dibs.facts import clock
-from dibs.operations import batches
-from dibs.operations.lifecycle import COMPLETE
+from dibs.operations.tasks import batches
+from dibs.operations.tasks.lifecycle import COMPLETE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from dibs.doors.python import Workspace
-    from dibs.operations.declare import Operation
+    from dibs.operations.core.declare import Operation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two looks; each is longer than the one before
 HOUR = 3600.0

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dibs.doors import catalogue
 from dibs.doors.cli import help, parse, suggest
 from dibs.doors.cli.command import find, names
 from dibs.doors.cli.index import COMMANDS, HIDDEN
-from dibs.operations import index as operations
+from dibs.operations.core import index as operations
+from dibs.session import catalogue
 from tests.doors.conftest import Shell
 
 

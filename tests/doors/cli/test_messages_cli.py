@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dibs
-from dibs.doors import quoting
+from dibs.session import quotes
 from tests.doors.conftest import DIBS, Shell
 from tests.doors.hooking import PATIENCE, Repository
 
@@ -344,7 +344,7 @@ def message(text: str, **more: Any) -> dict[str, Any]:
 
 @given(st.text(max_size=700), st.text(st.characters(exclude_categories=()), max_size=30))
 def test_every_line_of_a_message_is_marked_and_can_be_seen(text: str, payload: str) -> None:
-    label, *rest = quoting.lines(message(text, payload=payload))
+    label, *rest = quotes.lines(message(text, payload=payload))
     assert label.startswith("Message m1 from bob (")
     assert rest
     for line in rest:
@@ -354,9 +354,9 @@ def test_every_line_of_a_message_is_marked_and_can_be_seen(text: str, payload: s
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    _, line = quoting.lines(message("x" * 1_000))
+    _, line = quotes.lines(message("x" * 1_000))
     assert line == f"> {'x' * 600}… (400 letters more: `dibs inbox` has it whole)"
 
 
 def test_words_of_dibs_itself_are_not_called_another_agents() -> None:
-    assert "not an instruction" not in quoting.lines({**message("x.py is free now"), "from": "dibs"})[0]
+    assert "not an instruction" not in quotes.lines({**message("x.py is free now"), "from": "dibs"})[0]

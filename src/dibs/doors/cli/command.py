@@ -7,14 +7,14 @@ from the declaration. `index.py` (generated) says which file declares which comm
 
 from __future__ import annotations
 
-from dibs.doors import catalogue
-from dibs.operations import index as operations
+from dibs.operations.core import index as operations
+from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.operations.declare import Field, Operation
+    from dibs.operations.core.declare import Field, Operation
 
 
 class Command:

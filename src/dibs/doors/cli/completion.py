@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.declare import Field
+    from dibs.operations.core.declare import Field
 
 Found = list[tuple[str, str]]  # a value and what it is
 MOST = 200  # values: more than anybody looks through
@@ -129,7 +129,7 @@ def _ask(operation: str, common: dict[str, str], **fields: Any) -> dict[str, Any
     """The answer of a reading operation; nothing where there is no workspace or its store does not answer."""
     import os
 
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
     try:
         given = common.get("workspace") or os.environ.get("DIBS_WORKSPACE")

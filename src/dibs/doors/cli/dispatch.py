@@ -7,10 +7,10 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import catalogue, fields
 from dibs.doors.cli import parse
 from dibs.errors import NO, YES, Invalid
-from dibs.operations import index as operations
+from dibs.operations.core import index as operations
+from dibs.session import catalogue, read_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.declare import Operation
+    from dibs.operations.core.declare import Operation
 else:
     import _signal  # `signal` itself imports enum
 
@@ -96,18 +96,18 @@ def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, 
     """The session, the caller and the field values that the arguments of an operation's command name."""
     session = open_session(words)
     values = {
-        field.name: fields.read(session, field, words.fields[field.name])
+        field.name: read_fields.read(session, field, words.fields[field.name])
         for field in operation.fields
         if field.name in words.fields
     }
-    fields.add_run(operation, values)
+    read_fields.add_run(operation, values)
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
     if operation.name == "boot":
-        from dibs.doors import believing, memories
+        from dibs.session import env_beliefs, memory_files
 
-        files = memories.digests(memories.load(session))
-        values.update(believing.fields(own=not words.common.get("as")), files=files)
-        believing.name(call)
+        files = memory_files.digests(memory_files.load(session))
+        values.update(env_beliefs.fields(own=not words.common.get("as")), files=files)
+        env_beliefs.name(call)
     return session, call, values
 
 
@@ -181,12 +181,12 @@ def _leave(number: int, _frame: object) -> None:
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     """The workspace that the common options and the environment name."""
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
     wanted = words.common.get("timeout") or os.environ.get("DIBS_TIMEOUT")
     if wanted:
-        from dibs.doors import durations
+        from dibs.session import durations
 
         timeout = durations.parse(wanted, "timeout") / 1000
     session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)

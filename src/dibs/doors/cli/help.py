@@ -8,7 +8,7 @@ from dibs.errors import YES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.declare import Field
+    from dibs.operations.core.declare import Field
 
 # The groups that commands and operations declare, in the order of the help, with their titles.
 GROUPS = {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.operations.declare import Field
+    from dibs.operations.core.declare import Field
 
 COMMON = ("as", "workspace", "request-id", "timeout", "color")  # take a value, on every command
 COLORS = ("auto", "always", "never")

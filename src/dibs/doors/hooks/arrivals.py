@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dibs.doors.hooks.sweeping import OWN_TREE
 from dibs.errors import Unavailable
-from dibs.facts import git, gitcommits
+from dibs.facts.git import commits as git_commits
+from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.sweeping import Look
-    from dibs.facts.gitwords import GitEffect
+    from dibs.facts.git.effects import GitEffect
 
 NO = frozenset({"false", "no", "off", "0", ""})
 REMOTES = 3  # that are asked for one line
@@ -33,12 +34,12 @@ def look(found: Look, effect: GitEffect) -> None:
         _rebase(found, effect)
     elif effect.kind == "merge":
         names = _meant(found, effect, effect.refspecs or ["@{u}"])
-        _sweep(found, effect, [path for name in names for path in gitcommits.merged(found.where, name)])
+        _sweep(found, effect, [path for name in names for path in git_commits.merged(found.where, name)])
     elif effect.kind == "am":
         _mail(found, effect)
     else:
-        commits = gitcommits.chosen(found.where, _meant(found, effect, effect.refspecs))
-        paths = gitcommits.paths_of(found.where, commits, effect.value("m", "mainline") or "")
+        commits = git_commits.chosen(found.where, _meant(found, effect, effect.refspecs))
+        paths = git_commits.paths_of(found.where, commits, effect.value("m", "mainline") or "")
         _sweep(found, effect, paths)
 
 
@@ -86,7 +87,7 @@ def ask_remotes(found: Look, effect: GitEffect) -> None:
                 found.coming["FETCH_HEAD"] = git.commit(found.where, follows.ref)
             continue
         try:
-            commit = gitcommits.fetched(found.where, remote, name)
+            commit = git_commits.fetched(found.where, remote, name)
         except Unavailable:
             continue
         found.coming["FETCH_HEAD"] = commit
@@ -98,11 +99,11 @@ def _ask(found: Look, remote: str) -> str:
     """Bring up to date what is known of a remote, once for a line; why that failed, "" if it did not."""
     if remote not in found.asked:
         try:
-            gitcommits.fetched(found.where, remote)
+            git_commits.fetched(found.where, remote)
             found.asked[remote] = ""
         except Unavailable:
             found.asked[remote] = (
-                f"({remote} did not answer within {gitcommits.QUESTION:g} s; this is judged by what is known of it.) "
+                f"({remote} did not answer within {git_commits.QUESTION:g} s; this is judged by what is known of it.) "
             )
     return found.asked[remote]
 
@@ -119,7 +120,7 @@ def _pull(found: Look, effect: GitEffect) -> None:
         for spec in effect.refspecs:
             name = spec.lstrip("+").partition(":")[0]
             try:
-                names.append(gitcommits.fetched(found.where, remote, name))
+                names.append(git_commits.fetched(found.where, remote, name))
             except Unavailable:
                 note = f"({remote} did not answer; this is judged by what is known of it.) "
                 names.append(f"refs/remotes/{remote}/{name}")
@@ -132,7 +133,7 @@ def _pull(found: Look, effect: GitEffect) -> None:
         for name in names[:1]:
             _replay(found, effect, name, note=note)
         return
-    _sweep(found, effect, [path for name in names for path in gitcommits.merged(found.where, name)], note)
+    _sweep(found, effect, [path for name in names for path in git_commits.merged(found.where, name)], note)
 
 
 def _rebases(found: Look, effect: GitEffect) -> bool:
@@ -170,21 +171,21 @@ def _rebase(found: Look, effect: GitEffect) -> None:
 
 def _replay(found: Look, effect: GitEffect, upstream: str, *, onto: str = "", note: str = "") -> None:
     """Our commits since `upstream` are made anew on top of it, or of `onto`."""
-    commits = gitcommits.between(found.where, upstream)
+    commits = git_commits.between(found.where, upstream)
     base = onto or upstream
-    comes = gitcommits.merged(found.where, base) if base else []
+    comes = git_commits.merged(found.where, base) if base else []
     anyway = effect.has("i", "interactive", "x", "exec", "f", "force-rebase", "no-ff", "root", "autosquash") or onto
-    if not comes and not anyway and not gitcommits.between(found.where, "HEAD", base):
+    if not comes and not anyway and not git_commits.between(found.where, "HEAD", base):
         return  # it is there already
-    found.fact(effect, does="rewrite", makers=gitcommits.makers(found.where, commits))
-    _sweep(found, effect, [*comes, *gitcommits.paths_of(found.where, commits)], note)
+    found.fact(effect, does="rewrite", makers=git_commits.makers(found.where, commits))
+    _sweep(found, effect, [*comes, *git_commits.paths_of(found.where, commits)], note)
 
 
 def _mail(found: Look, effect: GitEffect) -> None:
     """The files that patches name."""
     paths: list[str] = []
     for name in effect.refspecs:
-        found_here = gitcommits.named_by(f"{found.where}/{name}" if not name.startswith("/") else name)
+        found_here = git_commits.named_by(f"{found.where}/{name}" if not name.startswith("/") else name)
         if found_here is None:
             found.sweep(effect, None, "may change", other="Name the patch files, one by one.", may=True)
             return
@@ -200,17 +201,17 @@ def _mail(found: Look, effect: GitEffect) -> None:
 
 def _go_on(found: Look, effect: GitEffect) -> None:
     """--continue, --skip, --abort."""
-    stopped = gitcommits.stopped(found.where, effect.kind)
+    stopped = git_commits.stopped(found.where, effect.kind)
     if not stopped.running:
         return  # git says so
     paths = git.staged(found.where)  # what is unmerged is among them
     if effect.action != "abort":
-        paths += stopped.paths + gitcommits.paths_of(found.where, stopped.commits)
+        paths += stopped.paths + git_commits.paths_of(found.where, stopped.commits)
     if effect.kind == "rebase" and effect.action in {"skip", "abort"}:  # as by `git reset --hard`
         paths += [change.path for change in git.dirty(found.where, untracked=False)]
     if effect.action == "abort" and stopped.back:
         paths += git.diff_paths(found.where, "HEAD", stopped.back)
-        dropped = gitcommits.between(found.where, stopped.back, "HEAD", stopped.onto)
-        found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+        dropped = git_commits.between(found.where, stopped.back, "HEAD", stopped.onto)
+        found.fact(effect, does="drop", makers=git_commits.makers(found.where, dropped))
     does = {"abort": "write over", "skip": "write over"}.get(effect.action, "change or commit")
     found.sweep(effect, paths, does, other=THEIRS)

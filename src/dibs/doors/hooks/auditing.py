@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import contents, ledgers
-from dibs.operations.ledger import OUTSIDE
+from dibs.facts import contents, ledger_files
+from dibs.operations.guards.ledger import OUTSIDE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
     from dibs.doors.hooks.clients import Event
     from dibs.doors.hooks.trees import Tree
-    from dibs.doors.session import Session
     from dibs.facts.workspace import Place
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 
 def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequence[str] = (), diary: int = -1) -> str:
     """Tell what there is to tell; returns what the model should know."""
     moves, missed = _head(place, diary)
     due = [tree for tree in known if tree.untold()]
-    from dibs.doors import mail
+    from dibs.session import mail_hint
 
-    hinted = mail.taken(place, event.agent) or mail.is_elsewhere(place)
-    if not (due or release or moves or missed or hinted or ledgers.is_due(place.local, event.agent)):
+    hinted = mail_hint.taken(place, event.agent) or mail_hint.is_elsewhere(place)
+    if not (due or release or moves or missed or hinted or ledger_files.is_due(place.local, event.agent)):
         return ""
     from dibs.doors.hooks.moments import identify, open_session
 
@@ -38,12 +38,12 @@ def report(event: Event, place: Place, known: Iterable[Tree], *, release: Sequen
     call = identify(session, event)
     told = audit(session, call, due, release=release, tool=event.tool)
     if missed:
-        from dibs.doors import git
+        from dibs.doors import git_hooks
 
-        git.tell_missed(session, call, missed)
+        git_hooks.tell_missed(session, call, missed)
     if moves:
-        from dibs.facts import reflog
-        from dibs.operations.heads import MOVED
+        from dibs.facts.git import reflog
+        from dibs.operations.guards.head_moves import MOVED
 
         here = [tree.state for tree in known if tree.top == place.top]
         owners = {owner for state in here for found in state.owned().values() for owner in found}
@@ -56,7 +56,7 @@ def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], li
     """What moved HEAD since git's diary was that long, and the commits that were made."""
     if diary < 0 or not place.common:
         return [], []
-    from dibs.facts import reflog
+    from dibs.facts.git import reflog
 
     if reflog.size(place.top) == diary:
         return [], []
@@ -69,7 +69,7 @@ def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:
     """Before a call and at other moments: those concerned are told by message, the agent at its next news."""
     for tree in known:
         if tree.untold():
-            from dibs.operations.audits import CHANGED
+            from dibs.operations.guards.audits import CHANGED
 
             answer = session.run(CHANGED, call, {"found": facts_of(session, tree)})
             _done(session.place, tree, answer["violations"])
@@ -87,7 +87,7 @@ def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
 def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequence[str] = (), tool: str = "") -> str:
     """Run the operation about the changes that are not told yet, and keep what they took away."""
     from dibs.doors.hooks import briefing
-    from dibs.operations.audits import AUDIT
+    from dibs.operations.guards.audits import AUDIT
 
     found: list[dict[str, Any]] = []
     for tree in due:
@@ -95,17 +95,17 @@ def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequenc
     news = session.run(AUDIT, call, {"found": found, "release": list(release), "tool": tool})
     for tree in due:
         _done(session.place, tree, news["violations"])
-    ledgers.heard(session.place.local, call.agent)
+    ledger_files.heard(session.place.local, call.agent)
     return briefing.news(session, news)
 
 
 def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
     """The changes of which nobody was told, as the operation wants them."""
-    from dibs.doors import git
+    from dibs.doors import git_hooks
 
     return [
         {
-            "id": change.id, "resource": git.resource_of(session, change.path, tree.top), "tree": tree.top,
+            "id": change.id, "resource": git_hooks.resource_of(session, change.path, tree.top), "tree": tree.top,
             "was": change.before, "now": change.after, "actor": change.actor, "grade": change.grade,
             "suspects": change.suspects, "owners": change.was_owned, "named": change.is_named,
             "heard": list(tree.state.began) if change.grade == OUTSIDE else [],
@@ -117,7 +117,7 @@ def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
 def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
     """Make a content that was overwritten one of git's objects with a name, so that it lasts."""
     from dibs.errors import DibsError
-    from dibs.facts import objects
+    from dibs.facts.git import objects
 
     content = find(place, blob, tree)
     if content is None:
@@ -133,7 +133,8 @@ def find(place: Place, blob: str, tree: str) -> bytes | None:
     """A content that was kept, or that git has; None if it is gone."""
     if not blob:
         return None
-    from dibs.facts import objects, workspace
+    from dibs.facts import workspace
+    from dibs.facts.git import objects
 
     folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
     found = contents.kept(f"{folder}/objects", blob) if folder else None

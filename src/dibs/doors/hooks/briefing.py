@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dibs.errors import named, spelled
-from dibs.facts import contents, ledgers
+from dibs.facts import contents, ledger_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.doors.session import Session
-    from dibs.operations.ledger import Head
+    from dibs.operations.guards.ledger import Head
+    from dibs.session.session import Session
 
 SHOWN = 12  # of each kind; a briefing is read only if it is short
 CHANGED = 200  # files that the agent knows which are looked at
@@ -19,12 +19,12 @@ CHANGED = 200  # files that the agent knows which are looked at
 
 def text(session: Session, result: dict[str, Any], source: str = "", files: Sequence[dict[str, Any]] = ()) -> str:
     """The briefing at boot. What is not the agent's comes first: a model that reads on starts to work."""
-    from dibs.doors import losses, memories
+    from dibs.session import loss_texts, memory_files
 
     agent, name = result["agent"], named(result)
     if "/" in agent:
         return "\n".join(_for_subagent(result, name))
-    lines = losses.first(result)
+    lines = loss_texts.first(result)
     lines.append(f"dibs coordinates the agents in this repository. You are {name}.")
     if source in {"compact", "resume", "fork", "clear"}:
         lines.append(
@@ -32,7 +32,7 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
         )
     if source == "fork" and not result["held"]:
         lines.append("You are a fork of another agent: what that one holds is not yours.")
-    lines += _held(result) + losses.rest(result)
+    lines += _held(result) + loss_texts.rest(result)
     if result["task"]:
         lines += _task(result["task"])
     lines += _changed(session, agent)
@@ -40,7 +40,7 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
     lines += _messages(result["messages"])
     if result.get("more_messages"):
         lines.append("There are more messages: `dibs inbox`.")
-    lines += memories.lines(memories.told(list(files), result.get("files")))
+    lines += memory_files.lines(memory_files.told(list(files), result.get("files")))
     lines += _rules(session, result["rules"])
     lines.append(
         "A file is claimed for you when you edit it, and free with your commit of it. If another agent holds it: pick "
@@ -51,13 +51,13 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
 
 def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
     """A subagent works for its parent, which was told the rest: a few lines will do."""
-    from dibs.doors import losses
+    from dibs.session import loss_texts
 
     lines = [
-        *losses.first(result),
+        *loss_texts.first(result),
         f"dibs coordinates the agents in this repository. You are {name}, a subagent of {name.rpartition('/')[0]}.",
     ]
-    lines += (_held(result) if result["held"] else []) + losses.rest(result)
+    lines += (_held(result) if result["held"] else []) + loss_texts.rest(result)
     if result["task"]:
         lines += _task(result["task"])
     lines += _messages(result["messages"])
@@ -93,9 +93,9 @@ def news(session: Session, found: dict[str, Any]) -> str:
 
 def _task(task: dict[str, Any]) -> list[str]:
     """The task at hand, and where it stood; title and note are somebody's words, and quoted."""
-    from dibs.doors import quoting
+    from dibs.session import quotes
 
-    lines = quoting.task(task)
+    lines = quotes.task(task)
     if "title" in task:
         how = f"dibs task done {task['id']} --token {task['token']} --result JSON"
         lines.append(f"Finish it with `{how}`; keep where it stands with `dibs task note {task['id']} TEXT`.")
@@ -120,9 +120,9 @@ def _messages(messages: list[dict[str, Any]]) -> list[str]:
     """Labelled as data from a named sender: what another agent writes is not an instruction of the person's."""
     if not messages:
         return []
-    from dibs.doors import quoting
+    from dibs.session import quotes
 
-    lines = [line for message in messages[:SHOWN] for line in quoting.lines(message)]
+    lines = [line for message in messages[:SHOWN] for line in quotes.lines(message)]
     return lines + _more(len(messages), "messages: `dibs inbox`")
 
 
@@ -132,7 +132,7 @@ def _changed(session: Session, agent: str) -> list[str]:
 
     tree = trees.of(session.place)
     found = []
-    for path, known in list(ledgers.Seen(tree.folder, agent).files().items())[-CHANGED:]:
+    for path, known in list(ledger_files.Seen(tree.folder, agent).files().items())[-CHANGED:]:
         head = tree.state.heads.get(path)
         full = f"{tree.top}/{path}"
         signature = contents.signature(full)
@@ -161,7 +161,7 @@ def _writer(head: Head | None, agent: str, now: str) -> str:
 def _rules(session: Session, rules: dict[str, Any] | None) -> list[str]:
     if not rules:
         return []
-    from dibs.doors import rules as file
+    from dibs.session import rules_file as file
 
     words = "\n".join(plain_rules(file.text(session.place)))
     changed = (

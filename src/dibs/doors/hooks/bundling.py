@@ -19,44 +19,44 @@ if TYPE_CHECKING:
 EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis")
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
 FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
-LEFT_OUT = ("doors/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
+LEFT_OUT = ("tools/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py", "doors/hooks/bundling.py")  # fmt: skip
 # Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
-        "dibs.doors.hooks.clients", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledgers",
+        "dibs.doors.hooks.clients", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents", "dibs.facts.ledger_files",
         "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.auditing": (
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.declare", "dibs.operations.call",
-        "dibs.operations.ledger", "dibs.operations.attribution", "dibs.doors.hooks.trees",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.declare", "dibs.operations.core.call",
+        "dibs.operations.guards.ledger", "dibs.operations.guards.attribution", "dibs.doors.hooks.trees",
     ),
-    "dibs.doors.session": (
-        "dibs.facts.paths", "dibs.operations.resources", "dibs.operations.policy", "dibs.doors.config",
+    "dibs.session.session": (
+        "dibs.facts.paths", "dibs.operations.claims.resources", "dibs.operations.core.policy", "dibs.session.config",
         "dibs.facts.processes",
     ),
     "dibs.doors.hooks.editing": (
-        "dibs.operations.edits",
-        "dibs.operations.holds", "dibs.operations.ending", "dibs.operations.declare",
-        "dibs.operations.claims", "dibs.operations.roles", "dibs.facts.ignored",
+        "dibs.operations.guards.edit_guard",
+        "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.core.declare",
+        "dibs.operations.claims.grants", "dibs.operations.agents.roles", "dibs.facts.git.ignored",
     ),
     "dibs.doors.hooks.shells": (
-        "dibs.facts.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
-        "dibs.facts.shell.streams", "dibs.facts.shell.reading", "dibs.facts.shell.words", "dibs.facts.shell.options",
+        "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
+        "dibs.facts.shell.streams", "dibs.facts.shell.findings", "dibs.facts.shell.words", "dibs.facts.shell.options",
         "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.call", "dibs.operations.ledger",
-        "dibs.operations.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.call", "dibs.operations.guards.ledger",
+        "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
     ),
     "dibs.facts.shell.walk": (
         "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",
         "dibs.facts.shell.parameters", "dibs.facts.shell.text",
     ),
-    "dibs.stores.sqlite": ("dibs.stores.sqlite_file", "dibs.stores.gate", "dibs.stores.turns"),
-    "dibs.stores.redis": (
-        "dibs.stores.moved", "dibs.stores.redis_scripts", "dibs.stores.redis_wire", "dibs.stores.redis_epoch",
-        "dibs.stores.redis_guess", "dibs.stores.redis_pace", "dibs.stores.redis_transaction", "dibs.stores.turns",
-        "dibs.doors.starting",
+    "dibs.stores.sqlite.store": ("dibs.stores.sqlite.database_file", "dibs.stores.sqlite.gate", "dibs.stores.turns"),
+    "dibs.stores.redis.store": (
+        "dibs.stores.move.moved_mark", "dibs.stores.redis.scripts", "dibs.stores.redis.wire", "dibs.stores.redis.epoch",
+        "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
+        "dibs.storage.redis_autostart",
     ),
 }  # fmt: skip
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from dibs.doors.session import Session
     from dibs.facts.shell import Doubt
+    from dibs.session.session import Session
 
 WILD = "*?[\\"  # what would mean something else in a glob
 

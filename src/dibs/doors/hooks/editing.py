@@ -11,9 +11,9 @@ import os
 
 from dibs.doors.hooks import clients, trees
 from dibs.errors import Invalid
-from dibs.facts import contents, ledgers, workspace
-from dibs.operations.edits import BLIND, GONE, NOTHING, OLDER, SAME
-from dibs.operations.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
+from dibs.facts import contents, ledger_files, workspace
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
+from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.hooks.trees import Tree
-    from dibs.doors.session import Session
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 WITHIN = 2_000  # files of a folder that is written as a whole which are looked at, one by one
 LOOKS = 3  # at the files, before and after the claim; a file that changes more often than that is refused
@@ -98,7 +98,7 @@ def allow(
 
     `known` has the working trees that were looked at already, by their tops; others are added.
     """
-    from dibs.operations.edits import EDIT
+    from dibs.operations.guards.edit_guard import EDIT
 
     named, outside = _located(session, event, writes)
     for _ in range(LOOKS):
@@ -153,7 +153,7 @@ def _located(
             continue
         path = real[len(top) + 1 :] if real.startswith(f"{top}/") else text
         named.setdefault(top, []).append(_Named(write, real, path, (kind, text, alias)))
-    from dibs.facts.ignored import ignored_among
+    from dibs.facts.git.ignored import ignored_among
 
     for top, items in named.items():
         free = ignored_among(top, session.paths.common, [one.text for one in items])
@@ -184,13 +184,13 @@ def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
     head = tree.state.heads.get(one.path)
     if head is None:
         return None
-    known = ledgers.Seen(tree.folder, agent).last(one.path)
+    known = ledger_files.Seen(tree.folder, agent).last(one.path)
     if head.content == MISSING:
         how = GONE
     elif not known:
         how = NOTHING
     else:
-        how = BLIND if known == ledgers.BLIND else SAME if known == head.content else OLDER
+        how = BLIND if known == ledger_files.BLIND else SAME if known == head.content else OLDER
     author = head.author
     change = head.change
     if author in {GIT, OUTSIDE, UNKNOWN} and change is not None:

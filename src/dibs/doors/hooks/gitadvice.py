@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.gitwords import GitEffect
+    from dibs.facts.git.effects import GitEffect
 
 LONGEST = 200  # letters of an option's value that a safe command repeats
 SHOWN = 120  # letters of the command that a refusal repeats
@@ -35,9 +35,9 @@ def retold(
     also: tuple[str, ...] = (),
 ) -> str:
     """The same command with its options as they were typed, and without its paths."""
-    from dibs.facts import gitkinds
+    from dibs.facts.git import subcommands
 
-    short, long, _ = gitkinds.KINDS[effect.kind]
+    short, long, _ = subcommands.KINDS[effect.kind]
     told = [*called(effect), verb or effect.kind]
     words = effect.words[effect.at + 1 :]
     i = 0

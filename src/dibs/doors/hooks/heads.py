@@ -10,12 +10,13 @@ import os
 
 from dibs.doors.hooks.gitadvice import called, quoted
 from dibs.doors.hooks.sweeping import OWN_TREE
-from dibs.facts import git, gitcommits
+from dibs.facts.git import commits
+from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.sweeping import Look
-    from dibs.facts.gitwords import GitEffect
+    from dibs.facts.git.effects import GitEffect
 
 BACK = "restore --source=HEAD --staged --worktree"  # what `git reset --hard` is for some files
 
@@ -79,7 +80,7 @@ def _switch(found: Look, effect: GitEffect) -> None:
     name = effect.refspecs[0] if effect.refspecs else ""
     commit = found.commit_of("@{-1}" if name == "-" else name)
     if name and not commit:
-        commit = gitcommits.tracking(found.where, name)
+        commit = commits.tracking(found.where, name)
     if name and not commit:
         if effect.kind == "checkout" and git.tracked_matching(found.where, [name]):  # a file that is not there now
             effect.paths, effect.refspecs = [name], []
@@ -139,8 +140,8 @@ def _reset(found: Look, effect: GitEffect) -> None:
     if not commit or commit == here:
         found.sweep(effect, paths, "write over", safe=_back(effect) if effect.force else "", other=OWN_TREE)
         return
-    dropped = gitcommits.between(found.where, commit)
-    found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+    dropped = commits.between(found.where, commit)
+    found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
     does = "write over" if effect.tree else "move the branch away from commits of"
     found.sweep(effect, [*paths, *git.diff_paths(found.where, "HEAD", commit)], does, other=OWN_TREE)
 
@@ -173,13 +174,13 @@ def _branch(found: Look, effect: GitEffect) -> None:
     names, here = effect.refspecs, git.branch(found.where)
     if effect.action == "move":
         old, new = (names[0], names[1]) if len(names) > 1 else (here, names[0] if names else "")
-        for top, branch in gitcommits.checked_out(found.where).items():
+        for top, branch in commits.checked_out(found.where).items():
             if branch == old and old != new:
                 fact = found.fact(effect, head="switch", to=new, **{"else": OWN_TREE})
                 fact["tree"], fact["main"] = top, top == found.session.place.root
     elif effect.action == "delete" and not effect.has("r", "remotes"):
-        dropped = [commit for name in names for commit in gitcommits.only_on(found.where, name)]
-        found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+        dropped = [commit for name in names for commit in commits.only_on(found.where, name)]
+        found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
     elif effect.action == "create" and names:
         start = found.commit_of(names[1] if len(names) > 1 else "HEAD")
         if start and effect.force and found.commit_of(names[0]):
@@ -210,11 +211,11 @@ def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
     old = found.commit_of(f"refs/heads/{branch}")
     if old and old == commit:
         return
-    for top, name in gitcommits.checked_out(found.where).items():
+    for top, name in commits.checked_out(found.where).items():
         if name == branch:
             _moved(found, effect, top)
-    dropped = gitcommits.between(found.where, commit, old) if commit else gitcommits.only_on(found.where, branch)
-    found.fact(effect, does="drop", makers=gitcommits.makers(found.where, dropped))
+    dropped = commits.between(found.where, commit, old) if commit else commits.only_on(found.where, branch)
+    found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
 
 
 # --- a push past git's own hook
@@ -226,17 +227,17 @@ def _push(found: Look, effect: GitEffect) -> None:
     done = git.ask(found.where, "rev-parse", "--git-path", "hooks/pre-push", fine=(0, 128))
     if not os.path.exists(os.path.join(found.where, os.fsdecode(done.out).strip())):
         return
-    from dibs.doors import deploying
+    from dibs.running import deploy_checks
 
     here = git.branch(found.where)
     if effect.all or effect.unknown:
-        names = [name for name in gitcommits.branches(found.where) if deploying.targets_of(found.session, name)]
+        names = [name for name in commits.branches(found.where) if deploy_checks.targets_of(found.session, name)]
     elif effect.refspecs:
         ends = [spec.lstrip("+").rpartition(":")[2].removeprefix("refs/heads/") for spec in effect.refspecs]
         names = [here if end == "HEAD" else end for end in ends]
     else:
         follows = git.upstream(found.where)
         names = [here, *([follows.branch] if follows else [])]
-    protected = [name for name in dict.fromkeys(names) if name and deploying.targets_of(found.session, name)]
+    protected = [name for name in dict.fromkeys(names) if name and deploy_checks.targets_of(found.session, name)]
     if protected:
         found.fact(effect, past=effect.past, protected=protected)

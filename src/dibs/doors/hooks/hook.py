@@ -15,7 +15,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.hooks import clients
 from dibs.errors import DibsError
-from dibs.facts import contents, ledgers, workspace
+from dibs.facts import contents, ledger_files, workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def main(arguments: list[str]) -> int:
     """One call of a hook; returns the exit code."""
     client = arguments[0] if arguments else ""
     if client == "git":
-        from dibs.doors import git
+        from dibs.doors import git_hooks
 
-        return git.main(arguments[1:])
+        return git_hooks.main(arguments[1:])
     name = arguments[1] if len(arguments) > 1 else ""
     event: clients.Event | None = None
     try:
@@ -176,14 +176,14 @@ def _read(event: clients.Event, place: Place) -> int:
         return ALLOW
     agent, path = event.agent, real[len(top) + 1 :]
     folder = place.private if top == place.top else workspace.private_of(top)
-    now, offset = ledgers.now()
+    now, offset = ledger_files.now()
     signature = contents.signature(real)
     content = contents.read(real)[0] if signature != contents.MISSING else contents.MISSING
     git_dir = folder.removesuffix(f"/{workspace.OURS}") if folder.endswith(f"/{workspace.OURS}") else ""
     if content == contents.Index(git_dir).blob(path):  # else it is somebody's work, and whose is found at a look
-        ledgers.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
-    ledgers.saw(folder, agent, [(path, content, now)])
-    if ledgers.is_due(place.local, agent):
+        ledger_files.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
+    ledger_files.saw(folder, agent, [(path, content, now)])
+    if ledger_files.is_due(place.local, agent):
         from dibs.doors.hooks import moments
 
         told = moments.sign_of_life(event, place)

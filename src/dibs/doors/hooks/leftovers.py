@@ -6,13 +6,13 @@ in the same process goes on with its own work.
 
 from __future__ import annotations
 
-from dibs.operations.call import related
+from dibs.operations.core.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.trees import Tree
-    from dibs.doors.session import Session
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 SHOWN = 6  # agents, and files of each
 ASKED = 50  # agents that are asked after
@@ -26,7 +26,7 @@ def told(session: Session, call: Call, tree: Tree) -> list[str]:
             found.setdefault(owners[0], []).append(path)
     if not found:
         return []
-    from dibs.operations.audits import PEERS
+    from dibs.operations.guards.audits import PEERS
 
     peers = session.run(PEERS, call, {"agents": list(found)[:ASKED]})
     lines = []

@@ -10,16 +10,16 @@ import os
 
 from dibs.doors.hooks import clients
 from dibs.errors import DibsError
-from dibs.facts import contents, ledgers
+from dibs.facts import contents, ledger_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.hooks.trees import Tree
-    from dibs.doors.session import Session
     from dibs.facts.workspace import Place
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
 SHELLS = frozenset(
@@ -31,7 +31,7 @@ YIELD = 9_500_000_000  # ns: Codex tells of the end of a command that still runs
 
 def open_session(place: Place) -> Session:
     """The workspace, for one hook call."""
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
     return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
 
@@ -65,13 +65,13 @@ def before(event: clients.Event, place: Place) -> str:
     auditing.tell(session, call, [tree])
     for top in editing.allow(session, call, event, writes, known):
         begin(known[top], event, is_open=False)
-    ledgers.heard(place.local, call.agent)
+    ledger_files.heard(place.local, call.agent)
     return ""
 
 
 def use(event: clients.Event, place: Place) -> None:
     """May the agent use this tool, whatever it does? Raises the refusal."""
-    from dibs.operations import roles
+    from dibs.operations.agents import roles
 
     session = open_session(place)
     call = identify(session, event)
@@ -115,7 +115,7 @@ def after(event: clients.Event, place: Place) -> str:
         call = tree.state.calls.get(event.key)
         if call is None or call.closed:
             continue
-        over = ledgers.now()
+        over = ledger_files.now()
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
         (tree.look if event.kind == clients.EDIT else tree.survey)(call.named)
@@ -154,8 +154,8 @@ def _tops(place: Place, paths: list[str]) -> list[str]:
 
 def boot(event: clients.Event, place: Place) -> str:
     """The agent begins, or begins again: register it and tell it what is true."""
-    from dibs.doors import believing, memories
     from dibs.doors.hooks import auditing, briefing, tidying, trees
+    from dibs.session import env_beliefs, memory_files
 
     tree = trees.of(place)
     tidying.tidy(place, tree)
@@ -167,16 +167,16 @@ def boot(event: clients.Event, place: Place) -> str:
         tree.survey()
         tree.write()
     tree.cut()
-    ledgers.cut_seen(place.private, event.agent)
+    ledger_files.cut_seen(place.private, event.agent)
     session = open_session(place)
     call = identify(session, event)
     fields: dict[str, Any] = {"client_type": event.type or event.client}
-    files = [] if event.subagent else memories.load(session)  # a subagent works for its parent, which was told
+    files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told
     if not event.subagent:
-        fields.update(believing.fields(), files=memories.digests(files))
+        fields.update(env_beliefs.fields(), files=memory_files.digests(files))
     result = session.run(session.operation("boot"), call, fields)
     auditing.tell(session, call, [tree])
-    ledgers.heard(place.local, call.agent)
+    ledger_files.heard(place.local, call.agent)
     from dibs.doors.hooks import leftovers
 
     left = leftovers.told(session, call, tree)
@@ -212,7 +212,7 @@ def sign_of_life(event: clients.Event, place: Place) -> str:
 def stop(event: clients.Event, place: Place) -> str:
     """The agent's turn is over: what it holds and did not change is free again."""
     from dibs.doors.hooks import auditing
-    from dibs.operations.audits import IDLE, MINE
+    from dibs.operations.guards.audits import IDLE, MINE
 
     tree = _step(event, place)
     tree.cut()
@@ -233,7 +233,7 @@ def stop(event: clients.Event, place: Place) -> str:
 def end(event: clients.Event, place: Place) -> str:
     """The agent ends: what it holds is free, or passes to its parent. Its unfinished work stays its own."""
     from dibs.doors.hooks import auditing
-    from dibs.operations.audits import KNOWN
+    from dibs.operations.guards.audits import KNOWN
 
     session = open_session(place)
     call = identify(session, event)
@@ -249,7 +249,7 @@ def allowed_in_doubt(event: clients.Event, place: Place, why: str) -> bool:
     session = open_session(place)
     if session.config.policy.guards["on_doubt"] != "allow":
         return False
-    from dibs.operations.audits import DOUBT
+    from dibs.operations.guards.audits import DOUBT
 
     try:
         session.run(DOUBT, identify(session, event), {"why": why, "tool": event.tool})

@@ -14,8 +14,8 @@ from dibs.facts import shell, workspace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.clients import Event
-    from dibs.doors.session import Session
     from dibs.facts.workspace import Place
+    from dibs.session.session import Session
 
 SCANT_BYTES = 256 * 1024  # what a few transactions and their lines in the ledger need; below it the disk counts as full
 
@@ -38,8 +38,8 @@ def is_made_by(event: Event, place: Place) -> bool:
 
 
 def _is_free(session: Session, path: str) -> bool:
-    from dibs.facts.ignored import ignored_among
-    from dibs.operations.edits import FREE, sort_of
+    from dibs.facts.git.ignored import ignored_among
+    from dibs.operations.guards.edit_guard import FREE, sort_of
 
     real = os.path.realpath(path)
     if not workspace.tree_of(session.place, real):

@@ -11,8 +11,9 @@ import os
 from dibs.doors.hooks import auditing, trees
 from dibs.doors.hooks.moments import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import clock, ledgers, reflog, shell
-from dibs.operations.ledger import MERGES, MISSING, WHOLE
+from dibs.facts import clock, ledger_files, shell
+from dibs.facts.git import reflog
+from dibs.operations.guards.ledger import MERGES, MISSING, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.clients import Event
     from dibs.doors.hooks.editing import Write
     from dibs.doors.hooks.trees import Tree
-    from dibs.doors.session import Session
-    from dibs.facts.gitwords import GitEffect as Effect
+    from dibs.facts.git.effects import GitEffect as Effect
     from dibs.facts.workspace import Place
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
 REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
@@ -53,7 +54,7 @@ def before(event: Event, place: Place) -> str:
             call = identify(session, event)
             auditing.tell(session, call, known.values())
             if spoken:
-                from dibs.operations.commands import COMMAND
+                from dibs.operations.guards.shell_guard import COMMAND
 
                 session.run(COMMAND, call, {"tree": place.top, "spoken": spoken, "client": event.client})
             taken = _decide(session, call, event, reading, effects, deploys, known)
@@ -65,9 +66,9 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
     """What dibs' own commands among them would do as somebody else, or that is not an agent's to do."""
     if "dibs" not in event.command and "DIBS_AGENT" not in event.command:
         return []
-    from dibs.facts import ownwords
+    from dibs.facts import dibs_commands
 
-    return ownwords.speaks_as(reading.commands)
+    return dibs_commands.speaks_as(reading.commands)
 
 
 def _trees(event: Event, place: Place) -> dict[str, Tree]:
@@ -118,7 +119,7 @@ def _note(
                 continue  # an earlier version is shown, and not what is there
             seen.append((path, head.content, tree.now))
         if seen:
-            ledgers.saw(tree.folder, event.agent, seen)
+            ledger_files.saw(tree.folder, event.agent, seen)
     if reading.kind == "harmless" and not taken:
         return
     for tree in known.values():
@@ -168,7 +169,7 @@ def _decide(
 
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
     """Others' unfinished work in these working trees, after a look at all that git calls changed."""
-    from dibs.doors import git
+    from dibs.doors import git_hooks
 
     found = []
     for tree in known.values():
@@ -177,7 +178,7 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
         tree.look_at_all()
         auditing.tell(session, call, [tree])
         found += [
-            [tree.top, git.resource_of(session, path, tree.top), owners]
+            [tree.top, git_hooks.resource_of(session, path, tree.top), owners]
             for path, owners in tree.state.owned(call.agent).items()
         ]
     return found
@@ -214,9 +215,9 @@ def _effects(reading: Any) -> list[Effect]:
     """What the git commands among them would do, each with the directory it is run in."""
     if not reading.git:
         return []
-    from dibs.facts import gitaliases
+    from dibs.facts.git import aliases
 
-    return gitaliases.effects(reading)
+    return aliases.effects(reading)
 
 
 def _acts(effects: list[Effect]) -> list[str]:
@@ -231,7 +232,7 @@ def _acts(effects: list[Effect]) -> list[str]:
 
 def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
     """The decision; where only git's index is in the way, a moment later it is free."""
-    from dibs.operations.commands import COMMAND
+    from dibs.operations.guards.shell_guard import COMMAND
 
     until = clock.since_boot() + int(PATIENCE * 1000)
     while True:
@@ -247,7 +248,7 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
 
 
 def _give_back(session: Session, call: Call, taken: list[str]) -> None:
-    from dibs.operations.audits import AUDIT
+    from dibs.operations.guards.audits import AUDIT
 
     session.run(AUDIT, call, {"release": taken})
 
@@ -260,17 +261,17 @@ def _deploys(session: Session, reading: Any) -> list[list[str]]:
     patterns: dict[str, str] = session.config.policy.guards["deploy"].get("commands", {})
     if all(simple.words and simple.words[0] in shell.PLAIN_LOOKS for simple in reading.commands):
         return []
-    from dibs.facts import deploycommands
+    from dibs.facts import deploy_commands
 
-    patterns = deploycommands.spelled(patterns)
-    programs = deploycommands.names(patterns)
-    worth = [simple for simple in reading.commands if deploycommands.may_be(simple, programs)]
-    return deploycommands.find(worth, patterns, session.cwd) if worth else []
+    patterns = deploy_commands.spelled(patterns)
+    programs = deploy_commands.names(patterns)
+    worth = [simple for simple in reading.commands if deploy_commands.may_be(simple, programs)]
+    return deploy_commands.find(worth, patterns, session.cwd) if worth else []
 
 
 def _against(session: Session, call: Call, target: str) -> str:
     """What speaks against a deploy right now; "" if nothing does."""
-    from dibs.doors import deploying
+    from dibs.running import deploy_checks
 
-    error = deploying.check(session, call, target, session.place.top, timeout=REMOTE)
+    error = deploy_checks.check(session, call, target, session.place.top, timeout=REMOTE)
     return "" if error is None else error.message

@@ -1,6 +1,6 @@
 """What a git command would do to files that it does not name, to HEAD, to the stashes: found by asking git.
 
-Decided elsewhere (operations/worktrees.py says what each fact means). Paths are given as claims have them: from the top
+Decided elsewhere (operations/guards/working_tree.py says what each fact means). Paths are given as claims have them: from the top
 of the working tree that the command is run in. Here are the commands that take in, throw away or delete; arrivals.py
 has those that bring commits, heads.py those that move HEAD or a branch.
 """
@@ -11,14 +11,15 @@ import os
 
 from dibs.doors.hooks.gitadvice import quoted, retold, what
 from dibs.errors import Invalid, Unavailable
-from dibs.facts import git, gitcommits
+from dibs.facts.git import commits as git_commits
+from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.doors.session import Session
-    from dibs.facts.gitwords import GitEffect
+    from dibs.facts.git.effects import GitEffect
+    from dibs.session.session import Session
 
 OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait until they have committed."
 SPELL_OUT = "Write the names out."
@@ -141,8 +142,8 @@ class Look:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
         self.sweep(effect, paths, "commit", safe=retold(effect, drop=("a", "all", "i", "include", "o", "only")))
         if effect.has("amend"):
-            last = gitcommits.chosen(self.where, ["HEAD"])
-            self.fact(effect, does="rewrite", makers=gitcommits.makers(self.where, last))
+            last = git_commits.chosen(self.where, ["HEAD"])
+            self.fact(effect, does="rewrite", makers=git_commits.makers(self.where, last))
 
     def stash(self, effect: GitEffect) -> None:
         """Take changes away, or bring them back."""
@@ -187,7 +188,7 @@ class Look:
             self.sweep(effect, None, "may write over", other=SPELL_OUT, may=True)
             return
         if source:
-            paths = gitcommits.changed(self.where, source, effect.paths)
+            paths = git_commits.changed(self.where, source, effect.paths)
         else:
             paths = [change.path for change in git.dirty(self.where, effect.paths, untracked=False)]
         same = ("s", "source", "S", "staged", "W", "worktree") if effect.kind == "restore" else ()
@@ -271,9 +272,9 @@ class Look:
         """Whatever is held in a submodule goes with its files."""
         if not effect.force:
             return
-        from dibs.facts import gitaliases
+        from dibs.facts.git import aliases
 
-        folders = [os.path.join(self.where, path) for path in effect.paths] or gitaliases.submodules(self.where)
+        folders = [os.path.join(self.where, path) for path in effect.paths] or aliases.submodules(self.where)
         inside = [os.path.relpath(folder, self.top) for folder in folders]
         self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
 

@@ -1,6 +1,6 @@
 """One working tree as a hook finds it: looks at its files, and writes into its ledger what they show.
 
-Nothing is decided here: operations/ledger.py says what lines mean, operations/attribution.py whose a change is. The
+Nothing is decided here: operations/guards/ledger.py says what lines mean, operations/guards/attribution.py whose a change is. The
 order of a look is what makes it sound: note the time, stat and read the files, read the ledger, judge, append. A tool
 writes only after its first hook has ended, so the call that made a change is in the ledger before the change can be
 seen.
@@ -10,16 +10,28 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import contents, ledgers, workspace
-from dibs.operations import attribution
-from dibs.operations.ledger import BASE, CLOSED, GITTED, LIKELY, MISSING, NAMED, OPEN, OUTSIDE, SURE, WATCHED, State
+from dibs.facts import contents, ledger_files, workspace
+from dibs.operations.guards import attribution
+from dibs.operations.guards.ledger import (
+    BASE,
+    CLOSED,
+    GITTED,
+    LIKELY,
+    MISSING,
+    NAMED,
+    OPEN,
+    OUTSIDE,
+    SURE,
+    WATCHED,
+    State,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.facts.workspace import Place
-    from dibs.operations.ledger import Change, Head, Line
+    from dibs.operations.guards.ledger import Change, Head, Line
 
 
 MOMENT = 3_000_000_000  # ns within which a command that emptied a file fills it
@@ -41,7 +53,7 @@ class Tree:
     def __init__(self, top: str, folder: str) -> None:
         self.top, self.folder = top, folder
         self.objects = f"{folder}/objects"
-        self.now, self.offset = ledgers.now()
+        self.now, self.offset = ledger_files.now()
         self._state: State | None = None
         self._known = (0, 0)
         self._index: contents.Index | None = None
@@ -56,7 +68,7 @@ class Tree:
     def state(self) -> State:
         """What the ledger says."""
         if self._state is None:
-            lines, self._known = ledgers.load(self.folder)
+            lines, self._known = ledger_files.load(self.folder)
             self._state = State(lines)
         return self._state
 
@@ -88,7 +100,7 @@ class Tree:
 
         The shorter ago a path was looked at, the fewer calls can have changed it since.
         """
-        self.now, self.offset = ledgers.now()
+        self.now, self.offset = ledger_files.now()
         state = self.state
         seen = []
         for path in dict.fromkeys(paths):
@@ -108,21 +120,21 @@ class Tree:
 
     def look_at_all(self, most: int = ALL) -> None:
         """Look at whatever git calls changed. What is somebody's work and is not among it was committed unseen."""
-        from dibs.facts.git import dirty
+        from dibs.facts.git.queries import dirty
 
-        before = ledgers.now()[0]
+        before = ledger_files.now()[0]
         changed = [change.path for change in dirty(self.top) if not change.path.endswith("/")]
         self.survey(changed[:most])
         self.write()
         clean = set(self.state.owned()) - set(changed)
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
-        self.add(("F", self.stamp(), str(ledgers.now()[0] - before)))
+        self.add(("F", self.stamp(), str(ledger_files.now()[0] - before)))
         self.write()
 
     def _refresh(self) -> None:
         """Read what others added since: the calls that made what was just seen."""
         if self._known[0]:
-            added = ledgers.tail(self.folder, self._known)
+            added = ledger_files.tail(self.folder, self._known)
             if added is not None:
                 rows, self._known = added
                 self.state.add(rows)
@@ -160,7 +172,7 @@ class Tree:
 
     def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
-        now = ledgers.now()[0]  # not when the look began: a call may have begun and written since
+        now = ledger_files.now()[0]  # not when the look began: a call may have begun and written since
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git
         )
@@ -178,7 +190,7 @@ class Tree:
 
     def made(self, path: str, actor: str, flags: str = NAMED) -> None:
         """The caller itself wrote this path just now, and nobody else could have (`dibs restore`)."""
-        self.now, self.offset = ledgers.now()
+        self.now, self.offset = ledger_files.now()
         full = f"{self.top}/{path}"
         signature = contents.signature(full)
         content, data = contents.read(full)
@@ -204,7 +216,7 @@ class Tree:
 
     def stamp(self) -> str:
         """This moment, as the ledger writes it."""
-        wall, offset = ledgers.now()
+        wall, offset = ledger_files.now()
         return f"{wall}:{offset}"
 
     def open_call(
@@ -245,7 +257,7 @@ class Tree:
         lines, self._lines = _without_repeats(self._lines), []
         pending, self._pending = self._pending, set()
         state = self.state
-        added = ledgers.append(self.folder, lines, self._known)
+        added = ledger_files.append(self.folder, lines, self._known)
         if added is None:  # it was cut down meanwhile, or there was none
             self._state = None
             counted = list(self.state.untold.values())
@@ -261,7 +273,7 @@ class Tree:
         """What the actor of a change knows of the new content."""
         if change.grade not in {SURE, LIKELY}:
             return
-        known = ledgers.Seen(self.folder, change.actor)
+        known = ledger_files.Seen(self.folder, change.actor)
         last = known.last(change.path)
         if last == change.after:
             return
@@ -273,8 +285,8 @@ class Tree:
         maker = self.state.heads[change.path].authors.get(change.before, change.actor)
         if not knows and not last and maker in {change.actor, BASE}:
             return  # it never saw the file, and nobody else had changed it: no more is unknown than before
-        content = change.after if knows else "" if change.is_back else ledgers.BLIND
-        ledgers.saw(self.folder, change.actor, [(change.path, content, change.looked)])
+        content = change.after if knows else "" if change.is_back else ledger_files.BLIND
+        ledger_files.saw(self.folder, change.actor, [(change.path, content, change.looked)])
 
     def _is_foreign(self, change: Change) -> bool:
         """Is it git's or another's content that came back, and not brought by a call that said what it would write?"""
@@ -292,7 +304,7 @@ class Tree:
         if self.state.is_long:
             if os.path.basename(self.folder) == workspace.OURS:
                 self.look_at_all()
-            ledgers.replace(self.folder, self.state.lines(self.now), self._known)
+            ledger_files.replace(self.folder, self.state.lines(self.now), self._known)
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:

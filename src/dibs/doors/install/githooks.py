@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import DibsError
-from dibs.facts import git
+from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

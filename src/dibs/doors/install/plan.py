@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors import config_guards
 from dibs.doors.install import githooks, permissions, pointers, rules, scripts, settings
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
+from dibs.session import config_guards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -57,8 +57,8 @@ class Scratch:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _fill(self) -> None:
-        from dibs.doors.session import Session
-        from dibs.stores import sqlite
+        from dibs.session.session import Session
+        from dibs.stores.sqlite import store
 
         local = f"{self.folder}/.dibs/local"
         os.makedirs(local, 0o700)
@@ -67,9 +67,9 @@ class Scratch:
                 copy.write(file.read())
         if workspace.find(self.folder, self.folder).root != self.folder:
             raise Unavailable(f"the folder for temporary files lies in a repository ({self.folder})", path=self.folder)
-        sqlite.create(f"{local}/dibs.db")
+        store.create(f"{local}/dibs.db")
         session = Session(self.folder, self.folder)
-        session.use(sqlite.SqliteStore(f"{local}/dibs.db"))
+        session.use(store.SqliteStore(f"{local}/dibs.db"))
         try:
             call = session.identify(HOLDER, client=processes.this())
             resource = list(session.paths.resource(HELD, self.folder))

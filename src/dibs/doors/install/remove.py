@@ -50,7 +50,7 @@ def allow(place: Place, caller: str | None, *, yes: bool) -> None:
 
 
 def _held(place: Place, caller: str | None) -> list[dict[str, Any]]:
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
     try:
         session = Session(place.top, place.root, timeout=3.0, short_lived=True)
@@ -69,9 +69,9 @@ def everything(place: Place) -> None:
     for ref in _refs(place):
         githooks.ask(place, "update-ref", "-d", ref)
     if os.path.exists(os.path.join(place.local, "redis", "server.json")):
-        from dibs.doors import serving
+        from dibs.storage import redis_server
 
-        serving.stop(place.local)  # its files are about to go
+        redis_server.stop(place.local)  # its files are about to go
     for home in [*_homes(place), *_kept(place)]:
         shutil.rmtree(home)
 

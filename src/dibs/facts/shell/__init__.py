@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell.commands import PLAIN_LOOKS
+from dibs.facts.shell.findings import Doubt, Env, Reader, Reading, Simple, Target, TooMuch, unreadable
 from dibs.facts.shell.globs import Look
-from dibs.facts.shell.reading import Doubt, Env, Reader, Reading, Simple, Target, TooMuch, unreadable
 from dibs.facts.shell.words import SAFE
 
 __all__ = ["PLAIN_LOOKS", "Doubt", "Reading", "Simple", "Target", "read"]

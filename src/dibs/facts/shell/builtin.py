@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.findings import Env
     from dibs.facts.shell.options import Fields
-    from dibs.facts.shell.reading import Env
     from dibs.facts.shell.unknown import Field
 
 

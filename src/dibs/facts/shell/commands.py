@@ -10,14 +10,14 @@ import os
 
 from dibs.facts.shell import flows as shell_flows
 from dibs.facts.shell.builtin import BUILTINS, is_positional, position
+from dibs.facts.shell.findings import Env, Simple
 from dibs.facts.shell.options import leading, options
-from dibs.facts.shell.reading import Env, Simple
 from dibs.facts.shell.unknown import ANY, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.facts.shell.findings import Reader, Target
     from dibs.facts.shell.options import Fields, Given
-    from dibs.facts.shell.reading import Reader, Target
     from dibs.facts.shell.streams import Stream
     from dibs.facts.shell.unknown import Field
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import globs as shell_globs
+from dibs.facts.shell.findings import Reading
 from dibs.facts.shell.flows import SHOWS
-from dibs.facts.shell.reading import Reading
 from dibs.facts.shell.unknown import ANY, WAYS
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ def _does_something(call: Call, expression: Fields, index: int) -> bool:
     if expression[index] == "-delete":
         return True
     from dibs.facts.shell.commands import Call as Inner
-    from dibs.facts.shell.reading import Reader
+    from dibs.facts.shell.findings import Reader
 
     reader = Reader(Reading(shell_globs.Look()), call.reader.home, call.reader.look, call.reader.level)
     words = [ANY if isinstance(word, str) and "{}" in word else word for word in _command(expression, index)]

@@ -213,9 +213,9 @@ def _source(_call: Call, words: list[str]) -> bool:
 
 def _git(call: Call, _words: list[str]) -> bool:
     """Git: by what its words would do to files; a commit runs hooks, and those of a formatter change files."""
-    from dibs.facts import gitwords
+    from dibs.facts.git import effects
 
-    found = gitwords.effect([word if isinstance(word, str) else None for word in call.words], call.cwd)
+    found = effects.effect([word if isinstance(word, str) else None for word in call.words], call.cwd)
     if found is None or found.dry:
         return True
     if found.kind == "unknown":

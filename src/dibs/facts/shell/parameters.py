@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from dibs.facts.shell.reading import Env, Value
+    from dibs.facts.shell.findings import Env, Value
     from dibs.facts.shell.streams import Stream
     from dibs.facts.shell.text import Text
     from dibs.facts.shell.unknown import Field

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from dibs.facts.shell.reading import Env
+    from dibs.facts.shell.findings import Env
     from dibs.facts.shell.text import Span
     from dibs.facts.shell.unknown import Field
     from dibs.facts.shell.walk import Script, Walk

@@ -11,7 +11,7 @@ from dibs.facts.shell.unknown import ANY, Unknown, either
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.shell.commands import Call
-    from dibs.facts.shell.reading import Target
+    from dibs.facts.shell.findings import Target
     from dibs.facts.shell.unknown import Field
 
     Shown = tuple[str, str]  # an absolute path, and how its content got here: "" as it is, "diff" or "show" by git

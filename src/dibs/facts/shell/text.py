@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.facts.shell import parameters as shell_parameters
 from dibs.facts.shell import words as shell_words
-from dibs.facts.shell.reading import Env, Reader, Reading
+from dibs.facts.shell.findings import Env, Reader, Reading
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
 
 TYPE_CHECKING = False
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from dibs.facts.shell.findings import Value
     from dibs.facts.shell.globs import Look
-    from dibs.facts.shell.reading import Value
     from dibs.facts.shell.unknown import Field
 
     Span = tuple[int, int, list[Node]]  # where a word starts and ends, and the nodes it is made of

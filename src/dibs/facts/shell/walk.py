@@ -15,7 +15,7 @@ from itertools import pairwise
 from dibs.facts.shell import chains as shell_chains
 from dibs.facts.shell import parser as shell_parser
 from dibs.facts.shell import redirects as shell_redirects
-from dibs.facts.shell.reading import Env, Reading, TooMuch
+from dibs.facts.shell.findings import Env, Reading, TooMuch
 from dibs.facts.shell.text import Text
 from dibs.facts.shell.unknown import ANY, Unknown, either
 

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell.reading import Value
+    from dibs.facts.shell.findings import Value
     from dibs.facts.shell.unknown import Field
 
     Item = tuple[Field, int]

@@ -1,4 +1,4 @@
-"""`dibs bench`: the promised speeds, measured. The measuring is in `dibs.bench`; this only reads the words."""
+"""`dibs bench`: the promised speeds, measured. The measuring is in `benchmarks`; this only reads the words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.errors import NO, YES, Invalid
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.bench.run import Options
+    from benchmarks.run import Options
     from dibs.doors.cli.parse import Words
 
 FIELDS = (
@@ -36,8 +36,8 @@ LONGEST = 600  # seconds of one scene; ten minutes show all there is to see
 def run(words: Words) -> int:
     """Measure and report."""
     options = _options(words)
-    from dibs.bench import run as bench
-    from dibs.bench import table
+    from benchmarks import run as bench
+    from benchmarks import table
 
     report = bench.run(options)
     if words.json:
@@ -49,8 +49,8 @@ def run(words: Words) -> int:
 
 
 def _options(words: Words) -> Options:
-    from dibs.bench.environment import default_folder
-    from dibs.bench.run import GROUPS, Options
+    from benchmarks.environment import default_folder
+    from benchmarks.run import GROUPS, Options
 
     quick = bool(words.fields.get("quick"))
     groups = tuple(name.strip() for name in words.fields.get("only", "").split(",") if name.strip()) or GROUPS

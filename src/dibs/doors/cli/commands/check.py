@@ -12,9 +12,9 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.render import AT_WORK, count, times
-from dibs.doors.session import Session
 from dibs.errors import NO, YES, DibsError
 from dibs.facts import clock
+from dibs.session.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def _record(session: Session, _: Any) -> Found:
 
 
 def _rules(session: Session, _: Any) -> Found:
-    from dibs.doors import rules
+    from dibs.session import rules_file
 
-    digest = rules.digest(session.place)
+    digest = rules_file.digest(session.place)
     return bool(digest), f"version {digest}" if digest else "there are no rules; `dibs init` makes .dibs/rules.md"
 
 

@@ -6,7 +6,7 @@ import sys
 
 from dibs.doors.cli.command import Command
 from dibs.errors import YES, Invalid
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

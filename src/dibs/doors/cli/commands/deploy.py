@@ -1,7 +1,7 @@
 """`dibs deploy TARGET -- CMD`: one deploy at a time, of what everybody has, proven afterwards.
 
-What happens, in short: the checks of doors/deploying.py; the claim `deploy:TARGET`; the command under it
-(doors/held_command.py); the verification, tried again for a while, because a public surface takes its time; the outcome
+What happens, in short: the checks of running/deploy_checks.py; the claim `deploy:TARGET`; the command under it
+(running/held_command.py); the verification, tried again for a while, because a public surface takes its time; the outcome
 into the log.
 - refused: nothing was run; exit 1 with who or what is in the way.
 - the command or its verification fails, or somebody interrupts: recorded as that, the claim is given back, exit 1.
@@ -21,23 +21,24 @@ import tempfile
 from time import monotonic
 
 from dibs import jsontext
-from dibs.doors import children, deploying, durations
 from dibs.doors.cli import parse
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
-from dibs.doors.held_command import HeldCommand, Hold
 from dibs.errors import YES, DibsError, Failed, Fenced, Invalid, Unverified
 from dibs.facts import clock, processes
-from dibs.operations import deploys
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.operations.guards import deploy_guard
+from dibs.running import child_process, deploy_checks
+from dibs.running.held_command import HeldCommand, Hold
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from dibs.doors.session import Session
-    from dibs.operations.call import Call
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
 
 FIELDS = (
     Field("target", "text", "what is deployed: any name; `[deploy.targets.NAME]` in the config describes it",
@@ -81,18 +82,18 @@ class _Deploy:
     def __init__(self, session: Session, call: Call, words: parse.Words) -> None:
         self.session, self.call, self.words = session, call, words
         self.target: str = words.fields["target"]
-        named = deploying.settings(session, self.target)
+        named = deploy_checks.settings(session, self.target)
         self.unverified = bool(words.fields.get("unverified"))
         self.verify: str = "" if self.unverified else words.fields.get("verify") or named.get("verify") or ""
         given = words.fields.get("verify_timeout")
-        named_patience = deploying.config(session).get("verify_timeout", PATIENCE)
+        named_patience = deploy_checks.config(session).get("verify_timeout", PATIENCE)
         self.patience = durations.parse(given, "verify_timeout") / 1000 if given else named_patience
         self.resource = session.paths.resource(f"deploy:{self.target}", session.cwd)
-        self.said = {name: bool(words.fields.get(name)) for name in deploys.SAID}
+        self.said = {name: bool(words.fields.get(name)) for name in deploy_guard.SAID}
         self.commit, self.token = "", 0
         self.behind: int | None = None
         self.keep = False
-        self.keeper = children.Keeper()
+        self.keeper = child_process.Keeper()
         self._expires_at = ""
         self._hold: Hold | None = None
         self._command: HeldCommand | None = None  # what runs now
@@ -113,7 +114,7 @@ class _Deploy:
         try:
             dirty = bool(self.words.fields.get("dirty"))
             top = self.session.place.top
-            standing = deploying.examine(self.session, self.call, self.target, top, dirty=dirty, **self.said)
+            standing = deploy_checks.examine(self.session, self.call, self.target, top, dirty=dirty, **self.said)
             self.commit, self.behind = standing.commit, standing.behind
             if standing.why and not self.words.json:
                 sys.stderr.write(f"dibs: not compared with the remote: {standing.why}\n")
@@ -123,7 +124,7 @@ class _Deploy:
                 "runs": processes.of(command.child.pid),
             }  # fmt: skip
             try:
-                self._run(deploys.START, **fields, **self.said)
+                self._run(deploy_guard.START, **fields, **self.said)
             except BaseException:
                 command.cancel()
                 raise
@@ -212,7 +213,7 @@ class _Deploy:
     def _record(self, result: str, seconds: float, code: int | None) -> Fenced | None:
         try:
             self._run(
-                deploys.FINISH, result=result, commit=self.commit, seconds=seconds, exit=code, keep=self.keep
+                deploy_guard.FINISH, result=result, commit=self.commit, seconds=seconds, exit=code, keep=self.keep
             )  # fmt: skip
         except Fenced as error:
             return error
@@ -227,7 +228,7 @@ class _Deploy:
         if result == "interrupted" and fenced is None:
             raise Failed(f"the deploy of {self.target} was interrupted; how far it came is not known.", **shown)
         if result == "failed":
-            how = f"ended with {code}" if code is None or code >= 0 else f"was {children.say_end(code)}"
+            how = f"ended with {code}" if code is None or code >= 0 else f"was {child_process.say_end(code)}"
             raise Failed(f"the command {how}; {self.target} may be half deployed.", **shown)
         if result == "unverified":
             raise Unverified(f"the command ran, but the verification failed: {complaint}", **shown, started=True)

@@ -12,11 +12,11 @@ import sys
 
 from dibs import jsontext
 from dibs.doors.cli.command import Command
-from dibs.doors.session import Session
-from dibs.doors.stores import configured_url, database_path, is_redis, kept_line, read_pin
 from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
 from dibs.facts import clock, filesystems
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session.session import Session
+from dibs.storage.workspace_store import configured_url, database_path, is_redis, kept_line, read_pin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.cli.parse import Words
-    from dibs.stores.sqlite import SqliteStore
+    from dibs.stores.sqlite.store import SqliteStore
 
 FIELDS = (
     Field(
@@ -102,7 +102,7 @@ def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, s
 
 
 def _stands_in(url: str) -> str:
-    from dibs.stores.redis_wire import hidden
+    from dibs.stores.redis.wire import hidden
 
     return f"SQLite stands in for {hidden(url)}, which did not start; `dibs up` comes back to it when it runs"
 
@@ -176,17 +176,17 @@ def _filesystem(session: Session) -> tuple[bool, str]:
 def _sqlite(_: Session) -> tuple[bool, str]:
     import apsw
 
-    from dibs.stores import sqlite_file
+    from dibs.stores.sqlite import database_file
 
-    sqlite_file.load_checksums()
+    database_file.load_checksums()
     text = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
-    if not sqlite_file.checksums_loaded():
+    if not database_file.checksums_loaded():
         return False, f"{text} without page checksums: a flipped bit may go unnoticed. Install apsw's own wheel"
     return True, f"{text} with page checksums"
 
 
 def _file(session: Session) -> SqliteStore:
-    from dibs.stores.sqlite import SqliteStore
+    from dibs.stores.sqlite.store import SqliteStore
 
     store = session.store
     assert isinstance(store, SqliteStore)
@@ -235,8 +235,9 @@ FILE = (("sqlite", _sqlite), ("database", _database), ("pages", _pages), ("gate"
 
 def _recover(session: Session, words: Words) -> int:
     """A new database in place of a damaged one. Asks first; the old one is kept."""
-    from dibs.stores import sqlite, sqlite_file
-    from dibs.stores.gate import Gate
+    from dibs.stores.sqlite import database_file
+    from dibs.stores.sqlite import store as sqlite_store
+    from dibs.stores.sqlite.gate import Gate
 
     if is_redis(read_pin(session.place.local).url or configured_url(session.config.store)):
         message = (
@@ -254,16 +255,16 @@ def _recover(session: Session, words: Words) -> int:
     gate = Gate(f"{path}.gate", 5.0, kept_line(session.place.local, session.place.shared))
     remembered, _ = gate.enter()
     try:
-        known = max(remembered, sqlite_file.readable_commit(path))
+        known = max(remembered, database_file.readable_commit(path))
         start = max(known + ABOVE, clock.wall() // 1000 << 20)
-        agents = sqlite_file.readable_rows(path, "a\t")
-        aside = sqlite_file.set_aside(path) if os.path.exists(path) else ""
-        gate.leave(start, sqlite.create(path, start))  # from now on this is the database that answers here
+        agents = database_file.readable_rows(path, "a\t")
+        aside = database_file.set_aside(path) if os.path.exists(path) else ""
+        gate.leave(start, sqlite_store.create(path, start))  # from now on this is the database that answers here
     except BaseException:
         gate.leave()
         raise
     fresh = Session(session.cwd, session.place.root, short_lived=True)
-    from dibs.operations.recovery import RECOVERED
+    from dibs.operations.upkeep.recovery import RECOVERED
 
     call = fresh.identify(words.common.get("as"))
     fresh.run(RECOVERED, call, {"agents": agents, "aside": os.path.basename(aside)})

@@ -1,10 +1,10 @@
-"""`dibs git-hook NAME …`: what git's hooks call; doors/git.py does the work."""
+"""`dibs git-hook NAME …`: what git's hooks call; doors/git_hooks.py does the work."""
 
 from __future__ import annotations
 
-from dibs.doors import git
+from dibs.doors import git_hooks
 from dibs.doors.cli.command import Command
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 FIELDS = (
     Field("name", "text", "pre-commit, pre-merge-commit, prepare-commit-msg, post-commit, post-merge or pre-push",
@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
         from dibs.doors.cli import help
 
         return help.show(COMMAND.name)
-    return git.main(arguments)
+    return git_hooks.main(arguments)
 
 
 COMMAND = Command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.doors.cli import help
 from dibs.doors.cli.command import Command, family_of, names
 from dibs.errors import Invalid
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 
 from dibs.doors.cli.command import Command
 from dibs.doors.hooks import clients, hook
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 FIELDS = (
     Field("client", "choice", "whose hook", positional=True, required=True, choices=tuple(clients.EVENTS)),

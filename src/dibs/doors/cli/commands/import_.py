@@ -9,11 +9,12 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import durations, legacy, legacy_files, legacy_import
+from dibs.agent_folder import files, scripts, takeover
 from dibs.doors.cli import parse
 from dibs.doors.cli.command import Command
 from dibs.errors import NO, YES, Invalid, Unavailable
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def run(arguments: list[str]) -> int:
     """Take over what is there; exit 1 when something could not be."""
     if arguments[:1] == ["--script"]:
         name, called, agent = [*arguments[1:], "", "", ""][:FIRST]
-        if name not in legacy.NAMES:
+        if name not in scripts.NAMES:
             raise Invalid(f"there is no script {name!r} of dibs's", command="import")
-        return legacy.script(name, called, agent, arguments[1 + FIRST :])
+        return scripts.script(name, called, agent, arguments[1 + FIRST :])
     words = parse.parse("import", FIELDS, arguments)
     if words.help:
         from dibs.doors.cli import help
@@ -47,7 +48,7 @@ def run(arguments: list[str]) -> int:
     timeout = durations.parse(wanted, "timeout") / 1000 if wanted else None
     dry = bool(words.fields.get("dry_run"))
     try:
-        with legacy.Desk(folder, words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE"), timeout) as desk:
+        with scripts.Desk(folder, words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE"), timeout) as desk:
             work = _uninstall if words.fields.get("uninstall") else _import
             report = work(desk, dry=dry)
     except OSError as error:
@@ -59,13 +60,13 @@ def run(arguments: list[str]) -> int:
     return NO if report["conflicts"] else YES
 
 
-def _import(desk: legacy.Desk, *, dry: bool) -> dict[str, Any]:
+def _import(desk: scripts.Desk, *, dry: bool) -> dict[str, Any]:
     """Claims, scripts, and claims again: a script of old may have been at work until it was replaced."""
-    todo = legacy_files.plan(desk.registry)
-    report: dict[str, Any] = legacy_import.take_over(desk, dry=dry)
+    todo = files.plan(desk.registry)
+    report: dict[str, Any] = takeover.take_over(desk, dry=dry)
     if todo and not dry:
-        legacy_files.install(desk.registry, todo)
-        again = legacy_import.take_over(desk, dry=False)
+        files.install(desk.registry, todo)
+        again = takeover.take_over(desk, dry=False)
         for name in ("claims", "tasks", "stale", "repaired"):
             report[name] += again[name]
         report["conflicts"] = again["conflicts"]
@@ -74,7 +75,7 @@ def _import(desk: legacy.Desk, *, dry: bool) -> dict[str, Any]:
     report["changes"] = [
         *[f"task:{entry['task']}" for entry in [*report["claims"], *report["tasks"]]],
         *[
-            _relative(desk, desk.registry.path(legacy_files.CLAIMED, moved["task"]))
+            _relative(desk, desk.registry.path(files.CLAIMED, moved["task"]))
             for moved in [*report["stale"], *report["repaired"]]
         ],
         *report["scripts"],
@@ -82,8 +83,8 @@ def _import(desk: legacy.Desk, *, dry: bool) -> dict[str, Any]:
     return _about(desk, report)
 
 
-def _uninstall(desk: legacy.Desk, *, dry: bool) -> dict[str, Any]:
-    done = list(legacy_files.uninstall(desk.registry, dry=dry))
+def _uninstall(desk: scripts.Desk, *, dry: bool) -> dict[str, Any]:
+    done = list(files.uninstall(desk.registry, dry=dry))
     report: dict[str, Any] = {
         "restored": [_relative(desk, path) for path, kept in done if kept],
         "removed": [_relative(desk, path) for path, kept in done if not kept],
@@ -93,11 +94,11 @@ def _uninstall(desk: legacy.Desk, *, dry: bool) -> dict[str, Any]:
     return _about(desk, report)
 
 
-def _about(desk: legacy.Desk, report: dict[str, Any]) -> dict[str, Any]:
+def _about(desk: scripts.Desk, report: dict[str, Any]) -> dict[str, Any]:
     return {"workspace": desk.session.place.root, "registry": desk.registry.folder, **report}
 
 
-def _relative(desk: legacy.Desk, path: str) -> str:
+def _relative(desk: scripts.Desk, path: str) -> str:
     return os.path.relpath(path, os.path.dirname(desk.registry.agent))
 
 

@@ -10,13 +10,13 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import config
 from dibs.doors.cli.command import Command
 from dibs.doors.install import clients, launcher, permissions, plan, remove
-from dibs.doors.stores import configured_url, open_store, refuse_missing
 from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session import config
+from dibs.storage.workspace_store import configured_url, open_store, refuse_missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def run(words: Words) -> int:
 
 def _ask_leave(place: workspace.Place, words: Words) -> None:
     """Taking dibs out is not an agent's to do. Where the store does not answer, nobody can tell, and it passes."""
-    from dibs.doors.session import Session
-    from dibs.operations import authority
+    from dibs.operations.core import authority
+    from dibs.session.session import Session
 
     if not place.exists:
         return

@@ -16,14 +16,15 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import children, durations
 from dibs.doors.cli import parse
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.long_running import SIGNALLED, leave, on_signals, open_workspace
-from dibs.doors.held_command import HeldCommand, Hold
 from dibs.errors import Busy, Held, Invalid, Unavailable, named
 from dibs.facts import clock
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.running import child_process
+from dibs.running.held_command import HeldCommand, Hold
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class _Leader:
             confirm=lambda: self.ws.confirm(self.resource, token=self.token),
             renew=lambda: self.ws.renew(self.resource),
         )  # fmt: skip
-        keeper = children.Keeper()
+        keeper = child_process.Keeper()
         environment = {**os.environ, "DIBS_LEADER_TOKEN": str(self.token)}
         self._say(f"{self.ws.briefing['agent']} leads {self.name} now")
         self._command = HeldCommand(keeper, hold, command, env=environment)

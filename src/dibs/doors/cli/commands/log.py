@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import durations
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.doors.cli.render import times
 from dibs.errors import YES, Invalid, named
 from dibs.facts import clock
-from dibs.operations import names, resources
-from dibs.operations.declare import Field
+from dibs.operations.agents import names
+from dibs.operations.claims import resources
+from dibs.operations.core.declare import Field
+from dibs.session import durations
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.cli.parse import Words
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 FIELDS = (
     Field("path", "resources", "only events about these paths or names", positional=True, default=(), metavar="PATH"),

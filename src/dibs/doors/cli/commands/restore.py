@@ -15,17 +15,17 @@ from dibs.doors.cli.dispatch import open_session
 from dibs.doors.cli.render import times
 from dibs.doors.hooks import auditing, trees
 from dibs.errors import YES, NotFound, Unavailable, named
-from dibs.facts import objects
 from dibs.facts.clock import random_id
-from dibs.operations import restores
-from dibs.operations.declare import Field
+from dibs.facts.git import objects
+from dibs.operations.core.declare import Field
+from dibs.operations.guards import restores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.cli.parse import Words
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 FIELDS = (
     Field("what", "text", "the path, or the id from the list", positional=True, default="", metavar="PATH|ID"),

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 def run(words: Words) -> int:
     """Exit 0 if the run has ended; gates that fail are printed."""
-    from dibs.doors.reports import make
+    from dibs.reports import build
 
-    return around("run end", words, make.end)
+    return around("run end", words, build.end)
 
 
 COMMAND = Command("run end", run=run)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 def run(words: Words) -> int:
     """Exit 0 if every gate passes."""
-    from dibs.doors.reports import make
+    from dibs.reports import build
 
-    return around("run gates", words, make.gates)
+    return around("run gates", words, build.gates)
 
 
 COMMAND = Command("run gates", run=run)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import fields
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.errors import YES
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session import read_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ FIELDS = (
 
 def run(words: Words) -> int:
     """Make the report, and print it or write it to a file."""
-    from dibs.doors.reports import make
+    from dibs.reports import build
 
     session = open_session(words)
     asked = {field.name: words.fields[field.name] for field in FIELDS if field.name in words.fields}
-    kind = fields.read(session, FIELDS[1], asked.get("format") or ("json" if words.json else "md"))
-    run = fields.default_run(asked.get("run", ""))
+    kind = read_fields.read(session, FIELDS[1], asked.get("format") or ("json" if words.json else "md"))
+    run = read_fields.default_run(asked.get("run", ""))
     call = session.identify(words.common.get("as"))
-    made = make.report(session, call, run)
-    text = make.render(made, kind)
-    file = make.write_out(session, asked["out"], text) if asked.get("out") else ""
+    made = build.report(session, call, run)
+    text = build.render(made, kind)
+    file = build.write_out(session, asked["out"], text) if asked.get("out") else ""
     if words.json:
         body = made if kind == "json" and not file else {"run": made["run"]}
         if kind != "json" or file:

@@ -11,23 +11,23 @@ import subprocess
 import sys
 
 from dibs import jsontext
-from dibs.doors import catalogue, fields
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import around, open_session
 from dibs.doors.cli.render import count, some
 from dibs.doors.cli.render.tasks import value_text
 from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session import catalogue, read_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.cli.parse import Words
-    from dibs.doors.plans import Plan
-    from dibs.doors.session import Session
-    from dibs.operations.declare import Operation
+    from dibs.operations.core.declare import Operation
+    from dibs.running.run_file import Plan
+    from dibs.session.session import Session
 
 # Options for a start from a file; the operation's own fields are for a start by name.
 FIELDS = (
@@ -57,22 +57,22 @@ def _operation() -> Operation:
 
 
 def _from_file(words: Words) -> int:
-    from dibs.doors import plans
+    from dibs.running import run_file
 
     for name in ("id", "phase", "spec", "tasks"):
         if name in words.fields:
             raise Invalid(f"--{name} does not go with a file, which says it all", field=name)
-    plan = plans.load(words.fields["name"])
+    plan = run_file.load(words.fields["name"])
     workers = _workers(words, plan)
     if words.fields.get("dry_run"):
         return _dry_run(plan, workers, as_json=words.json)
-    from dibs.doors import driving, driving_screen
+    from dibs.running import run_driver, run_screen
 
     session = open_session(words)
     given = words.fields.get("within")
-    within = fields.read(session, FIELDS[3], given) if given else plan.within
-    screen = driving_screen.choose(as_json=words.json)
-    drive = driving.Drive(
+    within = read_fields.read(session, FIELDS[3], given) if given else plan.within
+    screen = run_screen.choose(as_json=words.json)
+    drive = run_driver.Drive(
         session, words.common.get("as"), plan, screen, workers=workers, within=within,
         keep_going=words.fields.get("keep_going"),
     )  # fmt: skip
@@ -91,7 +91,7 @@ def _from_file(words: Words) -> int:
 
 
 def _workers(words: Words, plan: Plan) -> int | None:
-    from dibs.doors.plans import MOST_WORKERS
+    from dibs.running.run_file import MOST_WORKERS
 
     given = words.fields.get("workers")
     if given is None:

@@ -6,15 +6,15 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import catalogue
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import answer, read
 from dibs.doors.cli.render import claims
 from dibs.errors import YES, Busy, Unavailable
 from dibs.facts import clock
-from dibs.operations import names
-from dibs.operations.declare import Field
+from dibs.operations.agents import names
+from dibs.operations.core.declare import Field
+from dibs.session import catalogue
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.parse import Words
     from dibs.doors.cli.render import Lines
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 FIELDS = (
     Field("watch", "flag", "show it again whenever it changes, until interrupted", default=False),
@@ -65,7 +65,7 @@ def lines(session: Session, result: dict[str, Any]) -> Lines:
 
 def _store(session: Session) -> str:
     """The store's name, without a password that its URL may have."""
-    from dibs.doors.stores import configured_url, read_pin
+    from dibs.storage.workspace_store import configured_url, read_pin
 
     pin = read_pin(session.place.local)
     url = pin.url or configured_url(session.config.store)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import stores
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.errors import YES, Unavailable
-from dibs.operations import authority
-from dibs.operations.declare import Field
+from dibs.operations.core import authority
+from dibs.operations.core.declare import Field
+from dibs.storage import workspace_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ FIELDS = (
 
 def run(words: Words) -> int:
     """Exit 0 when the other store is in charge."""
-    from dibs.doors import moving
+    from dibs.storage import store_move
 
     session = open_session(words)
     call = session.identify(words.common.get("as"))
@@ -37,11 +37,11 @@ def run(words: Words) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    if stores.is_redis(url):
-        from dibs.doors import serving
+    if workspace_store.is_redis(url):
+        from dibs.storage import redis_server
 
-        serving.make_answer(session, url)
-    result = moving.move(session, url, call, told=told)
+        redis_server.make_answer(session, url)
+    result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
         return YES
@@ -52,7 +52,7 @@ def run(words: Words) -> int:
             f"moved from {result['from']} to {result['to']} ({result['rows']} rows, {result['events']} events, "
             f"digest {result['digest'][:16]})\n"
         )
-    if stores.is_redis(url):
+    if workspace_store.is_redis(url):
         sys.stdout.write("set `store = …` in .dibs/config.toml (or DIBS_STORE) before others clone this repository\n")
     else:
         sys.stdout.write("take `store = …` out of .dibs/config.toml if it names the former server\n")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import catalogue, durations, watching
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import answer, open_session
 from dibs.doors.cli.long_running import SIGNALLED, on_signals
 from dibs.errors import YES, Invalid
 from dibs.facts import clock
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.running import sweep_loop
+from dibs.session import catalogue, durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ def run(words: Words) -> int:
         sys.stderr.write(f"dibs: trying again: {why}\n")
         session.close()  # it may have been put back in place meanwhile: the next look opens it anew
 
-    return _go_on(watching.Watch(once, told, trouble), max(SHORTEST, every) / 1000)
+    return _go_on(sweep_loop.Watch(once, told, trouble), max(SHORTEST, every) / 1000)
 
 
-def _go_on(watch: watching.Watch, pause: float) -> int:
+def _go_on(watch: sweep_loop.Watch, pause: float) -> int:
     """Until a signal says that it is enough. A sweep that is interrupted is done or not at all."""
     number = 0
 

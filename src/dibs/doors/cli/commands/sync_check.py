@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.doors import deploying
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.errors import YES
-from dibs.facts import gitsync
-from dibs.operations import deploys
-from dibs.operations.declare import Field
+from dibs.facts.git import sync
+from dibs.operations.core.declare import Field
+from dibs.operations.guards import deploy_guard
+from dibs.running import deploy_checks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ def run(words: Words) -> int:
     given = words.fields
     target: str = given.get("target", "")
     if session.place.common:
-        remote, branch = deploying.branch_for(session, target)
-        standing = gitsync.stand(
+        remote, branch = deploy_checks.branch_for(session, target)
+        standing = sync.stand(
             session.place.top,
             given.get("remote") or remote,
             given.get("branch") or branch,
-            timeout=deploying.patience(session),
+            timeout=deploy_checks.patience(session),
         )
     else:
-        standing = gitsync.Standing(why="this is not a git repository")
+        standing = sync.Standing(why="this is not a git repository")
     shown = {"target": target, **standing.as_json()}
-    refusal = deploys.stale(standing.as_json(), target=target, unsynced=bool(given.get("unsynced")))
+    refusal = deploy_guard.stale(standing.as_json(), target=target, unsynced=bool(given.get("unsynced")))
     if refusal is not None:
         raise refusal
     sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n" if words.json else _line(shown))

@@ -1,7 +1,7 @@
 """`dibs up`: makes the configured store answer; starts a local server that does not run, or says why it cannot.
 
-What it starts, and how, is in doors/serving.py; going over to SQLite and coming back in doors/falling_back.py. The
-first hook that finds the server missing runs this in the background (doors/starting.py).
+What it starts, and how, is in storage/redis_server.py; going over to SQLite and coming back in storage/sqlite_fallback.py. The
+first hook that finds the server missing runs this in the background (storage/redis_autostart.py).
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import stores
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
-from dibs.doors.starting import BACKGROUND
 from dibs.errors import YES, Invalid, Unavailable
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.storage import workspace_store
+from dibs.storage.redis_autostart import BACKGROUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.cli.parse import Words
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 FIELDS = (
     Field("allow_fallback", "flag", "if no server can be started, use SQLite instead", default=False),
@@ -38,18 +38,18 @@ WAIT = 30.0  # seconds for another one that starts it already
 def run(words: Words) -> int:
     """Exit 0 when the store answers, 2 with what was tried if not."""
     fsync = words.fields.get("fsync", "everysec")
-    from dibs.doors import serving
+    from dibs.storage import redis_server
 
-    if fsync not in serving.FSYNC:
-        raise Invalid(f"up: --fsync is one of {', '.join(serving.FSYNC)}, not {fsync!r}", field="fsync")
+    if fsync not in redis_server.FSYNC:
+        raise Invalid(f"up: --fsync is one of {', '.join(redis_server.FSYNC)}, not {fsync!r}", field="fsync")
     session = open_session(words)
-    pin = stores.read_pin(session.place.local)
-    url = stores.configured_url(session.config.store)
+    pin = workspace_store.read_pin(session.place.local)
+    url = workspace_store.configured_url(session.config.store)
     if pin.url:
-        stores.refuse_other(pin, url)
-        url = pin.fallback or (url if stores.bare(url) == stores.bare(pin.url) else pin.url)
+        workspace_store.refuse_other(pin, url)
+        url = pin.fallback or (url if workspace_store.bare(url) == workspace_store.bare(pin.url) else pin.url)
     stop = bool(words.fields.get("stop"))
-    result = serving.stop(session.place.local) if stop else _up(session, url, words, fsync)
+    result = redis_server.stop(session.place.local) if stop else _up(session, url, words, fsync)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
     else:
@@ -58,47 +58,48 @@ def run(words: Words) -> int:
 
 
 def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
-    if not stores.is_redis(url):
+    if not workspace_store.is_redis(url):
         head = session.store.head()
-        path = stores.sqlite_path(session.place.local, url)
+        path = workspace_store.sqlite_path(session.place.local, url)
         return {"store": url, "path": path, "commit": head.commit, "started": False}
-    from dibs.doors import falling_back, serving
-    from dibs.doors.starting import Turn
+    from dibs.storage import redis_server, sqlite_fallback
+    from dibs.storage.redis_autostart import Turn
 
     background = BACKGROUND in os.environ
     with Turn(session.place.local, patience=BRIEFLY if background else WAIT) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
         try:
-            started = serving.make_answer(session, url, fsync, anew=bool(words.fields.get("anew")))
+            started = redis_server.make_answer(session, url, fsync, anew=bool(words.fields.get("anew")))
         except Unavailable as error:
-            if falling_back.fallen_back(session):
+            if sqlite_fallback.fallen_back(session):
                 return {"store": "sqlite:", "fallback": True, "why": error.message, "started": False}
-            if not falling_back.possible(session, url) or not _consent(words, error):
+            if not sqlite_fallback.possible(session, url) or not _consent(words, error):
                 raise
-            return falling_back.fall_back(session, url, words.common.get("as")) | {"why": error.message}
-        if falling_back.fallen_back(session):
-            return {**falling_back.come_back(session, url, words.common.get("as")), **started}
+            return sqlite_fallback.fall_back(session, url, words.common.get("as")) | {"why": error.message}
+        if sqlite_fallback.fallen_back(session):
+            return {**sqlite_fallback.come_back(session, url, words.common.get("as")), **started}
         return {**_begin(session, url), **started}
 
 
 def _begin(session: Session, url: str) -> dict[str, Any]:
     """The workspace is there, or begins; its settings are as the URL says."""
-    from dibs.doors import falling_back
-    from dibs.stores import moved, redis_epoch
-    from dibs.stores.redis_wire import hidden
+    from dibs.storage import sqlite_fallback
+    from dibs.stores.move import moved_mark
+    from dibs.stores.redis import epoch
+    from dibs.stores.redis.wire import hidden
 
     local = session.place.local
-    store = stores.redis_store(local, url, session.config.id, session.timeout)
+    store = workspace_store.redis_store(local, url, session.config.id, session.timeout)
     try:
-        begun = redis_epoch.begin(store)
+        begun = epoch.begin(store)
         mark = store.ask("HGET", store.keys[4], "moved")
         if mark:
-            moved.refuse(mark.decode(), hidden(url))
-        if not stores.read_pin(local).url:
-            stores.write_pin(local, stores.Pin(url))
-        falling_back.untell(session)
-        redis_epoch.keep_as_told(store)
+            moved_mark.refuse(mark.decode(), hidden(url))
+        if not workspace_store.read_pin(local).url:
+            workspace_store.write_pin(local, workspace_store.Pin(url))
+        sqlite_fallback.untell(session)
+        epoch.keep_as_told(store)
     finally:
         store.close()
     return {"store": hidden(url), "begun": begun}

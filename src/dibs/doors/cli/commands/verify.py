@@ -8,7 +8,7 @@ from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.errors import NO, YES, Invalid
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`dibs worker --exec CMD`: turns any command into a worker that takes tasks. The work itself is doors/worker.py's."""
+"""`dibs worker --exec CMD`: turns any command into a worker that takes tasks. The work itself is running/worker.py's."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors import durations
 from dibs.doors.cli import parse
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.long_running import SIGNALLED, leave, on_signals, open_workspace
 from dibs.errors import YES, Invalid, named
-from dibs.operations.declare import Field
+from dibs.operations.core.declare import Field
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ NOTES = (
 
 def run(words: parse.Words) -> int:
     """Work until there is an end."""
-    from dibs.doors.worker import Worker
+    from dibs.running.worker import Worker
 
     settings = _settings(words)
     command_for = _command_for(words)
@@ -100,9 +100,9 @@ def _command_for(words: parse.Words) -> Callable[[dict[str, Any]], str | None]:
         raise Invalid("worker: say what to run: either --exec CMD or --plan FILE", field="exec", usage=usage)
     if command:
         return lambda _: command
-    from dibs.doors import plans
+    from dibs.running import run_file
 
-    found: Callable[[dict[str, Any]], str | None] = plans.load(plan).command_for
+    found: Callable[[dict[str, Any]], str | None] = run_file.load(plan).command_for
     return found
 
 

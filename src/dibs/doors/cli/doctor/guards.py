@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors import config_guards
 from dibs.doors.install import githooks, launcher, plan, probe, settings, trust
 from dibs.errors import DibsError
-from dibs.facts import git
+from dibs.facts.git import queries as git
+from dibs.session import config_guards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 ERROR, WARNING, ADVICE = "error", "warning", "advice"
 MISSING_RUN = "{path} is missing; `dibs init` makes it (a hook finds dibs on the PATH meanwhile)"

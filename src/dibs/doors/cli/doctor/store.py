@@ -1,23 +1,23 @@
 """`dibs doctor` on a workspace whose store is a Redis server: the checks in place of those on the SQLite file.
 
-What the server's settings can lose is in doors/server.py. A setting that a person should change is a warning; what
+What the server's settings can lose is in storage/redis_health.py. A setting that a person should change is a warning; what
 keeps dibs from working is an error.
 """
 
 from __future__ import annotations
 
-from dibs.doors import serving, stores
-from dibs.doors.server import Facts
 from dibs.errors import DibsError
-from dibs.stores.redis import RedisStore
-from dibs.stores.redis_wire import hidden
+from dibs.storage import redis_server, workspace_store
+from dibs.storage.redis_health import Facts
+from dibs.stores.redis.store import RedisStore
+from dibs.stores.redis.wire import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dibs.doors.session import Session
+    from dibs.session.session import Session
 
 ERROR, WARNING = "error", "warning"
 MEGABYTE = 1 << 20
@@ -30,10 +30,10 @@ def examine(session: Session) -> Iterator[tuple[str, bool, str, str]]:
         assert isinstance(store, RedisStore)
         facts = Facts(store)
     except DibsError as error:
-        known = serving.noted(session.place.local)
+        known = redis_server.noted(session.place.local)
         hint = " dibs started one there before; `dibs up` starts it again." if known else " `dibs up` starts one here."
-        url = stores.read_pin(session.place.local).url or stores.configured_url(session.config.store)
-        local = serving.place_of(url) is not None
+        url = workspace_store.read_pin(session.place.local).url or workspace_store.configured_url(session.config.store)
+        local = redis_server.place_of(url) is not None
         yield "server", False, error.message + (hint if local and "unreachable" in error.fields else ""), ERROR
         return
     yield _server(session, facts)
@@ -45,7 +45,7 @@ def examine(session: Session) -> Iterator[tuple[str, bool, str, str]]:
 
 
 def _server(session: Session, facts: Facts) -> tuple[str, bool, str, str]:
-    known = serving.running(session.place.local)
+    known = redis_server.running(session.place.local)
     ours = f"; started by dibs ({known['how']}), data in {known['folder']}" if known else ""
     days = int(facts.info.get("uptime_in_seconds", "0")) // 86_400
     return "server", True, f"{hidden(facts.url)}: {facts.version}, up {days} days{ours}", ERROR
@@ -76,7 +76,7 @@ def _replication(facts: Facts) -> tuple[bool, str]:
 
 def _protection(facts: Facts) -> tuple[bool, str]:
     tls = facts.url.startswith("rediss:") or "ssl=true" in facts.url
-    place = serving.place_of(facts.url)
+    place = redis_server.place_of(facts.url)
     password = "@" in facts.url
     said = f"TLS {'yes' if tls else 'no'}, password {'yes' if password else 'no'}"
     if place is not None:

@@ -6,8 +6,8 @@ terminal.
 
 from __future__ import annotations
 
-from dibs.doors import catalogue
 from dibs.doors.cli import terminal
+from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

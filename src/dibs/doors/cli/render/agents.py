@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.doors import losses, quoting
 from dibs.doors.cli.render import listed, messages, some, times
 from dibs.errors import named
+from dibs.session import loss_texts, quotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ TOLD = 10  # claims and losses that a briefing names: a model pays for each line
 
 
 def _boot(result: dict[str, Any]) -> Items:
-    lines: Lines = [*losses.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
+    lines: Lines = [*loss_texts.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
     for claim in result["held"][:TOLD]:
         names = some(claim["resources"])
         lines.append(
@@ -27,14 +27,14 @@ def _boot(result: dict[str, Any]) -> Items:
         lines.append(f"You hold {result['held_count'] - TOLD} more: `dibs status` lists them.")
     if not result["held"]:
         lines.append("You hold nothing.")
-    lines += losses.rest(result)
+    lines += loss_texts.rest(result)
     if result["task"]:
-        lines += quoting.task(result["task"])
+        lines += quotes.task(result["task"])
     lines += messages.lines(result["messages"])
     if result.get("files"):
-        from dibs.doors import memories
+        from dibs.session import memory_files
 
-        lines += memories.lines(result["files"])
+        lines += memory_files.lines(result["files"])
     if result["rules"]:
         changed = result["rules"]["changed"] and not result["rules"]["first"]
         lines += ["", f"The rules{' CHANGED; these hold now' if changed else ''} (.dibs/rules.md):"]

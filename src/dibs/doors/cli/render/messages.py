@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.doors import quoting
 from dibs.doors.cli.render import continued, listed, some, times
+from dibs.session import quotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ FEW = 5  # recipients that are named
 
 def lines(messages: list[dict[str, Any]]) -> Items:
     """Messages, each as the quoted words of its sender."""
-    return [line for m in messages for line in quoting.lines(m, f"{times.ago(m['at'])} ago", WHOLE)]
+    return [line for m in messages for line in quotes.lines(m, f"{times.ago(m['at'])} ago", WHOLE)]
 
 
 def _inbox(result: dict[str, Any]) -> Items:

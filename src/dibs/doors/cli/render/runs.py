@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dibs.doors.cli.render import count, listed, some, times
 from dibs.doors.cli.terminal import Table
-from dibs.doors.reports import words
 from dibs.errors import named
+from dibs.reports import html_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def _start(result: dict[str, Any]) -> Items:
 
 def _join(result: dict[str, Any]) -> Items:
     agent = result["agent"]
-    able = f", can {words.clean(', '.join(agent['can']))}" if agent["can"] else ""
-    kind = f" as {words.clean(agent['type'])}" if agent["type"] else ""
+    able = f", can {html_text.clean(', '.join(agent['can']))}" if agent["can"] else ""
+    kind = f" as {html_text.clean(agent['type'])}" if agent["type"] else ""
     return [f"{named(agent)} takes part in run {result['run']['id']}{kind}{able}"]
 
 
@@ -34,20 +34,21 @@ def _phase(result: dict[str, Any]) -> Items:
 
 def _noted(result: dict[str, Any]) -> Items:
     note = result["noted"]
-    done = f", handled: {words.clean(note['handled'])}" if note.get("handled") else ""
-    return [f"{result['run']['id']}: number {note['number']}, {words.clean(note['text'])}{done}"]
+    done = f", handled: {html_text.clean(note['handled'])}" if note.get("handled") else ""
+    return [f"{result['run']['id']}: number {note['number']}, {html_text.clean(note['text'])}{done}"]
 
 
 def _progress(result: dict[str, Any]) -> Items:
     run = result["run"]
     counts = ", ".join(f"{number} {state}" for state, number in run["tasks"].items() if state != "total")
     lines = [
-        f"run {run['id']} ({words.clean(run['operation'])}): {run['state']}, {run['phase']}, {run['progress']} %",
+        f"run {run['id']} ({html_text.clean(run['operation'])}): {run['state']}, {run['phase']}, {run['progress']} %",
         count(run["tasks"]["total"], "task") + (f": {counts}" if counts else ""),
     ]
     for name in ("errors", "warnings"):
         lines += [
-            f"{name[:-1]} {one['number']}: {words.clean(one['text'])} ({one['by']}){_dealt(one)}" for one in run[name]
+            f"{name[:-1]} {one['number']}: {html_text.clean(one['text'])} ({one['by']}){_dealt(one)}"
+            for one in run[name]
         ]
         hidden = run[f"{name[:-1]}_count"] - len(run[name])
         lines += [f"({hidden} earlier {name})"] if hidden > 0 else []
@@ -55,13 +56,13 @@ def _progress(result: dict[str, Any]) -> Items:
 
 
 def _dealt(note: dict[str, Any]) -> str:
-    return f", handled: {words.clean(note['handled'])}" if note.get("handled") else ""
+    return f", handled: {html_text.clean(note['handled'])}" if note.get("handled") else ""
 
 
 def _list(result: dict[str, Any]) -> Items:
     rows = [
         (run["id"], run["state"], run["phase"], run["coordinator"], f"{times.ago(run['started_at'])} ago",
-         words.clean(run["operation"], 60))
+         html_text.clean(run["operation"], 60))
         for run in result["runs"]
     ]  # fmt: skip
     return listed(("RUN", "STATE", "PHASE", "COORDINATOR", "STARTED", "OPERATION"), rows, "no runs", result)
@@ -71,12 +72,12 @@ def _show(result: dict[str, Any]) -> Items:
     run = result["run"]
     lines = [*_progress(result), f"coordinator {run['coordinator']}, started {times.ago(run['started_at'])} ago"]
     if run.get("archive"):
-        lines.append(f"archive: .dibs/local/{run['archive']['file']} ({words.size(run['archive']['size'])})")
+        lines.append(f"archive: .dibs/local/{run['archive']['file']} ({html_text.size(run['archive']['size'])})")
     rows = []
     for one in run["agents"]:
         used = one.get("usage")
-        said = f"{used['cpu']:.0f} %, {words.size(used['memory'])}, {used['threads']} threads" if used else ""
-        kind = " ".join([words.clean(one["type"]), *[words.clean(word) for word in one["can"]]]).strip()
+        said = f"{used['cpu']:.0f} %, {html_text.size(used['memory'])}, {used['threads']} threads" if used else ""
+        kind = " ".join([html_text.clean(one["type"]), *[html_text.clean(word) for word in one["can"]]]).strip()
         rows.append((named(one), one["state"], kind, str(one["finished"]), ", ".join(one["tasks"][:3]), said))
     if rows:
         lines += ["", Table(("AGENT", "STATE", "TYPE, CAN", "FINISHED", "TASKS", "USES"), rows)]
@@ -86,7 +87,7 @@ def _show(result: dict[str, Any]) -> Items:
 def _gates(result: dict[str, Any]) -> Items:
     lines = [
         f"{'ok    ' if gate['passed'] else 'FAILED'}  {gate['at']:<7}  {gate['name']}"
-        + (f": {words.clean(gate['why'])}" if gate["why"] else "")
+        + (f": {html_text.clean(gate['why'])}" if gate["why"] else "")
         for gate in result["gates"]
     ]
     return [*lines, f"{result['failed']} of {len(result['gates'])} gates failed"]
@@ -101,7 +102,7 @@ def _end(result: dict[str, Any]) -> Items:
         lines.append(f"released: {', '.join(result['released'])}")
     if result.get("archive"):
         lines.append(f"archive: {result['archive']}")
-    lines += [f"gate failed: {g['name']}: {words.clean(g['why'])}" for g in result["gates"] if not g["passed"]]
+    lines += [f"gate failed: {g['name']}: {html_text.clean(g['why'])}" for g in result["gates"] if not g["passed"]]
     return lines
 
 

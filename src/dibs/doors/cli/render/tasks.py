@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.doors import durations
 from dibs.doors.cli.render import listed, times
 from dibs.errors import named
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

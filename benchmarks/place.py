@@ -1,0 +1,124 @@
+"""Where the bench works: a scratch folder on a real disk, workspaces in it, and the facts of the machine.
+
+Everything that is compared lies in one scratch folder, so on one filesystem. It is made in the current directory (or
+`--dir`), not below /tmp, which on many machines is memory and has no fsync to speak of; it is removed at the end, also
+after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from benchmarks.figures import median, timed
+from dibs import __version__
+from dibs.errors import Invalid
+from dibs.facts import filesystems
+from dibs.session.session import SESSION_VARIABLES
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+# What would change who calls, which workspace is meant, or how the interpreter starts (PYTHONDONTWRITEBYTECODE makes it
+# compile every edited file again at each start, which an installed package never does).
+FOREIGN = ("DIBS_", "PYTHON")
+
+
+class Bench:
+    """One run: its scratch folder, its size, and a voice on stderr."""
+
+    def __init__(self, folder: str, *, quick: bool) -> None:
+        if not os.path.isdir(folder):
+            message = f"--dir: {folder} is not a folder"
+            raise Invalid(message, path=folder)
+        self.parent = os.path.abspath(folder)
+        self.quick = quick
+        self.folder = ""
+        self._environment: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        self._environment = dict(os.environ)
+        for name in [*SESSION_VARIABLES, *[name for name in os.environ if name.startswith(FOREIGN)]]:
+            os.environ.pop(name, None)
+        self.folder = tempfile.mkdtemp(prefix=".dibs-bench-", dir=self.parent)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.environ.clear()
+        os.environ.update(self._environment)
+
+    def count(self, full: int, quick: int) -> int:
+        """How many of something: for a run that counts, or for one that only shows that it works."""
+        return quick if self.quick else full
+
+    def sub(self, name: str) -> str:
+        """A folder of that name in the scratch folder."""
+        path = os.path.join(self.folder, name)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def workspace(self, name: str) -> str:
+        """A new workspace in a repository of its own."""
+        path = self.sub(name)
+        # An empty repository, laid out by hand so that no git is needed; without it, one further up would be found.
+        for part in ("objects", "refs/heads"):
+            os.makedirs(os.path.join(path, ".git", part))
+        with open(os.path.join(path, ".git", "HEAD"), "w", encoding="utf-8") as file:
+            file.write("ref: refs/heads/main\n")
+        subprocess.run([script(), "init", path], check=True, timeout=60, capture_output=True)
+        return path
+
+    def say(self, text: str) -> None:
+        """Progress, for whoever watches."""
+        sys.stderr.write(f"bench: {text}\n")
+        sys.stderr.flush()
+
+
+def machine(folder: str) -> dict[str, Any]:
+    """What the figures depend on."""
+    return {
+        "dibs": __version__,
+        "python": platform.python_version(),
+        "apsw": apsw.apsw_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),  # before the run: what others did meanwhile is in the figures
+        "filesystem": filesystems.kind_of(folder) or "unknown",
+        "fsync_us": round(fsync_cost(folder), 1),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def fsync_cost(folder: str, times: int = 30) -> float:
+    """What one small durable append costs here, in µs: the part of a claim that no program can make faster."""
+    path = os.path.join(folder, "fsync")
+    flush = getattr(os, "fdatasync", os.fsync)
+    with open(path, "wb", buffering=0) as file:
+
+        def append() -> None:
+            file.write(b"x" * 4096)
+            flush(file.fileno())
+
+        return median([timed(append) for _ in range(times)])
+
+
+def script() -> str:
+    """The `dibs` that is installed beside this interpreter."""
+    path = os.path.join(os.path.dirname(sys.executable), "dibs")
+    if not os.path.exists(path):
+        message = f"there is no `dibs` beside {sys.executable}; install dibs into that environment"
+        raise Invalid(message, path=path)
+    return path

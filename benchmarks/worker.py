@@ -1,0 +1,141 @@
+"""One of many processes that contend: `python -m benchmarks.worker MODE FOLDER NAME SECONDS`.
+
+It opens its way in, says `ready`, waits for a line with the moment to start, does its thing for so many seconds and
+answers with one line of JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims
+a file of its own; `busy` runs bare transactions on SQLite's busy timeout alone, which is what the gate improves on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import apsw
+
+import dibs
+from benchmarks.guard import Guard, Overlapped
+from dibs.errors import DibsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Way = TypeVar("Way")  # what a process opened to work through
+
+WAIT = 120  # seconds: nobody gives up, so that the longest wait is seen
+
+SETUP = (
+    "CREATE TABLE kv (k TEXT PRIMARY KEY, v TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE log (seq INTEGER PRIMARY KEY, body TEXT NOT NULL)",
+)
+
+
+def one_path(folder: str, name: str) -> Callable[[], float]:
+    """Claim the path that everybody wants, look that nobody else is there, give it back."""
+    workspace = dibs.open(folder, agent=name)
+    guard = Guard(os.path.join(folder, "guard"), 1)
+
+    def act() -> float:
+        before = time.perf_counter()
+        claim = workspace.claim("hot.txt", wait=WAIT)
+        took = time.perf_counter() - before
+        with guard.standing(0, name, claim.token):
+            pass
+        claim.release()
+        return took
+
+    return act
+
+
+def own_file(folder: str, name: str) -> Callable[[], float]:
+    """Claim a file of one's own and give it back: only the store is contended for."""
+    workspace = dibs.open(folder, agent=name)
+
+    def act() -> float:
+        before = time.perf_counter()
+        claim = workspace.claim(f"{name}.txt")
+        took = time.perf_counter() - before
+        claim.release()
+        return took
+
+    return act
+
+
+def busy_timeout(folder: str, name: str) -> Callable[[], float]:
+    """Two writes in a bare transaction, everybody on rows of their own, SQLite's busy handler in between."""
+    connection = apsw.Connection(os.path.join(folder, "busy.db"))
+    connection.set_busy_timeout(WAIT * 1000)
+    connection.execute("PRAGMA synchronous = FULL")
+    value = "v" * 400  # about what a claim's row and event are
+    number = 0
+
+    def act() -> float:
+        nonlocal number
+        number += 1
+        before = time.perf_counter()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", (f"{name}-{number % 10}", value))
+        connection.execute("INSERT INTO log (body) VALUES (?)", (value,))
+        connection.execute("COMMIT")
+        return time.perf_counter() - before
+
+    return act
+
+
+def make_busy(folder: str) -> None:
+    """The database of the bare transactions."""
+    connection = apsw.Connection(os.path.join(folder, "busy.db"))
+    connection.execute("PRAGMA journal_mode = WAL")
+    for statement in SETUP:
+        connection.execute(statement)
+    connection.close()
+
+
+MODES = {"path": one_path, "files": own_file, "busy": busy_timeout}
+
+
+def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, Any]:
+    """Do it over and over until the time is up. Counts what was done within the time; waits are kept to the last."""
+    waits: list[float] = []
+    errors: list[str] = []
+    within = 0
+    end = start + seconds
+    time.sleep(max(0.0, start - time.monotonic()))
+    while time.monotonic() < end:
+        try:
+            waits.append(act())
+        except (DibsError, apsw.Error, OSError, ValueError, Overlapped) as error:
+            errors.append(f"{type(error).__name__}: {error}")
+            if isinstance(error, Overlapped):
+                break
+            continue
+        within += time.monotonic() < end
+    return {"waits": waits, "within": within, "errors": errors[:5], "failed": len(errors)}
+
+
+def take_part(open_way: Callable[[], Way], work: Callable[[Way, float], dict[str, Any]]) -> None:
+    """Say ready, wait for the start, work, answer; and end. What all these processes do, whatever they work at."""
+    try:
+        way = open_way()
+    except (DibsError, apsw.Error, OSError) as error:
+        sys.stdout.write(f"{type(error).__name__}: {error}\n")
+        sys.stdout.flush()
+        os._exit(1)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    start = sys.stdin.readline()
+    if start:  # else whoever started us has gone
+        sys.stdout.write(json.dumps(work(way, float(start))) + "\n")
+        sys.stdout.flush()
+    os._exit(0)
+
+
+def main(mode: str, folder: str, name: str, seconds: str) -> None:
+    """One that contends."""
+    take_part(lambda: MODES[mode](folder, name), lambda act, start: work(act, start, float(seconds)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

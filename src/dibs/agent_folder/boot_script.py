@@ -1,0 +1,154 @@
+"""`boot.sh` of a home-made `.agent` folder: the author's own steps, and the check of the task by the live record.
+
+An old boot.sh looks at the repository first (its root, its branch) and may then verify the task by the files. Its own
+steps still run, in one shell and in their order; only the verification is dibs's. A script that verifies nothing runs
+first and as a whole, and its no is the answer. Where the verification cannot be told from the other steps, these do not
+run, and that is said.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from dibs.agent_folder.files import KEPT, task_id
+from dibs.agent_folder.scripts import Desk, say
+from dibs.errors import NO, YES
+from dibs.session import env_beliefs, memory_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+BEGINS = ("TASK STATE VERIFICATION", "Verifying task state")
+ENDS = "END OF NEW LOGIC"
+SIGNS = ("CURRENT_TASK_ID", "registry/claimed")  # words of a script that verifies a task
+READY = "Initiation complete"
+ONLY_CHECK = "--only-check"  # the word by which the old script's shell asks for the check alone
+LONGEST = 256 * 1024  # bytes of an old script
+
+
+def run(agent: str, words: list[str]) -> int:
+    """The whole of boot.sh."""
+    if words[:1] == [ONLY_CHECK]:
+        return check(agent, ready=words[1:] != ["quietly"])
+    kept = os.path.join(agent, "tools", f"boot.sh{KEPT}")
+    text = _text(kept)
+    if text is None:
+        return check(agent)
+    parts = own_steps(text)
+    sys.stdout.flush()
+    if parts is not None:
+        return _in_one_shell(agent, kept, text, parts, words)
+    if any(sign in text for sign in SIGNS):
+        sys.stderr.write(f"dibs: the steps of {kept} are not run: its check of the task cannot be told from them.\n")
+        return check(agent)
+    done = subprocess.run([*_shell(text), kept, *words], check=False)  # noqa: S603 - the author's own boot.sh
+    return done.returncode or check(agent)
+
+
+def own_steps(text: str) -> tuple[str, str] | None:
+    """What an old boot.sh does before its verification and after it; None where there is no such part in it."""
+    lines = text.splitlines(keepends=True)
+    first = next((place for place, line in enumerate(lines) if any(sign in line for sign in BEGINS)), None)
+    if first is None:
+        return None
+    last = next((place for place, line in enumerate(lines) if place > first and ENDS in line), None)
+    if last is None:
+        last = _end_of_if(lines, first)
+    if last is None:
+        return None
+    return "".join(lines[:first]), "".join(lines[last + 1 :])
+
+
+def _end_of_if(lines: list[str], first: int) -> int | None:
+    """Where the first `if` behind this line comes to its end; None if it does not."""
+    depth = 0
+    for place in range(first, len(lines)):
+        word = lines[place].strip()
+        if word.startswith("if "):
+            depth += 1
+        elif word.split("#")[0].split(";")[0].strip() == "fi":
+            depth -= 1
+            if not depth:
+                return place
+    return None
+
+
+def _in_one_shell(agent: str, kept: str, text: str, parts: tuple[str, str], words: list[str]) -> int:
+    """Before, the check, after: in the shell that the old script names, so that its variables live on."""
+    before, after = parts
+    quietly = ' "quietly"' if READY in after else ""
+    call = f'"$DIBS_BOOT_PYTHON" -P -X utf8 -m dibs import --script boot "$0" "$DIBS_BOOT_FOLDER" {ONLY_CHECK}{quietly}'
+    whole = f"{before}\n{call} || exit 1\n{after}"
+    environment = {**os.environ, "DIBS_BOOT_PYTHON": sys.executable, "DIBS_BOOT_FOLDER": agent}
+    done = subprocess.run([*_shell(text), "-c", whole, kept, *words], check=False, env=environment)  # noqa: S603 - as above
+    return done.returncode
+
+
+def _shell(text: str) -> list[str]:
+    """The interpreter that the script's first line names."""
+    first = text.partition("\n")[0]
+    return first[2:].split() if first.startswith("#!") and first[2:].strip() else ["/bin/sh"]
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(LONGEST).decode(errors="surrogateescape")
+    except OSError:
+        return None
+
+
+def check(agent: str, *, ready: bool = True) -> int:
+    """CURRENT_TASK_ID and AGENT_ID against the live record. Never takes what is not held."""
+    with Desk(agent, os.environ.get("DIBS_WORKSPACE")) as desk:
+        return _check(desk, ready=ready)
+
+
+def _check(desk: Desk, *, ready: bool) -> int:
+    task, agent = os.environ.get("CURRENT_TASK_ID", ""), os.environ.get("AGENT_ID", "")
+    say("Verifying task state...")
+    if task:
+        say(f"Agent believes it is working on task: {task}")
+        if desk.registry.state(task):
+            desk.standing(task)
+    files = memory_files.load(desk.session)
+    believed = [one for one in env_beliefs.fields()["believed"] if one != task]
+    fields: dict[str, Any] = {"task": task_id(task), "believed": believed, "files": memory_files.digests(files)}
+    result = desk.run("boot", desk.speak_as(agent), **fields)
+    _brief(desk, result)
+    name, held = agent or result["agent"], result["task"]
+    if task:
+        if held is None or held["id"] != task_id(task):
+            say(_fatal(task, desk.look_at(task)["known_as"]))
+            return NO
+        desk.show(task, name)
+        say(f"✅ Confirmed: This agent ({name}) still holds the claim for task {task}.")
+    elif held is None:
+        say("ℹ️ No current task ID set. Agent is starting fresh.")  # noqa: RUF001 - the sign that people know
+    else:
+        say(f"⚠️ No current task ID set, but this agent ({name}) still holds the claim for task {held['id']}.")
+    if ready:
+        say("✅ Initiation complete. Agent is ready.")
+    return YES
+
+
+def _fatal(task: str, other: str) -> str:
+    if other:
+        return f"❌ FATAL: Task {task} was claimed by another agent ({other}). Aborting."
+    return (
+        f"❌ FATAL: This agent was supposed to be working on {task}, but the claim lock is missing. "
+        "The task may have been released or become stale. Aborting."
+    )
+
+
+def _brief(desk: Desk, result: dict[str, Any]) -> None:
+    """The briefing, beside what the script prints: what was lost, messages and rules count as told from now on."""
+    import contextlib
+
+    from dibs.doors.cli.dispatch import answer
+
+    with contextlib.redirect_stdout(sys.stderr):
+        answer("boot", desk.session.finish("boot", result), as_json=False)

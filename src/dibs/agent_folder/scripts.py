@@ -1,0 +1,340 @@
+"""The four scripts of a home-made `.agent` folder, and the desk at which they and `dibs import` work.
+
+Each file of the registry is a task of the queue (operations/tasks/registries.py), and the live record alone decides; the
+files follow it, and whatever a crash left half done is put right by the next call. Two things that people do with files
+alone are taken into the record before anything is decided: a claimed file that dibs did not write is somebody's claim,
+with what is left of its half hour; a file that was moved from one state to another while the record stood still is a
+move of the task.
+
+The scripts say what they always said, on stdout, and exit with 0 or 1: also where dibs cannot decide it is 1, since
+that is what their callers know as no.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs.agent_folder.files import CLAIMED, COMPLETE, SCOPED, Mark, Registry, is_stamp, is_task, task_id, title_of
+from dibs.errors import CANNOT_DECIDE, NO, YES, Conflict, DibsError, Held, Invalid, NotFound, Quota
+from dibs.facts import clock
+from dibs.operations.agents.aliases import SAME, WHO
+from dibs.operations.core.call import Call
+from dibs.operations.tasks import registries
+from dibs.operations.tasks.lifecycle import EXECUTING, OVER
+from dibs.session.session import Session
+from dibs.stores.sqlite.gate import Gate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Self
+
+LIFE = 1800  # seconds: what the scripts always took for stale, counted from the time in the claimed file
+GATE = 30.0  # seconds to wait for another script: twenty at once need some two on a busy machine
+ID_MAX = 120  # letters of a task's id
+TAKEN = (*registries.BY_HAND, EXECUTING, COMPLETE, CLAIMED)  # folders whose files are tasks; others are left alone
+AT_ONCE = 200  # tasks that come in with one transaction
+NOBODY: dict[str, Any] = {"state": "", "holder": "", "known_as": "", "since": None, "origin": ""}
+
+
+class Desk:
+    """The live record and the files of one `.agent` folder, side by side. A task goes by the name of its file here."""
+
+    def __init__(self, agent: str, given: str | None = None, timeout: float | None = None) -> None:
+        """Open the workspace that the folder belongs to; raises Invalid where there is none or no registry."""
+        if os.path.basename(agent) != ".agent":
+            agent = os.path.join(agent, ".agent")
+        if not os.path.isdir(os.path.join(agent, "registry")):
+            raise Invalid(f"{agent} has no registry/ to take over", path=agent)
+        top = os.path.dirname(agent)
+        self.session = Session(top, os.path.abspath(given) if given else None, timeout=timeout, short_lived=True)
+        local = self.session.place.local
+        self.registry = Registry(agent, os.path.join(local, "registry"))
+        self._gate = Gate(os.path.join(local, "registry.gate"), GATE)
+
+    def __enter__(self) -> Self:
+        """One script at a time moves files: what it sees between two steps is then its own doing."""
+        self._gate.enter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._gate.leave()
+        self._gate.close()
+        self.session.close()
+
+    # --- the record
+
+    def run(self, operation: Any, call: Call, **fields: Any) -> Any:
+        """One operation, declared or by its name."""
+        declared = self.session.operation(operation) if isinstance(operation, str) else operation
+        return self.session.run(declared, call, fields)
+
+    def caller(self) -> Call:
+        """Whoever runs the script, for what is nobody's in particular."""
+        return self.session.identify(None)
+
+    def speak_as(self, agent: str) -> Call:
+        """A call of the agent that a script names. In an agent's own shell that is another id of this agent."""
+        if agent:
+            own = self.run(WHO, self.caller())["shell"]
+            if own and own != agent and not agent.startswith(f"{own}/"):
+                self.run(SAME, self.session.identify(own), alias=agent)
+        return self.session.identify(agent or None)
+
+    def look(self, tasks: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Where each of these stands by the record, and who has it."""
+        names = list(tasks)
+        found: dict[str, dict[str, Any]] = {}
+        for start in range(0, len(names), registries.SEEN):
+            some = names[start : start + registries.SEEN]
+            ids = [task_id(name) for name in some]
+            known = self.run(registries.LOOK, Call(self.session.config.policy), ids=ids)["tasks"]
+            found.update({name: known.get(task_id(name), NOBODY) for name in some})
+        return found
+
+    def look_at(self, task: str) -> dict[str, Any]:
+        """The same of one."""
+        return self.look([task])[task]
+
+    def spec(self, task: str) -> dict[str, Any]:
+        """A task as its file describes it. A file that somebody claimed with a script of old says nothing else."""
+        state = self.registry.state(task)
+        text = self.registry.text(task, state)
+        if is_stamp(text.strip().rpartition(":")[2]) and len(text.split()) == 1:
+            text = ""
+        state = SCOPED if state in {"", CLAIMED} else "planned" if state == EXECUTING else state
+        found: dict[str, Any] = {"id": task_id(task), "title": title_of(task, text), "state": state}
+        if text.strip():
+            found["payload"] = {"text": text.replace("\x1a", " ")}
+        return found
+
+    def bring_in(self, tasks: Iterable[str]) -> list[str]:
+        """Files that are no tasks yet become tasks; those that came in."""
+        specs = [self.spec(task) for task in tasks]
+        made: list[str] = []
+        for start in range(0, len(specs), AT_ONCE):
+            some = specs[start : start + AT_ONCE]
+            made += self.run(registries.IMPORT, self.caller(), tasks=some)["tasks"]
+        return made
+
+    def standing(self, task: str) -> dict[str, Any]:
+        """Where it stands, after a claim that was made with files alone was taken into the record."""
+        found = self.look_at(task)
+        mark = None if found["holder"] else self.registry.mark(task)
+        if mark is None or is_stale(mark) or self.registry.known(task, mark):
+            return found
+        try:
+            self.adopt(task, mark)
+        except DibsError as error:  # no id that anybody could have, or an agent that was killed
+            if error.exit == CANNOT_DECIDE:
+                raise
+        return self.look_at(task)
+
+    def adopt(self, task: str, mark: Mark) -> dict[str, Any]:
+        """The task is whose the file names, for what is left of its life; tied to no process, since none is known."""
+        if not mark.agent:
+            raise Invalid(f"{self.registry.path(CLAIMED, task)} names no agent", task=task)
+        call = Call(self.session.config.policy, agent=mark.agent)
+        left = max(1000, LIFE * 1000 - max(0, clock.wall() - mark.at))
+        answer: dict[str, Any] = self.run(registries.ADOPT, call, spec=self.spec(task), left=left)
+        self.registry.remember(task, mark)
+        return answer
+
+    # --- the files
+
+    def show(self, task: str, agent: str, *, make: bool = False) -> bool:
+        """The files say what the record says. That they cannot be written is said, and changes nobody's claim."""
+        try:
+            shown = self.registry.mirror(task, agent, clock.wall(), make=make)
+            self.registry.agree({task: CLAIMED})
+        except OSError as error:
+            sys.stderr.write(f"dibs: {agent} holds {task}, but {error.filename} says otherwise: {error.strerror}\n")
+            return True
+        return shown
+
+    def follow(self, task: str, found: dict[str, Any]) -> bool:
+        """Put the file where the record has the task; was it elsewhere?"""
+        state = self.registry.state(task)
+        if found["holder"]:
+            mark = self.registry.mark(task)
+            if state == CLAIMED and mark is not None and mark.agent in {found["known_as"], found["holder"]}:
+                self.registry.agree({task: CLAIMED})
+                return False
+            return bool(state) and self.show(task, found["known_as"])
+        if not state or found["state"] in {"", EXECUTING}:
+            return False
+        self.registry.back(task, found["state"])
+        self.registry.agree({task: found["state"]})
+        return bool(state != found["state"])
+
+    def moved_by_hand(self, task: str, found: dict[str, Any]) -> dict[str, Any]:
+        """Somebody moved the file, and the record stood still since they last agreed: then the task moves, too."""
+        here, there = self.registry.state(task), CLAIMED if found["holder"] else found["state"]
+        if here in {"", there} or self.registry.last().get(task) != there:
+            return found
+        identifier = task_id(task)
+        if here == COMPLETE and found["holder"] and found["state"] == EXECUTING:
+            holder = Call(self.session.config.policy, agent=found["holder"])
+            self.run(registries.GIVE_BACK, holder, id=identifier, state=COMPLETE)
+        elif here in registries.BY_HAND and there in registries.BY_HAND:
+            self.run(registries.MOVE, self.caller(), id=identifier, state=here)
+        else:
+            return found
+        return self.look_at(task)
+
+    def settle(self, task: str, found: dict[str, Any]) -> dict[str, Any]:
+        """A task that nobody has any more goes back to where it came from."""
+        ended = found["state"] == EXECUTING and not found["holder"]
+        if not ended and not (found["origin"] and found["state"] == "planned"):
+            return found
+        self.run(registries.SETTLE, self.caller(), ids=[task_id(task)])
+        return self.look_at(task)
+
+
+def is_stale(mark: Mark) -> bool:
+    """Would check_stale.sh have released it?"""
+    return age(mark) > LIFE
+
+
+def age(mark: Mark) -> int:
+    """Whole seconds since the mark was made."""
+    return clock.wall() // 1000 - mark.at // 1000
+
+
+def unclear(task: str, states: list[str]) -> str:
+    """Why it cannot be told which task a file is, and in which state; "" if it can."""
+    taken = [state for state in states if state in TAKEN]
+    if len(taken) != 1:
+        return f"its files lie in {' and '.join(states)}; remove those that are not true"
+    return f"its name is longer than {ID_MAX} letters" if len(task_id(task)) > ID_MAX else ""
+
+
+# --- the scripts
+
+
+def script(name: str, called: str, agent: str, words: list[str]) -> int:
+    """Do what one of the scripts did, with its words."""
+    try:
+        if name in USAGE and not all([*words, "", ""][:2]):
+            say(f"Usage: {called} {USAGE[name]}")
+            return NO
+        if name == "boot":
+            from dibs.agent_folder import boot_script
+
+            return boot_script.run(os.path.realpath(agent), words)
+        with Desk(os.path.realpath(agent), os.environ.get("DIBS_WORKSPACE")) as desk:
+            return SCRIPTS[name](desk, words)
+    except DibsError as error:
+        say(f"{'❌ FATAL' if name == 'boot' else 'ERROR'}: {error.message}")
+    except OSError as error:
+        say(f"ERROR: {error.filename or agent}: {error.strerror}")
+    return NO
+
+
+def claim_task(desk: Desk, words: list[str]) -> int:
+    """`claim_task.sh TASK AGENT`."""
+    task, agent = words[:2]
+    state = desk.registry.state(task)
+    if not is_task(task) or not (state or desk.look_at(task)["state"]):
+        say(f"ERROR: Task {task} not found in scoped registry.")
+        return NO
+    call = desk.speak_as(agent)
+    found = desk.moved_by_hand(task, desk.standing(task))
+    try:
+        spec = {**desk.spec(task), "state": SCOPED if state == CLAIMED else state}
+        answer = desk.run(registries.TAKE, call, spec=spec)
+    except Held as held:
+        others = [blocker for blocker in held.blockers if not blocker.get("waiting")]
+        holder = desk.look_at(task)["known_as"] or [*others, *held.blockers][0]["agent"]
+        if others:
+            desk.show(task, holder)
+        say(f"ERROR: Task {task} is already claimed by another agent ({holder}).")
+        return NO
+    except Quota as quota:
+        mine = ", ".join(one["id"] for one in quota.fields.get("tasks", ()))
+        say(f"ERROR: Agent {agent} already works on task {mine}. Release it before you claim task {task}.")
+        return NO
+    except (Conflict, NotFound) as refusal:
+        return _not_now(desk, task, found, refusal)
+    shown = desk.show(task, agent, make=not state)
+    if answer.get("renewed"):
+        say(f"INFO: Task {task} already claimed by this agent ({agent}). Refreshing claim.")
+        return YES
+    if not shown:  # somebody moved the file with other means, in this very moment
+        desk.run(registries.GIVE_BACK, call, id=task_id(task), state=SCOPED)
+        say(f"ERROR: Failed to claim task {task}. It might have been claimed by another agent simultaneously.")
+        return NO
+    say(f"SUCCESS: Task {task} claimed by agent {agent}.")
+    return YES
+
+
+def _not_now(desk: Desk, task: str, found: dict[str, Any], refusal: DibsError) -> int:
+    """It is there, and cannot be claimed: not yet scoped, or finished."""
+    here = desk.registry.state(task)
+    desk.follow(task, desk.look_at(task))
+    if found["state"] in OVER and here in {SCOPED, CLAIMED}:
+        say(f"ERROR: Task {task} is {found['state']} already.")
+    elif isinstance(refusal, NotFound) or found["state"] in {*OVER, "discovery"}:
+        say(f"ERROR: Task {task} not found in scoped registry.")
+    else:
+        say(f"ERROR: {refusal.message}")
+    return NO
+
+
+def release_task(desk: Desk, words: list[str]) -> int:
+    """`release_task.sh TASK AGENT [STATE]`: back to scoped, or on to complete."""
+    task, agent, state = [*words, ""][:3]
+    state = state.lower() or SCOPED
+    if state not in {SCOPED, COMPLETE}:
+        say(f"ERROR: Task {task} can be released to {SCOPED} or {COMPLETE}, not to {state}.")
+        return NO
+    found = desk.standing(task) if is_task(task) else NOBODY
+    if not found["holder"]:
+        say(f"ERROR: Task {task} is not claimed.")
+        return NO
+    call = desk.speak_as(agent)
+    if not found["state"]:  # a claim on the name, from before this was a task
+        desk.bring_in([task])
+    answer = desk.run(registries.GIVE_BACK, call, id=task_id(task), state=state)
+    now = desk.look_at(task)
+    if not answer["done"]:
+        other = now["known_as"]
+        say(f"ERROR: Task {task} is {f'claimed by another agent ({other})' if other else 'not claimed'}.")
+        return NO
+    desk.follow(task, now)
+    say(f"SUCCESS: Task {task} {'completed' if state == COMPLETE else 'released'} by agent {agent}.")
+    return YES
+
+
+def check_stale(desk: Desk, _words: list[str]) -> int:
+    """`check_stale.sh`: what nobody holds any more goes back to scoped, and the files follow the record."""
+    for task in desk.registry.tasks(CLAIMED):
+        found, mark = desk.standing(task), desk.registry.mark(task)
+        if mark is None:
+            continue
+        found = desk.settle(task, found)
+        if not found["holder"] and found["state"] not in OVER:
+            say(f"STALE: Task {task} claimed by {mark.agent} is stale (age: {age(mark)} seconds). Releasing.")
+            desk.registry.back(task, found["state"] or SCOPED)
+    places = desk.registry.places()
+    everything = desk.look(places)
+    new = [task for task, found in everything.items() if not found["state"] and not unclear(task, places[task])]
+    if new:
+        desk.bring_in(new)
+        everything.update(desk.look(new))
+    for task, found in everything.items():
+        desk.follow(task, desk.moved_by_hand(task, found))
+    return YES
+
+
+def say(text: str) -> None:
+    """One line, in UTF-8 whatever the locale says."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
+
+
+SCRIPTS = {"claim_task": claim_task, "release_task": release_task, "check_stale": check_stale}
+NAMES = (*SCRIPTS, "boot")
+USAGE = {"claim_task": "<task_id> <agent_id>", "release_task": "<task_id> <agent_id> [state]"}

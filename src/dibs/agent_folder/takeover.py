@@ -1,0 +1,96 @@
+"""Taking over a home-made `.agent` folder: each file of its registry once, into the record or named as a conflict.
+
+Nothing is guessed: a task whose files lie in two states, or whose claimed file names nobody, is reported and left.
+Running it twice changes nothing; a crash in between is finished by running it again.
+"""
+
+from __future__ import annotations
+
+from dibs.agent_folder.files import CLAIMED, SCOPED, task_id
+from dibs.agent_folder.scripts import TAKEN, age, is_stale, unclear
+from dibs.errors import CANNOT_DECIDE, DibsError
+from dibs.operations.tasks.lifecycle import EXECUTING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.agent_folder.files import Mark
+    from dibs.agent_folder.scripts import Desk
+
+    Report = dict[str, list[dict[str, Any]]]
+
+
+def take_over(desk: Desk, *, dry: bool) -> Report:
+    """Claims, then all other files, then the files where the record has them elsewhere."""
+    report: Report = {"claims": [], "tasks": [], "stale": [], "repaired": [], "conflicts": []}
+    places = {task: states for task, states in desk.registry.places().items() if set(states) & set(TAKEN)}
+    known = desk.look(places)
+    for task in [task for task, states in places.items() if CLAIMED in states]:
+        _claimed(desk, task, known[task], report, dry=dry)
+    for task in [task for task, states in places.items() if states == [EXECUTING] and not known[task]["state"]]:
+        mark = desk.registry.mark_at_work(task)
+        if mark is not None and not is_stale(mark):
+            _adopt(desk, task, mark, {"task": task, "agent": mark.agent}, report, dry=dry)
+    said = {entry["task"] for entries in report.values() for entry in entries}
+    new = [task for task in places if not known[task]["state"] and task not in said]
+    fine = [task for task in new if _is_clear(places[task], task, report)]
+    if not dry and fine:
+        desk.bring_in(fine)
+    report["tasks"] = [{"task": task, "id": task_id(task), "state": desk.spec(task)["state"]} for task in fine]
+    if not dry:
+        stale = {entry["task"] for entry in report["stale"]}
+        desk.bring_in([task for task in stale if not known[task]["state"]])
+        doubtful = {entry["task"] for entry in report["conflicts"]}
+        for task, found in desk.look([task for task in places if task not in doubtful]).items():
+            if found["state"] or found["holder"]:
+                desk.follow(task, desk.moved_by_hand(task, found))
+    return report
+
+
+def _is_clear(states: list[str], task: str, report: Report) -> bool:
+    """Can it be told in which state this task is?"""
+    message = unclear(task, states)
+    if message:
+        report["conflicts"].append({"task": task, "agent": "nobody", "code": "conflict", "message": message})
+    return not message
+
+
+def _claimed(desk: Desk, task: str, found: dict[str, Any], report: Report, *, dry: bool) -> None:
+    """One claimed file: into the record, or back to scoped, or named as a conflict."""
+    mark = desk.registry.mark(task)
+    if mark is None:
+        return
+    said: dict[str, Any] = {"task": task, "agent": mark.agent}
+    ours = desk.registry.known(task, mark)
+    holder = found["holder"]
+    if holder and mark.agent in {holder, found["known_as"]}:
+        if not dry:
+            desk.bring_in([task] if not found["state"] else [])
+            if not ours:
+                desk.registry.remember(task, mark)
+    elif holder and not (ours or is_stale(mark)):
+        message = f"{holder} holds it by the live record; nothing was changed"
+        report["conflicts"].append({**said, "code": "held", "message": message, "holder": holder})
+    elif holder:
+        report["repaired"].append({**said, "holder": holder})
+        if not dry:
+            desk.show(task, found["known_as"])
+    elif ours or is_stale(mark):
+        report["stale"].append({**said, "age": age(mark)})
+        if not dry:
+            found = desk.settle(task, found)
+            desk.registry.back(task, found["state"] if found["state"] not in {"", EXECUTING} else SCOPED)
+    else:
+        _adopt(desk, task, mark, said, report, dry=dry)
+
+
+def _adopt(desk: Desk, task: str, mark: Mark, said: dict[str, Any], report: Report, *, dry: bool) -> None:
+    try:
+        answer = {"token": None, "expires_at": None} if dry else desk.adopt(task, mark)
+    except DibsError as error:
+        if error.exit == CANNOT_DECIDE:
+            raise
+        report["conflicts"].append({**said, "code": error.code, "message": error.message})
+    else:
+        report["claims"].append({**said, "token": answer["token"], "expires_at": answer["expires_at"]})

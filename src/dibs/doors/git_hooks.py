@@ -1,0 +1,403 @@
+"""Git's hooks: pre-commit and pre-merge-commit, prepare-commit-msg, post-commit and post-merge, pre-push.
+
+Git asks before it commits and pushes, and tells afterwards; here git's words become operations. A refusal is exit 1
+with the reason and the safe command on stderr, which git shows. In doubt (the store is busy or damaged, git itself
+does not answer) it is a refusal too, unless the config says `on_doubt = "allow"`.
+
+That the guard was asked about a commit is remembered under the git process that asked, until that process tells of the
+commit. One that tells without having asked went past the guard (`--no-verify`), or replays commits (a rebase, a
+cherry-pick), for which git does not ask.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Invalid, named
+from dibs.facts import clock, processes
+from dibs.facts.git import queries as git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # make commits without asking
+WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
+OLD = 86_400  # seconds after which a memory of a commit that did not happen is cleared away
+SWEPT = 200  # of them, at most, at a time
+TRAILERS = 10  # paths that a commit's message names with their tokens
+SHOWN = 10  # paths in a refusal
+LOOKED = 2_000  # paths of a commit that are looked at one by one
+
+
+def main(words: Sequence[str]) -> int:
+    """Run one hook: its name, and what git gave it. Returns the exit code; never a traceback."""
+    hook = _HOOKS.get(words[0]) if words else None
+    if hook is None:
+        _say(f"there is no git hook {words[0] if words else ''!r} for dibs; there are {', '.join(_HOOKS)}")
+        return USAGE
+    asks = words[0] in _ASK
+    session = None
+    try:
+        session = _open()
+        if session is None:
+            return YES
+        return hook(session, list(words[1:]))
+    except DibsError as error:
+        if asks and error.exit == NO:
+            _say(error.message)
+            return NO
+        return _doubt(session, words[0], error.message) if asks else _note(error.message)
+    except Exception as error:  # noqa: BLE001 - git shows what is said here, and a traceback says nothing to anybody
+        message = f"an error inside dibs ({type(error).__name__}: {error})"
+        return _doubt(session, words[0], message) if asks else _note(message)
+
+
+def _open() -> Session | None:
+    """The workspace around git's working tree; None where there is none any more."""
+    from dibs.facts import workspace
+    from dibs.session.session import Session
+
+    given = os.environ.get("DIBS_WORKSPACE")
+    if not workspace.find(os.getcwd(), given).exists:
+        return None
+    wanted, timeout = os.environ.get("DIBS_TIMEOUT"), None
+    if wanted:
+        from dibs.session import durations
+
+        timeout = durations.parse(wanted, "timeout") / 1000
+    return Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+
+
+def _doubt(session: Session | None, hook: str, why: str) -> int:
+    """It could not be decided: refused, unless the config lets doubts pass."""
+    allowed = session is not None and session.config.policy.guards.get("on_doubt") == "allow"
+    if not allowed or session is None:
+        _say(
+            f"{hook} could not be decided, so it is refused: {why}\n"
+            "  Try again. `--no-verify` goes past the guard; it is noticed afterwards and logged."
+        )
+        return NO
+    _say(f'{hook} could not be decided and passes (on_doubt = "allow"): {why}')
+    try:
+        from dibs.operations.guards.audits import DOUBT
+
+        session.run(DOUBT, session.identify(None), {"why": why, "tool": f"git {hook}"})
+    except DibsError:  # the store is what the doubt is about
+        pass
+    return YES
+
+
+def _note(why: str) -> int:
+    """After the fact nothing can be refused; it is said."""
+    _say(f"the commit is done, but dibs could not take note of it: {why}")
+    return YES
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"dibs: {text}\n")
+
+
+# --- before a commit
+
+
+def _pre_commit(session: Session, _: list[str]) -> int:
+    from dibs.operations.guards import commit_guard
+
+    top, index = session.place.top, os.environ.get("GIT_INDEX_FILE", "")
+    paths = git.staged(top, os.path.join(os.getcwd(), index) if index else "")
+    resources = [resource_of(session, path) for path in paths]
+    call = session.identify(None)
+    owned = _unfinished(session, call, paths)
+    fields = {"paths": resources, "tree": top, "client": client_name(), "owned": owned}
+    try:
+        answer = session.run(commit_guard.CHECK, call, fields)
+    except (Held, Fenced, Conflict) as error:
+        written = {resource[1]: path for resource, path in zip(resources, paths, strict=True)}
+        _say(_refusal(error, written, top))
+        return NO
+    known = call.agent != call.fallback or answer["held"]
+    _remember(session, {"agent": call.agent if known else "", "tokens": answer["tokens"], "held": answer["held"]})
+    return YES
+
+
+def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
+    """Whose unfinished work each of these paths is, after a look at them; what nobody was told yet is told."""
+    from dibs.doors.hooks import auditing, trees
+
+    tree = trees.of(session.place)
+    tree.survey(paths[:LOOKED])
+    tree.write()
+    auditing.tell(session, call, [tree])
+    heads = tree.state.heads
+    return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
+
+
+def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
+    """Which files, whose they are, and the safe command instead."""
+    lines: list[str] = []
+    bad: dict[str, None] = {}
+    if isinstance(error, Held):
+        for blocker in error.blockers:
+            reason = f" ({blocker['reason']})" if blocker["reason"] else ""
+            for text in blocker["paths"]:
+                bad[text] = None
+                left = f" ({blocker['left']})" if blocker.get("left") else ""
+                lines.append(f"  {written.get(text, text)}: {named(blocker)} holds it{left}{reason}")
+            if blocker["more_paths"]:
+                lines.append(f"  and {blocker['more_paths']} more of {named(blocker)}'s")
+    elif isinstance(error, Conflict):
+        return f"commit refused: {error.message}"
+    elif "paths" in error.fields:
+        bad = dict.fromkeys(error.paths)
+        lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:SHOWN]]]
+    else:
+        return f"commit refused: {error.message}"
+    names = _quoted([written.get(text, text) for text in bad])
+    rest = [path for text, path in written.items() if text not in bad]
+    back = "git restore --staged --" if git.head(top) else "git rm --cached --"
+    lines.append(f"Take {'it' if len(bad) == 1 else 'them'} out of the commit:  {back} {names}")
+    if rest and len(rest) <= SHOWN:
+        lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")
+    if isinstance(error, Held):
+        lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
+    else:
+        lines.append(f"or claim again, look at what is there now, and commit then:  dibs claim {names}")
+    return f"commit refused: {len(bad)} of {len(written)} paths cannot be yours now.\n" + "\n".join(lines)
+
+
+def _quoted(paths: Any) -> str:
+    from shlex import quote
+
+    names = [quote(path) for path in paths]
+    return " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+
+
+def resource_of(session: Session, path: str, top: str = "") -> list[str]:
+    """A path of git's as a resource. Git's are literal; a link is itself, whatever it points to."""
+    top = top or session.place.top
+    try:
+        if not os.path.islink(os.path.join(top, path)):
+            return list(session.paths.resource(path, top, literal=True))
+        folder, _, name = path.rpartition("/")
+        above = session.paths.resource(folder or ".", top, literal=True)[1]
+    except Invalid:  # nobody can claim a name with control characters or broken letters, but a folder that has it
+        text = os.fsencode(path).decode("utf-8", "replace")
+        return ["file", "".join(sign if sign.isprintable() else "\ufffd" for sign in text), ""]
+    name = name.casefold() if session.paths.fold else name
+    return ["file", f"{above}/{name}" if above else name, ""]
+
+
+def client_name() -> str:
+    """Which client's shell this is, by its session variable; "" if none is known."""
+    from dibs.session.session import SESSION_VARIABLES
+
+    for variable in SESSION_VARIABLES:
+        if os.environ.get(variable):
+            return variable.partition("_")[0].lower()
+    return ""
+
+
+# --- the commit's message
+
+
+def _prepare_message(session: Session, words: list[str]) -> int:
+    """Name the agent and its tokens in the message, where the guard was asked and there is a message already.
+
+    A message that a person is still to write stays empty: with a trailer in it, git would no longer take leaving it
+    empty for changing one's mind.
+    """
+    asked = _recall(session, forget=False)
+    source = words[1] if len(words) > 1 else ""
+    if asked is None or not asked["agent"] or not words or source in {"", "template"}:
+        return YES
+    path = os.path.join(os.getcwd(), words[0])
+    with open(path, encoding="utf-8", errors="replace") as file:
+        if not any(line.strip() and not line.startswith("#") for line in file):
+            return YES
+    trailers = [f"Dibs-Agent: {asked['agent']}"]
+    trailers += [f"Dibs-Token: {name}={token}" for name, token in asked["tokens"][:TRAILERS]]
+    if len(asked["tokens"]) > TRAILERS:
+        trailers.append("Dibs-Token: …")
+    given = [part for trailer in trailers for part in ("--trailer", trailer)]
+    git.ask(session.place.top, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *given, path)
+    return YES
+
+
+# --- after a commit
+
+
+def _post_commit(session: Session, _: list[str]) -> int:
+    asked = _recall(session, forget=True)
+    how = "checked" if asked is not None else "replayed" if _replays() else "past"
+    commit = git.head(session.place.top)
+    return _tell(session, commit, git.commit_paths(session.place.top, commit), how)
+
+
+def _post_merge(session: Session, words: list[str]) -> int:
+    """After a merge or a fast-forward: what HEAD has now, it did not have before."""
+    asked = _recall(session, forget=True)
+    top = session.place.top
+    before = git.commit(top, "ORIG_HEAD")
+    if words[:1] == ["1"] or not before:  # squashed: there is no commit yet
+        return YES
+    commit = git.head(top)
+    return _tell(session, commit, git.diff_paths(top, before, commit), "checked" if asked is not None else "replayed")
+
+
+def tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
+    """Commits that were made in an agent's shell without a word from git, whose hooks were switched off there."""
+    told = _told(session)
+    for commit in commits:
+        if commit not in told:
+            _tell(session, commit, git.commit_paths(session.place.top, commit), "past", call)
+
+
+def _told(session: Session) -> list[str]:
+    """The commits that were told of last."""
+    try:
+        with open(os.path.join(session.place.local, "commits", "told"), encoding="utf-8") as file:
+            return file.read().split()
+    except OSError:
+        return []
+
+
+def _remember_told(session: Session, commit: str) -> None:
+    folder = os.path.join(session.place.local, "commits")
+    os.makedirs(folder, 0o700, exist_ok=True)
+    making = os.path.join(folder, f"told.{os.getpid()}")
+    with open(making, "w", encoding="utf-8") as file:
+        file.write("\n".join([*_told(session)[-SWEPT:], commit]))
+    os.replace(making, os.path.join(folder, "told"))
+
+
+def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: Call | None = None) -> int:
+    from dibs.operations.guards import commit_guard
+
+    _remember_told(session, commit)
+    top = session.place.top
+    differing = git.differing(top, commit, [path for path, blob in blobs.items() if blob])
+    items = [
+        [resource_of(session, path), os.path.lexists(os.path.join(top, path)) is bool(blob) and path not in differing]
+        for path, blob in blobs.items()
+    ]
+    fields = {"commit": commit, "tree": top, "items": items, "how": how}
+    answer = session.run(commit_guard.COMMITTED, call or session.identify(None), fields)
+    _finished(session, [path for path, (_, same) in zip(blobs, items, strict=True) if same])
+    for one in answer["unseen"]:
+        _say(f"{one['agent']} holds {', '.join(one['paths'][:SHOWN])}, which this commit changes; it was told.")
+    return YES
+
+
+def _finished(session: Session, paths: Sequence[str]) -> None:
+    """What was committed is nobody's unfinished work any more."""
+    from dibs.doors.hooks import trees
+
+    tree = trees.of(session.place)
+    known = [path for path in paths if path in tree.state.heads]
+    tree.look(known)
+    tree.write()
+    tree.add(*[("K", tree.state.heads[path].content, path) for path in known])
+    tree.write()
+
+
+def _replays() -> bool:
+    """Is one of the git processes above one that makes commits without asking?"""
+    return any(subcommand(git.command_of(process[3])) in REPLAYS for process, _ in _gits())
+
+
+def subcommand(words: Sequence[str]) -> str:
+    """What git was told to do: its first word that is no option."""
+    left = iter(words[1:])
+    for word in left:
+        if word in WITH_VALUE:
+            next(left, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+# --- what the guard was asked
+
+
+def _gits() -> list[tuple[list[Any], str]]:
+    """The git processes above this one, nearest first."""
+    return [found for found in processes.ancestors() if found[1] == "git" or found[1].startswith("git-")]
+
+
+def _memory(session: Session) -> str:
+    """Where it is remembered that this git process asked."""
+    folder = os.path.join(session.place.local, "commits")
+    nearest = _gits()
+    if nearest:
+        process = nearest[0][0]
+        return os.path.join(folder, f"{process[3]}-{process[4]}")
+    from dibs.facts.git import objects  # started by something that is not called git: one commit a tree at a time
+
+    return os.path.join(folder, objects.blob_id(os.fsencode(session.place.top))[:16])
+
+
+def _remember(session: Session, what: dict[str, Any]) -> None:
+    path = _memory(session)
+    folder = os.path.dirname(path)
+    os.makedirs(folder, 0o700, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(jsontext.encode(what))
+    now = clock.wall() / 1000
+    with os.scandir(folder) as entries:
+        for _, entry in zip(range(SWEPT), entries, strict=False):
+            try:
+                if now - entry.stat().st_mtime > OLD:
+                    os.unlink(entry.path)
+            except FileNotFoundError:  # another commit swept it
+                pass
+
+
+def _recall(session: Session, *, forget: bool) -> dict[str, Any] | None:
+    path = _memory(session)
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: dict[str, Any] = jsontext.decode(file.read())
+        if forget:
+            os.unlink(path)
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+# --- before a push
+
+
+def _pre_push(session: Session, words: list[str]) -> int:
+    """A push to a protected branch is a deploy. Git says on stdin what goes where, and what is there now."""
+    from dibs.running import deploy_checks
+
+    updates = []
+    for line in sys.stdin.buffer.read().decode(errors="surrogateescape").splitlines():
+        parts = line.split(" ")
+        if len(parts) == 4 and parts[2].startswith("refs/heads/"):  # noqa: PLR2004 - ref and commit, here and there
+            updates.append((parts[2].removeprefix("refs/heads/"), _some(parts[1]), _some(parts[3])))
+    call = session.identify(None)
+    deploy_checks.check_push(session, call, session.place.top, words[0] if words else "the remote", updates)
+    return YES
+
+
+def _some(commit: str) -> str:
+    return commit if commit.strip("0") else ""
+
+
+_HOOKS: dict[str, Callable[[Session, list[str]], int]] = {
+    "pre-commit": _pre_commit,
+    "pre-merge-commit": _pre_commit,
+    "prepare-commit-msg": _prepare_message,
+    "post-commit": _post_commit,
+    "post-merge": _post_merge,
+    "pre-push": _pre_push,
+}
+_ASK = ("pre-commit", "pre-merge-commit", "pre-push")  # what they answer counts

@@ -1,0 +1,90 @@
+"""What dibs' own commands among a shell command's words would do, and as whom: before they run, from the words alone.
+
+Finds `dibs …` however it is started: by name or path, as `.dibs/dibs`, through `python -m dibs`, `uv run` and the like,
+with `DIBS_AGENT` before it, through env, or set earlier in the same command. Nothing is decided here
+(operations/agents/speech.py does).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.facts.shell.findings import Simple
+
+PYTHONS = ("python", "pypy")
+RUNNERS = frozenset({"uv", "uvx", "pipx", "poetry", "pdm", "hatch", "rye"})  # `run dibs …`, `run -- dibs …`
+VALUED = frozenset({"--as", "--workspace", "--request-id", "--timeout"})  # common options that take a value
+TWO = frozenset({"store", "task", "run", "state", "vote"})  # commands of two words
+RESERVED = frozenset(  # the same as in operations/core/authority.py
+    {"kill", "revive", "seal", "prune", "init --uninstall", "store move"}
+)
+UNKNOWN = "?"  # as somebody whom the words do not tell
+
+
+def speaks_as(commands: Iterable[Simple]) -> list[tuple[str, str]]:
+    """Each dibs command as (subcommand, as whom), where it speaks as somebody or is one that not everybody may give.
+
+    "" is: as whoever calls. A name that cannot be known from the words is `?`. `init --uninstall` is told from `init`.
+    """
+    found: list[tuple[str, str]] = []
+    for simple in commands:
+        given = simple.assignments.get("DIBS_AGENT", "")
+        whom = UNKNOWN if given is None else given
+        arguments = _arguments(simple.words)
+        if arguments is not None:
+            found.append(_read(arguments, whom))
+        elif simple.words and _base(simple.words[0]) == "git" and whom:
+            found.append(("git", whom))  # its hooks ask dibs as that one
+    return [*dict.fromkeys([one for one in found if one[1] or one[0] in RESERVED])]
+
+
+def _base(word: str | None) -> str:
+    return (word or "").rpartition("/")[2]
+
+
+def _arguments(words: Sequence[str | None]) -> list[str | None] | None:
+    """What stands behind `dibs`, if these words start it."""
+    if not words:
+        return None
+    name = _base(words[0])
+    if name == "dibs":
+        return list(words[1:])
+    if name.startswith(PYTHONS):
+        for place, word in enumerate(words[1:], 1):
+            if word == "-m":
+                return list(words[place + 2 :]) if words[place + 1 : place + 2] == ["dibs"] else None
+            if word is not None and _base(word) == "dibs":
+                return list(words[place + 1 :])
+            if word is None or not word.startswith("-"):
+                return None
+    if name in RUNNERS:
+        for place, word in enumerate(words[1:], 1):
+            if word is not None and (_base(word) == "dibs" or _base(word).startswith(PYTHONS)):
+                return _arguments(words[place:])
+    return None
+
+
+def _read(words: Sequence[str | None], whom: str) -> tuple[str, str]:
+    """The subcommand, and as whom: `--as` goes before the variable."""
+    loose: list[str | None] = []
+    uninstall = False
+    left = iter(words)
+    for word in left:
+        if word == "--":
+            break
+        if word in VALUED:
+            value = next(left, "")
+            if word == "--as":
+                whom = UNKNOWN if value is None else value
+        elif word is not None and word.startswith("--as="):
+            whom = word[5:]
+        elif word == "--uninstall":
+            uninstall = True
+        elif word is None or not word.startswith("-"):
+            loose.append(word)
+    first = (loose[0] if loose else "") or ""
+    if first in TWO and len(loose) > 1 and loose[1]:
+        first = f"{first} {loose[1]}"
+    return (f"{first} --uninstall" if uninstall and first == "init" else first), whom

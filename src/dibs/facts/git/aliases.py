@@ -1,0 +1,150 @@
+"""The git commands of a line, with what stands behind them: aliases, and commands that git starts for each submodule.
+
+Git is asked (`git config --get alias.NAME`) only for a subcommand that it has not by itself. An alias that begins with
+`!` is a text for the shell and is read as one: what it writes is added to what the line writes.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Unavailable
+from dibs.facts.git import effects as git_effects
+from dibs.facts.git.subcommands import top_of
+from dibs.facts.shell.options import leading, options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.facts.git.effects import GitEffect
+    from dibs.facts.shell.findings import Reading, Simple
+
+HOPS = 5  # aliases that stand for aliases
+FETCH_LONG = ("depth", "deepen", "shallow-since", "shallow-exclude", "upload-pack", "refmap", "jobs", "server-option")
+MAKES_NAMES = frozenset({"tag", "fetch", "remote"})  # change nothing that others stand on, but what names mean
+SUBMODULES = 64  # of which each is looked into
+
+
+def effects(reading: Reading) -> list[GitEffect]:
+    """What the git commands of a line would do, in order; shell texts among them are added to the reading."""
+    found: list[GitEffect] = []
+    fetched: list[tuple[str, str]] = []
+    later = False
+    for simple in list(reading.git):
+        for effect in _of(reading, simple, 0):
+            effect.fetched, effect.later = list(fetched), later
+            found.append(effect)
+            later = True
+        fetched += _fetches(simple)
+        later = later or any(word in MAKES_NAMES for word in simple.words[1:])
+    return [effect for effect in found if not effect.dry]
+
+
+def _fetches(simple: Simple) -> list[tuple[str, str]]:
+    """The remotes and refspecs that a command fetches; "" for whatever is set up."""
+    end, _ = leading(simple.words, "Cc", ("git-dir", "work-tree", "namespace"))
+    name = simple.words[end] if end < len(simple.words) else ""
+    if name in {"pull", "remote"}:
+        return [("", "")]
+    if name != "fetch":
+        return []
+    operands = [word or "" for word in options(simple.words[end + 1 :], "jo", FETCH_LONG)[1]]
+    remote = operands[0] if operands else ""
+    return [(remote, spec) for spec in operands[1:]] or [(remote, "")]
+
+
+def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
+    """The effects of one command: its own, or those of what it stands for."""
+    effect = git_effects.effect(simple.words, simple.cwd, simple.assignments)
+    if effect is None:
+        return []
+    effect.text = simple.text
+    if effect.kind == "submodule" and effect.action == "foreach":
+        return _each_submodule(reading, effect, hops)
+    if effect.kind != "unknown" or effect.unknown or effect.cwd is None or hops >= HOPS:
+        return [effect]
+    meant = _given(effect) or _alias(effect.cwd, effect.words[effect.at] or "")
+    if not meant:
+        return [effect]
+    rest = effect.words[effect.at + 1 :]
+    if meant.startswith("!"):
+        words = " ".join([meant[1:], *[_quoted(word) for word in rest]])
+        return _script(reading, words, top_of(effect.cwd), hops)
+    from dibs.facts import shell
+    from dibs.facts.shell.findings import Simple as Command
+
+    inner = shell.read(f"git {meant}", effect.cwd)
+    if not inner.git:
+        return [effect]
+    words_meant = [*effect.words[: effect.at], *inner.git[0].words[1:], *rest]
+    return _of(reading, Command(words_meant, simple.cwd, simple.text, simple.assignments), hops + 1)
+
+
+def _script(reading: Reading, text: str, cwd: str, hops: int) -> list[GitEffect]:
+    """A text for the shell that git would run."""
+    from dibs.facts import shell
+
+    if hops >= HOPS:
+        reading.doubt(text)
+        return []
+    inner = shell.read(text, cwd, home=os.environ.get("HOME", ""))
+    reading.writes += inner.writes
+    reading.unresolved += inner.unresolved
+    reading.commands += inner.commands
+    return [effect for simple in inner.git for effect in _of(reading, simple, hops + 1)]
+
+
+def _each_submodule(reading: Reading, effect: GitEffect, hops: int) -> list[GitEffect]:
+    """`git submodule foreach COMMAND`: the command is run in each of them."""
+    after = effect.words[effect.at + 1 :]
+    words = after[after.index("foreach") + 1 :]
+    while words and words[0] in {"--recursive", "-q", "--quiet", "--"}:
+        words = words[1:]
+    if effect.cwd is None or None in words:
+        reading.doubt(effect.text)
+        return []
+    text = str(words[0]) if len(words) == 1 else " ".join([_quoted(word) for word in words])
+    found: list[GitEffect] = []
+    for folder in submodules(effect.cwd)[:SUBMODULES]:
+        found += _script(reading, text, folder, hops)
+    return found
+
+
+def submodules(cwd: str) -> list[str]:
+    """The folders of the submodules, absolute."""
+    top = top_of(cwd)
+    found = []
+    try:
+        with open(f"{top}/.gitmodules", encoding="utf-8", errors="surrogateescape") as file:
+            for row in file.read(1 << 20).splitlines():
+                name, equals, value = row.partition("=")
+                if equals and name.strip() == "path":
+                    found.append(os.path.join(top, value.strip()))
+    except OSError:
+        pass
+    return found
+
+
+def _given(effect: GitEffect) -> str:
+    """What `git -c alias.NAME=… NAME` says itself."""
+    begins = f"alias.{effect.words[effect.at]}=".lower()
+    for option, word in zip(effect.words, effect.words[1 : effect.at], strict=False):
+        if option == "-c" and word is not None and word.lower().startswith(begins):
+            return word[len(begins) :]
+    return ""
+
+
+def _alias(cwd: str, name: str) -> str:
+    """What an alias stands for; "" where there is none."""
+    from dibs.facts.git import queries as git
+
+    try:
+        done = git.ask(cwd, "config", "--get", f"alias.{name}", fine=(0, 1, 2, 128))
+    except Unavailable:  # no such directory: then git fails there, too
+        return ""
+    return os.fsdecode(done.out).strip() if done.ok else ""
+
+
+def _quoted(word: str | None) -> str:
+    if word is None:
+        return '"$UNKNOWN"'
+    return "'" + word.replace("'", "'\\''") + "'"

@@ -1,0 +1,309 @@
+"""The files of a ledger: lines are appended by any hook at any time, and nobody waits for anybody.
+
+`live` has the lines of operations/guards/ledger.py. Appending is one write under a shared lock; only cutting the file down
+takes it alone, and is left for later where that cannot be had at once. `seen/AGENT` has what an agent knows of files:
+one line for each content that it read or made, searched from its end, so that a Read reads nothing back.
+
+No fsync: after a power loss a missing line about a file that was seen costs one more Read, and a missing change is
+found again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
+
+SEEN_LONG = 512 * 1024  # the same of what an agent has seen
+TRIES, PAUSE = 50, 0.01  # for the lock, which is held for as long as a cut takes; then the line is appended anyway
+NAME_LONG = 200  # characters of a file's name; most filesystems end at 255
+BLIND = "?"  # what an agent knows of a file that it changed without having seen it
+RENEW = 240  # seconds between signs of life: well within half of the shortest usual life of a claim
+APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+_AHEAD = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def now() -> tuple[int, int]:
+    """Nanoseconds of the wall clock, and by how many seconds that is ahead of the clock since boot."""
+    wall = time.time_ns()
+    return wall, (wall - time.clock_gettime_ns(_AHEAD)) // 1_000_000_000
+
+
+def name_of(agent: str) -> str:
+    """An agent's id as the name of a file; no two ids share one."""
+    if agent.isascii() and agent.replace("-", "").replace("_", "").isalnum():
+        name = agent
+    else:
+        name = "".join(
+            [one if one.isascii() and (one.isalnum() or one in "-_@") else f"%{ord(one):x}." for one in agent]
+        )
+    if len(name) <= NAME_LONG:
+        return name
+    from dibs.facts.contents import blob_id
+
+    return f"{name[:100]}%%{blob_id(agent.encode('utf-8', 'surrogateescape'))}"
+
+
+# --- the ledger itself
+
+
+def load(folder: str) -> Read:
+    """The lines, each as its fields, and what was read of the file: its inode and how many bytes."""
+    try:
+        fd = os.open(f"{folder}/live", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return [], (0, 0)
+    try:
+        status = os.fstat(fd)
+        data = b""
+        while part := os.read(fd, status.st_size + 65_536):
+            data += part
+    finally:
+        os.close(fd)
+    data = data[: data.rfind(b"\n") + 1]  # a line that is being written is left out
+    return _rows(data), (status.st_ino, len(data))
+
+
+def tail(folder: str, known: tuple[int, int]) -> Read | None:
+    """What was added since; None if the file is another one now."""
+    try:
+        fd = os.open(f"{folder}/live", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(fd)
+        if status.st_ino != known[0] or status.st_size < known[1]:
+            return None
+        data = os.pread(fd, status.st_size - known[1], known[1])
+    finally:
+        os.close(fd)
+    data = data[: data.rfind(b"\n") + 1]
+    return _rows(data), (known[0], known[1] + len(data))
+
+
+def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) -> Read | None:
+    """Add lines in one write; what others added since `known`, and these: None if all has to be read again."""
+    data = _bytes(lines)
+    path = f"{folder}/live"
+    for turn in range(TRIES + 1):
+        fd = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+        try:
+            if turn < TRIES and not _locked(fd, alone=False):
+                os.close(fd)
+                fd = -1
+                time.sleep(PAUSE)
+                continue
+            inode = os.fstat(fd).st_ino
+            if turn < TRIES and os.stat(path).st_ino != inode:  # it was cut down meanwhile
+                continue
+            _write(fd, b"\n" + data if _is_torn(fd) else data)
+            if inode != known[0]:
+                return None
+            added = os.pread(fd, os.fstat(fd).st_size - known[1], known[1])
+            added = added[: added.rfind(b"\n") + 1]
+            return _rows(added), (inode, known[1] + len(added))
+        except FileNotFoundError:
+            continue
+        finally:
+            if fd >= 0:
+                os.close(fd)
+    return None
+
+
+def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) -> bool:
+    """Put these lines in place of those that are known; False if others have added more, or are about to."""
+    path = f"{folder}/live"
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if not _locked(fd, alone=True):
+            return False
+        status = os.fstat(fd)
+        if (status.st_ino, status.st_size) != known or os.stat(path).st_ino != status.st_ino:
+            return False
+        making = f"{path}.{os.getpid()}"
+        new = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            _write(new, _bytes(lines))
+        finally:
+            os.close(new)
+        os.rename(making, path)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _rows(data: bytes) -> list[list[str]]:
+    """Lines as their fields. Every hook reads the whole ledger: this and `State.add` are what it pays for that."""
+    text = data.decode("utf-8", "surrogateescape")
+    rows = [line.split("\t") for line in text.split("\n")]
+    if "\\" in text:
+        return [[_unescaped(field) for field in row] for row in rows]
+    return rows
+
+
+def _bytes(lines: Iterable[Sequence[str]]) -> bytes:
+    """Fields as lines, in which no tab and no end of a line is a field's own."""
+    return "".join(["\t".join([_escaped(field) for field in line]) + "\n" for line in lines]).encode(
+        "utf-8", "surrogateescape"
+    )
+
+
+def _locked(fd: int, *, alone: bool) -> bool:
+    import fcntl
+
+    try:
+        fcntl.flock(fd, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError as error:
+        import errno
+
+        return error.errno not in {errno.EWOULDBLOCK, errno.EAGAIN}  # a filesystem without locks: as good as it gets
+    return True
+
+
+def _open(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        return os.open(path, flags, 0o600)
+
+
+def _is_torn(fd: int) -> bool:
+    """Does the file end in the middle of a line? A full disk left it so; the next line is not to be lost with it."""
+    size = os.fstat(fd).st_size
+    return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+
+
+def _write(fd: int, data: bytes) -> None:
+    while data:  # more than once only where the disk is full or nearly so
+        data = data[os.write(fd, data) :]
+
+
+# --- what an agent has seen
+
+
+def saw(folder: str, agent: str, seen: Iterable[tuple[str, str, int]]) -> None:
+    """Note that the agent knows these: path, content, and when the content was there."""
+    rows = [f"{when}\t{content}\t{_escaped(path)}\n" for path, content, when in seen]
+    fd = _open(f"{folder}/seen/{name_of(agent)}", APPEND)
+    try:
+        _write(fd, "".join(rows).encode("utf-8", "surrogateescape"))
+    finally:
+        os.close(fd)
+
+
+class Seen:
+    """What one agent knows of files, read once."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, folder: str, agent: str) -> None:
+        try:
+            with open(f"{folder}/seen/{name_of(agent)}", "rb") as file:
+                self._text = file.read()
+        except OSError:
+            self._text = b""
+
+    def last(self, path: str) -> str:
+        """The content that the agent knows of a path; "" if it never saw it, "?" if it changed it unseen."""
+        found = self._contents(path)
+        return max(found)[1] if found else ""
+
+    def ever(self, path: str, content: str) -> bool:
+        """Did it ever see this content there?"""
+        return any(one[1] == content for one in self._contents(path))
+
+    def _contents(self, path: str) -> list[tuple[int, str]]:
+        """Times and contents. Whoever finds a change notes what its actor knows, so lines may come out of order."""
+        wanted = b"\t" + _escaped(path).encode("utf-8", "surrogateescape") + b"\n"
+        found = []
+        place = self._text.find(wanted)
+        while place >= 0:
+            start = self._text.rfind(b"\n", 0, place) + 1
+            when, tab, content = self._text[start:place].partition(b"\t")
+            if tab and when.isdigit() and b"\t" not in content:
+                found.append((int(when), content.decode("ascii", "replace")))
+            place = self._text.find(wanted, place + 1)
+        return found
+
+    def files(self) -> dict[str, str]:
+        """Every path that it knows, with the content; the latest seen comes last."""
+        times: dict[str, int] = {}
+        found: dict[str, str] = {}
+        for row in self._text.split(b"\n"):
+            parts = row.split(b"\t")
+            if len(parts) == 3 and parts[0].isdigit():  # noqa: PLR2004 - time, content, path
+                path = _unescaped(parts[2].decode("utf-8", "surrogateescape"))
+                if int(parts[0]) >= times.get(path, 0):
+                    times[path] = int(parts[0])
+                    found.pop(path, None)
+                    found[path] = parts[1].decode("ascii", "replace")
+        return found
+
+    @property
+    def is_long(self) -> bool:
+        """Is it worth cutting down?"""
+        return len(self._text) > SEEN_LONG
+
+
+def cut_seen(folder: str, agent: str) -> None:
+    """Cut what an agent has seen down to what it saw last of each of the last two thousand paths.
+
+    A line that another hook adds meanwhile may be lost: then the file has to be read once more.
+    """
+    seen = Seen(folder, agent)
+    if not seen.is_long:
+        return
+    path = f"{folder}/seen/{name_of(agent)}"
+    making = f"{path}.{os.getpid()}"
+    rows = [f"1\t{content}\t{_escaped(name)}\n" for name, content in list(seen.files().items())[-2000:]]
+    with open(making, "wb") as file:
+        file.write("".join(rows).encode("utf-8", "surrogateescape"))
+    os.replace(making, path)
+
+
+def _escaped(text: str) -> str:
+    if "\\" in text or "\n" in text or "\t" in text:
+        return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+    return text
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return text.replace("\\\\", "\0").replace("\\n", "\n").replace("\\t", "\t").replace("\0", "\\")
+
+
+# --- signs of life
+
+
+def is_due(local: str, agent: str) -> bool:
+    """Is it time that the store hears of the agent again? A clock that was set counts as a yes."""
+    try:
+        heard = os.stat(f"{local}/alive/{name_of(agent)}").st_mtime
+    except OSError:
+        return True
+    return not 0 <= time.time() - heard <= RENEW
+
+
+def heard(local: str, agent: str) -> None:
+    """The store has heard of the agent just now."""
+    path = f"{local}/alive/{name_of(agent)}"
+    try:
+        os.utime(path)
+    except OSError:
+        try:
+            os.close(_open(path, APPEND))
+            os.utime(path)
+        except OSError:
+            pass

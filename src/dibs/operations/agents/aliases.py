@@ -1,0 +1,141 @@
+"""Another id of one agent: scripts and environments name it by a word of their own (AGENT_ID), its client by a session.
+
+The session is the agent; the other id is one more name of it, so that what was claimed under either is the same
+agent's. Decided at boot (AGENT_ID in the client's environment, an id that was used before in the same client process),
+and when a script in the agent's shell names an id.
+
+What happens, in short:
+- nobody goes by that id: from now on it means this agent.
+- an agent of that id which no client stands behind (a script's, one that was imported), or whose client is gone: it is
+  this agent now, as after a resume. Its live claims come along under new tokens, and its losses are told here.
+- another client that is there goes by that id: it stays that one's, and the caller is told who it is. Two clients that
+  were started with one id are two agents.
+- again: the same answer. Nothing is taken that the other id did not hold.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid
+from dibs.operations.agents import names, speech
+from dibs.operations.claims import endings, holds
+from dibs.operations.core.call import TOKEN, check_agent_id, due, iso, put_agent
+from dibs.operations.core.declare import Operation
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+KEPT = 8  # other ids that an agent's record names
+LOSSES = 200  # losses that come along
+LATELY = 120_000  # ms: an agent on another machine that acted within this time is there
+
+
+def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, Any] | None:
+    """Make `alias` another id of the caller. None if it is now; else who goes by it, and since when.
+
+    `agent` is the caller's record; the caller writes it.
+    """
+    if not _is_id(alias) or alias == call.agent or "/" in call.agent:
+        return None
+    got = tx.fetch([f"a\t{alias}", f"nm\t{alias}"]).values
+    record, named = got[f"a\t{alias}"], got[f"nm\t{alias}"]
+    owner = record.get("same", alias) if record is not None else named["agent"] if named is not None else ""
+    if owner == call.agent:
+        return None
+    former = tx.fetch([f"a\t{owner}"]).values[f"a\t{owner}"] if owner else None
+    if former is not None and _is_there(tx, call, former):
+        return {"id": alias, "agent": owner, "since": iso(tx, former["since"])}
+    if former is not None:
+        _bring(tx, call, former)
+    if record is not None:
+        record.update(same=call.agent, left=True)
+        put_agent(tx, record)
+    else:
+        tx.put(f"nm\t{alias}", {"agent": call.agent})
+    agent["also"] = [*[one for one in agent.get("also", ()) if one != alias], alias][-KEPT:]
+    tx.append("agent.same", call.agent, alias, {"was": owner})
+    return None
+
+
+def earlier_id(tx: Transaction, agent: str, process: str) -> str:
+    """The id that somebody used by hand in this client process before its agent was known; "" if there is none."""
+    found = tx.fetch([f"p\t{process}"]).values[f"p\t{process}"]
+    if found is None or found.get("program") or found["agent"] == agent:
+        return ""
+    key = f"a\t{found['agent']}"
+    record = tx.fetch([key]).values[key]
+    if record is None or record.get("client_type") or record["left"]:  # a session of its own, in one process with this
+        return ""
+    return str(found["agent"])
+
+
+def _is_id(alias: str) -> bool:
+    try:
+        check_agent_id(alias)
+    except Invalid:
+        return False
+    return "/" not in alias
+
+
+def _is_there(tx: Transaction, call: Call, record: Record) -> bool:
+    """Does another client stand behind this agent now? Where that cannot be seen, by when it last acted."""
+    if record["killed"]:
+        return True  # nobody goes on as one that was stopped
+    if record["left"] or record["process"] is None or record["process"] == call.client:
+        return False
+    alive = call.alive(record["process"])
+    return alive if alive is not None else bool(tx.now - record["seen"] <= LATELY)
+
+
+def _bring(tx: Transaction, call: Call, former: Record) -> None:
+    """What the other id holds and lost is the caller's from now on."""
+    from dibs.operations.tasks import outcomes
+
+    before = former["agent"]
+    for claim in holds.of_agent(tx, holds.CLAIM, before):
+        if claim["until"] <= tx.now:
+            endings.expire(tx, claim)
+            continue
+        given = {**claim, "agent": call.agent, "claim": f"c{tx.id()}", "token": TOKEN, "tied": call.tied}
+        endings.give_back(tx, claim, claim["resources"], "handover", to=call.agent)
+        endings.grant(tx, given, "handover")
+        if given["by"] == endings.TASK:
+            outcomes.follow(tx, given)
+    for key, loss in tx.fetch((), [prefix_range(f"l\t{before}\t")], LOSSES).rows:
+        tx.delete(key)
+        loss["agent"] = call.agent
+        tx.put(f"l\t{call.agent}\t{loss['claim']}", loss, i2=due(loss["until"]))
+
+
+# --- for scripts
+
+
+def _who(tx: Transaction, call: Call, agent: str = "") -> dict[str, Any]:
+    """Whose shell this is ("" for nobody's), and the id by which scripts know an agent."""
+    own = speech.shells_of(tx, call)
+    found = names.found(tx, agent) if agent else ""
+    record = tx.fetch([f"a\t{found}"]).values[f"a\t{found}"] if found else None
+    also = record.get("also", ()) if record is not None else ()
+    return {"shell": own[0] if own else "", "known_as": also[-1] if also else found}
+
+
+def _same(tx: Transaction, call: Call, got: Fetched, alias: str) -> Any:
+    """A script in the caller's shell calls it by this id."""
+    agent = got.values[f"a\t{call.agent}"]
+    before = list(agent.get("also", ()))
+    other = adopt(tx, call, agent, alias)
+    if other is not None:
+        name = names.name_of(tx, other["agent"])
+        text = f"{alias} is another session ({name}) that is still there: use an id of your own."
+        return Conflict(text, holder=other["agent"], since=other["since"])
+    if agent.get("also", []) != before:
+        put_agent(tx, agent)
+    return {"agent": call.agent}
+
+
+WHO = Operation("who", _who, "Whose shell is this, and what do scripts call an agent?", writes=False)
+SAME = Operation("same", _same, "A script calls the agent by this id.", errors=(Conflict,))

@@ -1,0 +1,163 @@
+"""What an agent believes at its start, compared with the live record: what it lost, and the tasks that it has in mind.
+
+A model whose context was compacted goes by a summary, and a client that was started anew by its environment. So each
+start names what is no longer true, and who has it instead.
+
+What happens, in short:
+- a loss: told at every start until it is claimed again, released, committed or acknowledged by its claim's id. Each
+  resource is named with the agent that holds that one now; one claim can have gone to several.
+- a task in mind (`boot --task`, CURRENT_TASK_ID, DIBS_TASK): the agent's own is confirmed. Another's is named with its
+  holder; a free one must be claimed first; a finished one is said to be finished, unless the agent finished it itself.
+  `had` is false for whoever never had it: such an agent did not lose it.
+- nothing is ever taken here, also if it is free.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core.call import check_text, due, iso, related, within
+from dibs.operations.tasks import lifecycle
+from dibs.stores.seam import walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+LOSSES = 100  # losses listed in one briefing; it has the number of all
+BELIEVED = 8  # tasks that an agent may have in mind; it works on one
+NEVER = "not held"  # why a task in mind is not the agent's, where no claim of it ended
+
+
+def losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict[str, Any]], int]:
+    """What was taken from this agent and is not settled, by who holds it now: the first of it, and how many more."""
+    held = [resource for claim in claims for resource in claim["resources"]]
+    same = {(resource[0], resource[1]) for resource in held}
+    told: list[dict[str, Any]] = []
+    more = 0
+    for key, loss in walk(tx, f"l\t{call.agent}\t"):
+        if len(told) >= LOSSES:  # only counted: to look for what covers each would take long
+            more += not loss.get("settled") and any((one[0], one[1]) not in same for one in loss["resources"])
+            continue
+        found = [] if loss.get("settled") else _by_holder(tx, call, loss, held)
+        if not found:  # acknowledged, or all of it is held again
+            continue
+        if not loss.get("told"):
+            loss["told"] = True
+            tx.put(key, loss, i2=due(loss["until"]))
+        told += found
+    return told, more
+
+
+def _by_holder(tx: Transaction, call: Call, loss: Record, held: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """One entry for each agent that holds some of it now, and one for what nobody holds."""
+    parts: dict[str, tuple[list[Sequence[str]], Record | None]] = {}
+    for resource in loss["resources"]:
+        if resource[0] == "inode" or resources.all_covered([resource], held):
+            continue
+        holder = holder_of(tx, call, holds.with_aliases(loss["resources"], [resource]))
+        parts.setdefault(holder["agent"] if holder is not None else "", ([], holder))[0].append(resource)
+    return [_entry(tx, {**loss, "resources": found}, holder) for found, holder in parts.values()]
+
+
+def holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Record | None:
+    """Who else holds any of it now; not one whose process is dead."""
+    for record in holds.meeting(tx, wanted, ""):
+        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
+            if record["mode"] == resources.WATCH or endings.gone(tx, call, [record]):
+                continue
+            return record
+    return None
+
+
+def _entry(tx: Transaction, loss: Record, holder: Record | None) -> dict[str, Any]:
+    shown = {
+        "claim": loss.get("claim", ""),
+        "resources": resources.shown(loss["resources"]),
+        "ago": holds.in_words(tx.now - loss["at"]),
+        "mode": loss["mode"],
+        "token": loss["token"],
+        "why": loss["why"],
+        "at": iso(tx, loss["at"]),
+        "task": loss["task"],
+        "had": loss["why"] != NEVER,
+        "holder": None,
+        "since": None,
+    }
+    if holder is not None:
+        shown["holder"], shown["since"] = holder["agent"], iso(tx, holder["since"])
+        shown["since_ago"] = holds.in_words(tx.now - holder["since"])
+    return shown
+
+
+# --- tasks
+
+
+def tasks(
+    tx: Transaction, call: Call, believed: Sequence[str], claims: list[Record], lost: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """The task at hand: one that the agent has in mind and holds, else the first that it holds.
+
+    What it has in mind and does not hold is added to `lost`.
+    """
+    mind = list(dict.fromkeys(check_text(task, "task").strip() for task in believed))[:BELIEVED]
+    mine = {name: claim for claim in claims for name in _tasks_of(claim["resources"])}
+    for task in mind:
+        if task and task not in mine and not _is_said(tx, call, task, lost):
+            lost.append(_not_held(tx, call, task))
+    first = next((task for task in [*mind, *mine] if task in mine), None)
+    if first is None:
+        return None
+    claim = mine[first]
+    return _with_note(tx, {"id": first, "token": claim["token"], "expires_at": iso(tx, claim["until"])})
+
+
+def _tasks_of(wanted: Sequence[Sequence[str]]) -> list[str]:
+    return [resource[1][5:] for resource in wanted if resource[0] == "name" and resource[1].startswith("task:")]
+
+
+def _is_said(tx: Transaction, call: Call, task: str, lost: list[dict[str, Any]]) -> bool:
+    """Is it named as lost already, at work in the agent's own family, or finished by the agent itself?"""
+    name = f"task:{task}"
+    for loss in lost:
+        if name in loss["resources"]:
+            loss["believed"] = True
+            loss["state"] = _state(tx, task).get("state")
+            return True
+    for record in holds.meeting(tx, [["name", name]], ""):
+        if holds.CLAIM in record and record["until"] > tx.now and related(record["agent"], call.agent):
+            return True
+    known = _state(tx, task)
+    return known.get("state") == lifecycle.COMPLETE and related(known["agent"], call.agent)
+
+
+def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
+    """A task in mind that is not the agent's: who has it, or what became of it."""
+    name = lifecycle.resource_of(task)
+    loss = {"resources": [name], "mode": "write", "token": None, "why": NEVER, "at": tx.now, "task": task}
+    shown = _entry(tx, loss, holder_of(tx, call, [name]))
+    known = _state(tx, task)
+    shown["believed"], shown["state"] = True, known.get("state")
+    if known and known["state"] == lifecycle.COMPLETE:
+        shown.update(finished_by=known["agent"] or None, since=iso(tx, known["finished"]),
+                     since_ago=holds.in_words(tx.now - known["finished"]))  # fmt: skip
+    return shown
+
+
+def _state(tx: Transaction, task: str) -> Record:
+    """The task's record; empty if there is none by that id."""
+    key = lifecycle.key_of(task)
+    kept = tx.fetch([key]).values[key]
+    return lifecycle.full(kept) if kept is not None else {}
+
+
+def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
+    """What is to be done, and where it stood when somebody last said so."""
+    task = _state(tx, held["id"])
+    if task:
+        held["title"] = task["title"]
+        held.update({name: task[name] for name in ("note", "note_by", "run", "progress") if task.get(name)})
+    return held

@@ -1,0 +1,102 @@
+"""Giving up all that an agent holds: it leaves, is killed, or releases everything. In steps, where that is much.
+
+What happens, in short:
+- success: each claim is released, ended or passed on to the parent; whoever waits for one gets it in the same step.
+- many: the first commit decides (the agent has left, is killed) and leaves a job (long_jobs.py); the steps free the rest
+  within moments. Until a step comes to a claim it is still held. What the agent claims afterwards is not touched.
+- again, crash: the job goes on behind the last step.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core import long_jobs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Record
+    from dibs.stores.seam import Transaction
+
+LEFT, KILLED, RELEASED = "left", "killed", "released"
+WAITS, INTERESTS = "waits", "interests"
+
+
+def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Any) -> dict[str, Any]:
+    """Take the first step; for the answer: what was released, passed on or voided, and the job if there is more."""
+    kinds = ("claims",) if how == RELEASED else ("claims", WAITS, INTERESTS)
+    ends = ("\t", "/") if family else ("\t",)
+    places = [f"{kind}\t{agent}{end}" for kind in kinds for end in ends]
+    job = long_jobs.new(tx, "claims", by, agent=agent, how=how, places=places, after="", released=[], passed=[], **more)
+    jobs = long_jobs.begin(tx, job)
+    return long_jobs.with_jobs(_answer(job), jobs)
+
+
+def step(tx: Transaction, job: Record, room: int) -> int:
+    """Give up to `room` records back."""
+    used = 0
+    freed: list[Any] = []
+    while used < room and job["places"]:
+        page = tx.scan(1, job["places"][0], room - used, job["after"])
+        for entry, _, record in page.rows:
+            job["after"] = entry
+            if record["since"] <= job["at"]:
+                freed += _one(tx, job, record)
+        used += max(1, len(page.rows))
+        if not page.truncated:
+            job["places"], job["after"] = job["places"][1:], ""
+    if job["how"] == RELEASED:
+        from dibs.operations.claims import releases
+
+        releases.forget_losses(tx, job["agent"], freed)
+    endings.serve(tx, freed)
+    job["answer"] = _answer(job)
+    return used if job["places"] else min(used, room - 1)
+
+
+def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
+    """Give one record up; returns where others may move up."""
+    how = job["how"]
+    if holds.INTEREST in record:
+        holds.remove(tx, record)
+        tx.append("interest.ended", record["agent"], record["interest"], {"why": how})
+        return []
+    if holds.WAITER in record:
+        endings.drop_waiter(tx, record, how)
+        return list(record["resources"])
+    names = resources.shown(record["resources"])
+    if how == KILLED:
+        endings.end(tx, record, how)
+        _note(job, "released", names)
+    elif record["until"] <= tx.now:
+        if how == RELEASED:  # past its end, and not the caller's to release
+            return []
+        endings.end(tx, record, "expired")
+    elif job.get("to"):
+        from dibs.operations.agents import presence
+
+        presence.move(tx, record, job["to"], how, tied=job["tied"])
+        _note(job, "passed", names)
+        return []
+    else:
+        if job.get("token") and record["token"] != job["token"]:
+            return []
+        more = {key: job[key] for key in ("commit", "request") if job.get(key)}
+        endings.give_back(tx, record, record["resources"], how, **more)
+        _note(job, "released", names)
+    return list(record["resources"])
+
+
+def _note(job: Record, where: str, names: list[str]) -> None:
+    job["done"] += len(names)
+    job[where] += names[: max(0, long_jobs.NAMED - len(job[where]))]
+
+
+def _answer(job: Record) -> dict[str, Any]:
+    """What an answer says of it: at most so many names, and the number of all."""
+    if job["how"] == KILLED:
+        return {"voided": list(job["released"]), "count": job["done"]}
+    if job["how"] == LEFT:
+        return {"released": list(job["released"]), "passed": list(job["passed"]), "count": job["done"]}
+    return {"released": list(job["released"]), "count": job["done"]}

@@ -1,0 +1,163 @@
+"""Roles: who may write where, commit and deploy. They come from the config alone; nobody gives one to itself.
+
+A viewer writes nothing. A worker reads everything and writes only to its own scratch folder; it hands its results over
+with a message or as a task's result. An orchestrator integrates, commits and deploys. An agent without a role may write
+whatever is guarded. The default role is for agents: a person at a terminal has a role only if the config names that
+person. Which operations a role may call is decided in authority.py, by its rank.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Forbidden
+from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
+from dibs.operations.core.policy import covers, matches
+from dibs.stores.seam import digest_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+LOCAL = ".dibs/local"  # dibs' own record: nobody writes there but dibs, and agents into their scratch folders
+LONGEST = 120  # letters of a file's name; a part of an id that is longer is cut and told apart by its digest
+NOTHING: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
+EVERYTHING: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
+
+
+def scratch_of(agent: str) -> str:
+    """The agent's own folder, relative to the workspace's root. A subagent's lies in its parent's."""
+    return f"{LOCAL}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
+
+
+def safe(name: str) -> str:
+    """A part of an agent's id as the name of a file: other characters are written out, so that no two ids meet."""
+    plain = "".join([letter if letter.isalnum() or letter in "-_@" else f"%{ord(letter):x}." for letter in name])
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 20]}%{digest_of(name)[:16]}"
+
+
+def mark_of(agent: str) -> str:
+    """Under which name a hint is left that this agent has mail, for those who would rather not open the store."""
+    return f"@{safe(agent)}"
+
+
+def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
+    """The role of the caller (or of `who`) and what it allows; ("", None) for an agent that has none."""
+    roles = call.policy.guards["roles"]
+    identifier = who or call.agent
+    kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says of itself gives no role
+    for pattern, given in roles["assign"]:
+        if _speaks_of(pattern, identifier, kind, client):
+            name = given
+            break
+    else:
+        is_person = call.is_person if identifier == call.agent else agent is not None and agent.get("kind") == "person"
+        name = "" if is_person else roles["default"]
+    if not name:
+        return "", None
+    preset = NOTHING if rank_of(call, name) in {VIEWER, WORKER} else EVERYTHING
+    return name, {**preset, **roles["named"].get(name, {})}
+
+
+def rank_of(call: Call, role: str) -> str:
+    """What a role counts as (authority.py); one of the config's own as an agent, unless it says otherwise."""
+    own: str = call.policy.guards["roles"]["named"].get(role, {}).get("may", "")
+    return own or (role if role in RANKS else AGENT)
+
+
+def _speaks_of(pattern: str, agent: str, kind: str, client: str) -> bool:
+    if pattern == "subagents":
+        return "/" in agent
+    what, colon, rest = pattern.partition(":")
+    if colon and what == "type":
+        return kind == rest
+    if colon and what == "client":
+        return client == rest
+    if "*" in pattern:
+        first, _, last = pattern.partition("*")
+        return agent.startswith(first) and agent.endswith(last) and len(agent) >= len(first) + len(last)
+    return pattern in {agent, agent.partition("/")[0]}
+
+
+def may_hold(role: dict[str, Any], resource: Sequence[str]) -> bool:
+    """Is a path, or a name such as `port:8080`, among what a role may write?"""
+    speaks = matches if resource[0] == "name" else covers
+    return any(speaks(pattern, resource) for pattern in role["write"])
+
+
+def refusal_of_write(
+    call: Call, agent: Record | None, resource: Sequence[str], *, local: bool, client: str = "", tool: str = ""
+) -> Forbidden | None:
+    """Why the caller may not write this path, if so. `local`: it is in the working tree that has `.dibs/local/`."""
+    kind, text = resource[0], resource[1]
+    if local and kind == "tree" and (not text or LOCAL.startswith(text + "/")):
+        return Forbidden(
+            f"{text or '.'} has dibs' own record in it, {LOCAL}/; name what is in it instead.", path=text, within=True
+        )
+    if local and (text == LOCAL or text.startswith(LOCAL + "/")):
+        scratch = scratch_of(call.agent)
+        if text.startswith(scratch + "/") or text == scratch:
+            given = of(call, agent, client)[0]
+            if given and rank_of(call, given) == VIEWER:
+                who = call.name or call.agent
+                return Forbidden(f"{who} is a {given}, which writes nothing.", role=given, path=text)
+            return None
+        return Forbidden(
+            f"{text} is dibs' own record; write to your scratch folder, {scratch_of(call.agent)}/, instead.", path=text
+        )
+    name, role = of(call, agent, client)
+    if role is None:
+        return None
+    if tool and bans(role, tool):
+        return _banned(name, tool)
+    if any(covers(pattern, resource) for pattern in role["write"]):
+        return None
+    who = call.name or call.agent
+    return Forbidden(
+        f"{who} is a {name} and may not write {text or '.'}: write to {scratch_of(call.agent)}/ and hand the "
+        "result over (`dibs send`, or the result of your task); an orchestrator integrates it.",
+        role=name,
+        path=text,
+    )
+
+
+def bans(role: dict[str, Any], tool: str) -> bool:
+    """Is this tool on a role's list? A name there may end with `*`: `mcp__github__*`."""
+    listed = role.get("tools", ())
+    return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in listed)
+
+
+def any_bans(call: Call, tool: str) -> bool:
+    """Is this tool on the list of any role? Most are on none, and then nobody need ask whose role it is."""
+    return any(bans(role, tool) for role in call.policy.guards["roles"]["named"].values())
+
+
+def _banned(name: str, tool: str) -> Forbidden:
+    text = f"the role {name} may not use {tool} ([roles.{name}] in .dibs/config.toml). Do it another way, or leave it."
+    return Forbidden(text, role=name, tool=tool)
+
+
+def _use(tx: Transaction, call: Call, got: Fetched, tool: str, client: str = "") -> Any:
+    """May the agent use this tool at all, whatever it does?"""
+    name, role = of(call, got.values[f"a\t{call.agent}"], client)
+    if role is None or not bans(role, tool):
+        return {}
+    tx.append("command.refused", call.agent, tool, {"code": Forbidden.code, "role": name})
+    return _banned(name, tool)
+
+
+def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> Forbidden | None:
+    """Why the caller may not `commit` or `deploy`, if so."""
+    name, role = of(call, agent, client)
+    if role is None or role[act]:
+        return None
+    return Forbidden(
+        f"{call.name or call.agent} is a {name} and may not {act}; hand your result over, an orchestrator does it.",
+        role=name,
+        act=act,
+    )
+
+
+USE = Operation("use", _use, "May this tool be used?")

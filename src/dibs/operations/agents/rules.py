@@ -1,0 +1,54 @@
+"""The rules of a workspace: which version of them an agent was told. The text itself is a file, `.dibs/rules.md`."""
+
+from __future__ import annotations
+
+from dibs.operations.agents import roles
+from dibs.operations.core.call import put_agent, register
+from dibs.operations.core.declare import Field, Operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Fetched, Transaction
+
+
+def _rules(tx: Transaction, call: Call, got: Fetched, ack: bool = False) -> dict[str, Any]:
+    """Which version holds, and which one the caller was told; with `ack`, that it knows them now."""
+    agent = got.values[f"a\t{call.agent}"]
+    if agent is None:  # who only asks is not registered by it
+        agent = register(tx, call.agent, process=call.client, person=call.is_person) if ack else {}
+    known = agent.get("rules", "")
+    if ack and call.rules and known != call.rules:
+        agent["rules"] = known = call.rules
+        put_agent(tx, agent)
+        tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    return {"digest": call.rules, "acknowledged": known, "current": known == call.rules}
+
+
+def _scratch(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """The caller's scratch folder, relative to the workspace's root."""
+    return {"agent": call.agent, "scratch": roles.scratch_of(call.agent)}
+
+
+OPERATIONS = (
+    Operation(
+        "rules",
+        _rules,
+        "Show the rules of the workspace, and whether you were shown this version.",
+        group="agents",
+        fields=(Field("ack", "flag", "record that you have read them", default=False),),
+        registers=False,
+        may="viewer",
+        json="digest, acknowledged, current, text",
+    ),
+    Operation(
+        "scratch",
+        _scratch,
+        "Print the path of your own scratch folder; creates it if needed.",
+        group="agents",
+        may="worker",
+        json="agent, scratch",
+    ),
+)

@@ -1,0 +1,74 @@
+"""Who may speak for whom: a shell that a client started for its agent speaks for that agent alone.
+
+The facts come from the door: a call that was typed (a command line, git's hooks, a script), the id in the client's own
+session variable, and the processes above it. An agent's shell names that agent, or one of its subagents; anything else
+is refused. A person at a terminal may speak for anybody, and so may a script with no client above it; a program that
+calls dibs from Python is none. What the one who speaks may do is decided in authority.py. Agents are kept from
+accidents by this, not from malice: they share one user of the operating system.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Forbidden
+from dibs.operations.agents import names
+from dibs.operations.core.call import process_name, within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+    Spoken = Sequence[tuple[str, str]]  # what a shell command would have dibs do, and as whom ("": as itself)
+
+
+def shells_of(tx: Transaction, call: Call) -> list[str]:
+    """The agents whose shell this call comes from: by the client's session variable, and by the nearest client."""
+    if not call.typed:
+        return []
+    keys = [f"p\t{process_name(process)}" for process in call.ancestors]
+    found = tx.fetch(keys).values
+    clients = [found[key]["agent"] for key in keys if found[key] is not None and not found[key].get("program")]
+    nearest = clients[0] if clients else ""
+    return [agent for agent in (nearest, call.session) if agent]
+
+
+def refusal(tx: Transaction, call: Call) -> Forbidden | None:
+    """Why this call may not be made from where it comes from, if so. Remembers whose shell it is, for those who ask."""
+    own = shells_of(tx, call)
+    call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
+    if not own:
+        return None
+    return None if within(call.agent, call.inside) else _not_its_voice(tx, call.inside, call.agent)
+
+
+def refusal_to_speak(tx: Transaction, call: Call, spoken: Spoken) -> Forbidden | None:
+    """The same for a shell command before it runs, by its words (facts/dibs_commands.py); the caller is the agent itself."""
+    from dibs.operations.core import authority
+
+    call.inside = call.inside or call.agent  # it is this agent's shell that will run them
+    for command, whom in spoken:
+        if whom and not within(names.found(tx, whom), call.agent):
+            return _not_its_voice(tx, call.agent, whom)
+        if command in authority.ACTS:
+            error = authority.refusal_to(tx, call, command)
+            if error is not None:
+                return error
+    return None
+
+
+def _not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
+    name = names.name_of(tx, own)
+    whom = names.name_of(tx, other)
+    return Forbidden(
+        f"this is the shell of {name}, which speaks for itself and its subagents, not for {whom}: that one can do it, "
+        f"or a person at a terminal. Leave out --as and DIBS_AGENT; to ask for something, `dibs send {whom} TEXT`.",
+        agent=own, wanted=other,
+    )  # fmt: skip
+
+
+def subagents(tx: Transaction, agent: str) -> list[Record]:
+    """The agent's subagents that did not end, as far as is known; a few of them."""
+    found = tx.fetch((), [(f"a\t{agent}/", f"a\t{agent}0")], 64).rows
+    return [record for _, record in found if not record["left"] and not record["killed"]]

@@ -1,0 +1,135 @@
+"""Cycles: would a wait never end, because those in the way wait for the one who asks?
+
+The graph has two kinds of nodes. A place in a queue (and a request that would take one) leads to every unrelated agent
+with a live claim in its way, and to every earlier place in its way; an upgrade passes the queue, so it leads to holders
+alone. An agent leads to all its places. An interest is no place: whoever was refused waits for nobody.
+
+A cycle is one that comes back to the asking agent by something that it holds. By a place of its own it would not be
+one: that place is served without this request. Every cycle has such an agent, and it searches whenever it looks, so a
+cycle that closed by a hand-over or by a subagent's end is found within seconds.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Deadlock
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core.call import iso
+from dibs.operations.core.policy import WAITS_PER_AGENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Record
+    from dibs.stores.seam import Transaction
+
+    Steps = list[dict[str, Any]]
+
+GRAPH = 1_000  # places visited in one search; a fleet has fewer
+
+
+def find(tx: Transaction, wish: Record, in_the_way: list[Record]) -> Steps:
+    """The cycle that this wish would close, as steps (agent, resource, holder); empty if there is none."""
+    start = wish["agent"]
+    if not holds_any(tx, start):
+        return []
+    return _search(tx, wish, in_the_way, lambda record: holds.CLAIM in record and record["agent"] == start)
+
+
+def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record | None) -> Steps:
+    """The cycle that an upgrade would close which passes this queue: they wait for its agent then, and it for them.
+
+    That takes another place of the same agent; the one of this very request (`place`) ends with the grant.
+    """
+    behind = {record["waiter"] for record in queue}
+    agents = {record["agent"] for record in queue}
+    own = place["waiter"] if place is not None else ""
+    for other in _places_of(tx, wish["agent"]):
+        if other["waiter"] == own:
+            continue
+        steps = _search(
+            tx, other, _before(tx, other, list(holds.meeting(tx, other["resources"], other["tree"]))),
+            lambda record: record.get("waiter") in behind or (holds.CLAIM in record and record["agent"] in agents),
+        )  # fmt: skip
+        if steps:
+            last = {"agent": steps[-1]["holder"], "resource": resources.shown(wish["resources"])[0]}
+            return [*steps, {**last, "holder": wish["agent"], "since": iso(tx, tx.now)}]
+    return []
+
+
+def refuse(tx: Transaction, wish: Record, cycle: Steps) -> Deadlock:
+    """The refusal of a request that would close a cycle, in the log like every other."""
+    first = resources.shown(wish["resources"])[0]
+    data = {"code": "deadlock", "resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"]}
+    tx.append("claim.refused", wish["agent"], first, {**data, "blockers": cycle})
+    return Deadlock(cycle=cycle)
+
+
+def holds_any(tx: Transaction, agent: str) -> bool:
+    """Can anybody wait for what this agent holds? One that holds nothing is in no cycle."""
+    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
+    return any(claim["until"] > tx.now and claim["mode"] != resources.WATCH for claim in claims)
+
+
+def _search(tx: Transaction, wish: Record, in_the_way: list[Record], arrived: Callable[[Record], bool]) -> Steps:
+    """Breadth first, from those in the way of a wish along what each of them waits for, until somebody is reached."""
+    came: dict[str, tuple[Record, Record]] = {}  # place → the place that waits for it (or its agent), and by what
+    met: dict[str, list[Record]] = {}  # many wait for the same: what they meet is read once
+    known = {wish["agent"]}  # agents whose places were looked up
+    frontier: list[tuple[Record, list[Record]]] = [(wish, in_the_way)]
+    while frontier and len(came) < GRAPH:
+        place, before = frontier.pop(0)
+        for record in before:
+            if arrived(record):
+                return _path(tx, came, place, record)
+            if holds.WAITER in record:
+                following = [record]
+            elif record["agent"] in known:
+                continue
+            else:
+                known.add(record["agent"])
+                following = _places_of(tx, record["agent"])
+            for other in following:
+                if other["waiter"] not in came:
+                    came[other["waiter"]] = (place, record)
+                    key = f"{other['tree']}{other['resources']}"
+                    if key not in met:
+                        met[key] = list(holds.meeting(tx, other["resources"], other["tree"]))
+                    frontier.append((other, _before(tx, other, met[key])))
+    return []
+
+
+def _places_of(tx: Transaction, agent: str) -> list[Record]:
+    """Where an agent waits now."""
+    places = holds.of_agent(tx, holds.WAITER, agent, limit=WAITS_PER_AGENT)
+    return [place for place in places if place["until"] > tx.now]
+
+
+def _before(tx: Transaction, place: Record, met: list[Record]) -> list[Record]:
+    """Of what a place meets: who holds it, and who came first, unless it passes the queue."""
+    live = [record for record in met if holds.INTEREST not in record and record["until"] > tx.now]
+    upgrade = endings.holds_all(live, place)
+    return [
+        record
+        for record in live
+        if endings.blocks(record, place["mode"], place["agent"])
+        and (holds.CLAIM in record or (not upgrade and record["ticket"] < place["ticket"]))
+    ]
+
+
+def _path(tx: Transaction, came: dict[str, tuple[Record, Record]], place: Record, record: Record) -> Steps:
+    """The steps from the one who asks to whom the search arrived at."""
+    steps = [_step(tx, place, record, place["resources"])]
+    while place.get("waiter") in came:
+        place, record = came[place["waiter"]]
+        steps.insert(0, _step(tx, place, record, place["resources"]))
+    return steps
+
+
+def _step(tx: Transaction, place: Record, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
+    shown = holds.blocker(tx, record, wanted)
+    return {
+        "agent": place["agent"], "resource": shown["resource"], "holder": record["agent"],
+        "since": iso(tx, record["since"]),
+    }  # fmt: skip

@@ -1,0 +1,500 @@
+"""Taking claims; releases.py has keeping them and giving them back, tokens.py asking about them.
+
+What happens, in short (docs/PROMISES.md has it in full):
+- success: all resources or none; the token is the number of the commit that granted it.
+- again: claiming what one holds refreshes it and returns the same token; after it ended, it is a new claim.
+- refusal: names each blocker; it is a decision, so its event is kept.
+- expiry: decided by the store's clock whenever anybody looks. Nothing that ended is ever taken up again.
+- death: a local holder whose process is gone loses its claims as soon as anybody wants them; to somebody who waits, a
+  claim that was taken a moment ago does so at the next look, when it is a tenth of a second old.
+- race: one transaction decides after the other; the second one sees what the first one did.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims.resources import ranges_for
+from dibs.operations.core.call import check_text, related, within
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.policy import MAX_WAIT, ROOT_GLOBS, YOUNG, check_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+SHOWN = 16  # blockers named in a refusal; more are counted
+ENOUGH = 16  # waiters that a patient caller needs to meet to know that it will wait
+ONE_IN = 16  # so many claims sweep a little on their way; the others save themselves the look
+SWEPT = 32  # due records that such a claim looks at: two for each claim, as many as it brings
+COMMIT_ENDS = "commit"  # what a claim says in `ends` that is over with the commit of its file
+LEADING = ("deploy:", "role:")  # names by which deploys and leaders are told apart
+ROUNDS = 8  # times a claim looks again after it ended something in its way; each round ends all that it saw
+
+
+class _Found:
+    """What a request meets, sorted."""
+
+    __slots__ = (
+        "children",
+        "cut",
+        "ended",
+        "gone",
+        "holders",
+        "interests",
+        "me",
+        "mine",
+        "owner",
+        "places",
+        "queue",
+        "watchers",
+    )
+
+    def __init__(self) -> None:
+        self.mine: list[Record] = []  # the agent's own live claims that overlap
+        self.children: list[Record] = []  # live claims of the agent's own subagents, which block it nowhere but here
+        self.holders: list[Record] = []  # live claims in the way
+        self.queue: list[Record] = []  # present waiters in the way, whoever came first
+        self.interests: list[Record] = []  # the agent's own wishes from earlier refusals
+        self.watchers: list[Record] = []  # the other side of an advisory claim
+        self.ended: list[Record] = []  # claims and waiters past their end
+        self.gone: list[Record] = []  # claims whose holder's process is dead
+        self.places: list[Record] = []  # the agent's own places in a queue here
+        self.me: Record | None = None  # the place in the queue for this very request, if its agent has one already
+        self.owner = False  # ... and it is this call's to leave: no other process of the agent took it over
+        self.cut = False  # there may be more
+
+
+# --- claim
+
+
+def take(
+    tx: Transaction,
+    call: Call,
+    got: Fetched | None,
+    resources: Sequence[Sequence[str]],
+    mode: str = "write",
+    ttl: int | None = None,
+    wait: int = 0,
+    reason: str = "",
+    task: str = "",
+    expect: int = 0,
+    tree: str = "",
+    by: str = "hand",
+    interest: bool = False,
+    waiter: str = "",
+    wake: str = "",
+    base: dict[str, str] | None = None,
+    keep: bool = False,
+) -> Any:
+    """Grant a request, or say who is in the way, or put it into the queue. The edit guard comes here too."""
+    wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
+    _refuse_tasks(tx, wish)
+    wish.update(ends="" if keep else _ends(call, wish), keep=keep)
+    wish.update(wake=check_text(wake, "wake"), base=base or {})  # base: what the files held, for the edit guard
+    if waiter:
+        handed = _handed_over(tx, wish)
+        if handed is not None:
+            return _refresh(tx, call, handed, wish, ttl, _Found())
+    first: Fetched | None = None if waiter else got
+    if by == "hand" and tx.now % ONE_IN == 0 and _sweep_on_the_way(tx):  # guards sweep after a call, not before
+        first = None  # what was read on the way in may be over by now
+    for _ in range(ROUNDS):
+        found = _meet(tx, call, wish, waiter, first, patient=wait > 0)
+        if not found.ended and not found.gone:
+            break
+        first = None
+        endings.clear(tx, found.ended, found.gone, call.agent)
+        if found.gone:
+            from dibs.operations.agents import deaths
+
+            deaths.tell_of(tx, call, found.gone)
+    if call.inside and by == "hand" and found.children:
+        _give_up(tx, found)
+        return _refuse(tx, wish, found.children, interest=False)
+    covering = _covering(found.mine, wish)
+    if covering is not None:
+        return _refresh(tx, call, covering, wish, ttl, found)
+    upgrade = endings.holds_all(found.mine, wish)
+    in_the_way = found.holders if upgrade else found.holders + _before(found)
+    refusal = _out_of_order(tx, call, wish) or _too_many_globs(tx, wish)
+    if refusal is not None:
+        tx.append("claim.refused", call.agent, _first(wish), _refused(wish, refusal.code, []))
+        _give_up(tx, found)
+        return refusal
+    if in_the_way:
+        if wait > 0:
+            return _queue(tx, call, wish, found, waiter)
+        _give_up(tx, found)
+        return _refuse(tx, wish, in_the_way, interest=interest)
+    if upgrade and found.queue:
+        from dibs.operations.claims import deadlocks
+
+        cycle = deadlocks.find_past(tx, wish, found.queue, found.me)
+        if cycle:
+            _give_up(tx, found)
+            return deadlocks.refuse(tx, wish, cycle)
+    return _grant(tx, call, wish, found)
+
+
+def _give_up(tx: Transaction, found: _Found) -> None:
+    """A call that is refused leaves no place behind; whoever stood behind it may move up."""
+    if found.me is not None and found.owner:
+        endings.drop_waiter(tx, found.me, "gave_up")
+        endings.serve(tx, found.me["resources"])
+
+
+def _ends(call: Call, wish: Record) -> str:
+    """What ends a claim before its time: for one that an agent takes by hand on a file, its commit of that file.
+
+    A model that was refused, waits and commits has no reason to think of a release; a person or a script has.
+    """
+    plain = all(kind in {"file", "inode"} for kind, *_ in wish["resources"])
+    by_hand = wish["by"] == "hand" and bool(call.inside) and wish["mode"] == resources.WRITE
+    return COMMIT_ENDS if by_hand and plain and not wish["task"] else ""
+
+
+def _asks(
+    tx: Transaction, call: Call, resources: Sequence[Sequence[str]], mode: str = "write", **_: Any
+) -> tuple[str, list[str]]:
+    """A worker holds only what it may write: else it would block those who integrate. Watching blocks nobody.
+
+    Where somebody orchestrates, the names of roles and of deploys are for that one.
+    """
+    given = call.policy.guards["roles"]
+    if not given["default"] and not given["assign"]:
+        return "", []
+    from dibs.operations.agents import roles
+    from dibs.operations.core import authority
+
+    if any(one[0] == "name" and one[1].startswith(LEADING) for one in resources) and authority.has_orchestrator(call):
+        return "orchestrator", []
+    key = f"a\t{call.agent}"
+    allowed = roles.of(call, tx.fetch([key]).values[key])[1]
+    fine = mode == "watch" or allowed is None or all(roles.may_hold(allowed, one) for one in resources)
+    return ("" if fine else "agent"), []
+
+
+def _refuse_tasks(tx: Transaction, wish: Record) -> None:
+    """A task is taken by `task claim`, which looks at more than who holds its name."""
+    for kind, text in wish["resources"]:
+        if kind == "name" and text.startswith("task:"):
+            key = f"t\t{text[5:]}"
+            if tx.fetch([key]).values[key] is not None:
+                raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
+
+
+def _sweep_on_the_way(tx: Transaction) -> bool:
+    """A little sweeping, so that a store in use needs no sweeper; says whether anything was looked at."""
+    from dibs.operations.upkeep import sweeps
+
+    return sweeps.some(tx, SWEPT)["looked_at"] > 0
+
+
+def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:
+    """Wait in line, unless that would close a cycle."""
+    from dibs.operations.claims import deadlocks, waiters
+
+    if found.cut and deadlocks.holds_any(tx, call.agent):  # then every one of them counts
+        found = _meet(tx, call, wish, waiter, None, patient=False)
+    in_the_way = found.holders if endings.holds_all(found.mine, wish) else found.holders + _before(found)
+    answer = waiters.queue(tx, call, wish, in_the_way, found.me, waiter)
+    if isinstance(answer, dict) and not found.cut:
+        answer["place"], answer["line"] = len(_before(found)) + 1, len(found.queue) + 1
+    return answer
+
+
+def _handed_over(tx: Transaction, wish: Record) -> Record | None:
+    """What a waiter was granted while it slept. Found by its agent, without a look at everybody else who waits."""
+    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.ALL):
+        if claim["pending"] and claim["until"] > tx.now and claim["resources"] == wish["resources"]:
+            return claim if claim["mode"] == wish["mode"] and claim["tree"] == wish["tree"] else None
+    return None
+
+
+def _wish(
+    tx: Transaction,
+    call: Call,
+    wanted: Sequence[Sequence[str]],
+    mode: str,
+    ttl: int | None,
+    wait: int,
+    reason: str,
+    task: str,
+    expect: int,
+    tree: str,
+    by: str,
+) -> Record:
+    """The request, checked, in the shape of the records that may come of it."""
+    if mode not in resources.MODES:
+        raise Invalid(f"mode: one of {', '.join(resources.MODES)}, not {mode!r}", field="mode")
+    normal = resources.normal(wanted)
+    lifetime, life = call.policy.lifetime(normal, ttl)
+    if wait:
+        check_duration(wait, "wait", most=MAX_WAIT)
+    if expect:
+        check_duration(expect, "expect")
+    return {
+        "agent": call.agent, "mode": mode, "tree": tree, "resources": normal, "reason": check_text(reason, "reason"),
+        "task": check_text(task, "task"), "expect": expect or 0, "ttl": lifetime, "life": life,
+        "fixed": ttl is not None, "by": by, "tied": call.tied, "deadline": tx.now + wait,
+        "request": ["claim", call.request] if call.request else None,
+    }  # fmt: skip
+
+
+def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool) -> _Found:
+    """Sort everything that overlaps the wish.
+
+    A patient caller who meets a holder and a long queue will wait, whoever else is there, and does not read on. Whether
+    the holder's process is dead is then not its to find out, but of those who are in line before it; and one that took
+    its claim a moment ago is asked after when the first in line looks again, a tenth of a second later.
+    """
+    found = _Found()
+    if waiter:
+        found.me = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
+        found.owner = True
+    for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
+        _sort(tx, wish, record, found)
+        if patient and found.holders and len(found.queue) >= ENOUGH:
+            found.cut = True
+            break
+    if found.me is None:
+        _ask_again(tx, wish, found, first=not waiter)
+    suspects = [] if call.tied else found.mine  # one's own process is seen to be alive, or it is to be looked up
+    if not patient:
+        suspects = suspects + found.holders
+    elif not _before(found):
+        suspects = suspects + [claim for claim in found.holders if tx.now - claim["since"] >= YOUNG]
+    if suspects:
+        found.gone = endings.gone(tx, call, suspects)
+    return found
+
+
+def _ask_again(tx: Transaction, wish: Record, found: _Found, *, first: bool) -> None:
+    """Does the agent wait for the very same already? Then that is its place, and not one behind everybody else.
+
+    It becomes this call's own if this is its first look and it wants to wait; else it is another process's.
+    """
+    places = found.places
+    if found.cut:  # it may be among what was not read
+        places = [place for place in holds.of_agent(tx, holds.WAITER, wish["agent"]) if place["until"] > tx.now]
+    for place in places:
+        if all(place[name] == wish[name] for name in ("resources", "mode", "tree")):
+            found.me, found.owner = place, first and wish["deadline"] > tx.now
+            return
+
+
+def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
+    """Where one record that overlaps belongs."""
+    if holds.INTEREST in record:
+        if record["agent"] == wish["agent"]:
+            found.interests.append(record)
+        return
+    if record["until"] <= tx.now:
+        found.ended.append(record)
+    elif holds.WAITER in record:
+        if record["agent"] == wish["agent"]:
+            found.places.append(record)
+        elif endings.blocks(record, wish["mode"], wish["agent"]):
+            found.queue.append(record)
+    elif record["agent"] == wish["agent"]:
+        found.mine.append(record)
+    elif within(record["agent"], wish["agent"]) and resources.conflict(record["mode"], wish["mode"]):
+        found.children.append(record)
+    elif endings.blocks(record, wish["mode"], wish["agent"]):
+        found.holders.append(record)
+    elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], wish["agent"]):
+        found.watchers.append(record)
+
+
+def _before(found: _Found) -> list[Record]:
+    """The waiters who came first: all of them for a newcomer."""
+    if found.me is None:
+        return found.queue
+    return [record for record in found.queue if record["ticket"] < found.me["ticket"]]
+
+
+def _covering(mine: list[Record], wish: Record) -> Record | None:
+    """One live claim of the agent's own that already gives all that is wished for."""
+    for claim in mine:
+        if (
+            resources.enough(claim["mode"], wish["mode"])
+            and (not claim["tree"] or claim["tree"] == wish["tree"])
+            and resources.all_covered(wish["resources"], claim["resources"])
+        ):
+            return claim
+    return None
+
+
+def _refresh(
+    tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, found: _Found
+) -> dict[str, Any]:
+    """Claiming what one holds: the same token, a new deadline. A hand-over is picked up in the same way."""
+    if found.me is not None:
+        endings.drop_waiter(tx, found.me, "granted")
+    if ttl is not None:
+        claim["ttl"], claim["fixed"] = wish["ttl"], True
+    if wish.get("keep"):
+        claim["ends"], claim["by"] = "", wish["by"]
+    claim["tied"] = claim["tied"] or call.tied
+    claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
+    until = min(tx.now + claim["ttl"], claim["life"])
+    renewed = not claim["pending"]
+    if claim["pending"]:
+        if _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
+            claim["upgrade"] = True
+        claim["pending"] = False
+        claim["since"] = tx.now
+        claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
+    elif ttl is None:
+        until = max(until, claim["until"])
+    claim["until"] = until
+    holds.put(tx, claim)
+    event: dict[str, Any] = {"until": until}
+    if not renewed and wish["request"]:
+        event["request"] = wish["request"]
+    tx.append("claim.renewed", call.agent, claim["claim"], event)
+    return holds.granted(tx, claim, renewed=renewed)
+
+
+def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:
+    """Everything is free: take it."""
+    upgraded = _take_up(tx, found.mine, wish)
+    for interest in found.interests:  # it has what it was refused; what it still wishes for it will be refused again
+        if resources.all_covered(interest["resources"], wish["resources"]):
+            endings.end_interest(tx, interest, "granted")
+    if found.me is not None:
+        endings.drop_waiter(tx, found.me, "granted")
+    alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
+    claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
+    if upgraded:
+        claim["upgrade"] = True
+    endings.grant(tx, claim, "request", wish["request"])
+    answer = holds.granted(tx, claim)
+    if call.inside and wish["by"] == "hand":
+        from dibs.operations.agents import speech
+
+        if speech.subagents(tx, call.agent):
+            answer["note"] = (
+                f"this claims for {call.name}, not for its subagent; a subagent's files are claimed when it edits them"
+            )
+    if found.watchers:
+        from dibs.operations.messages import mailbox
+
+        answer["watch"] = [holds.blocker(tx, record, wish["resources"]) for record in found.watchers[:SHOWN]]
+        for record in found.watchers[:SHOWN]:
+            text = f"{call.name} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
+            mailbox.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
+    return answer
+
+
+def _take_up(tx: Transaction, mine: list[Record], wish: Record) -> bool:
+    """A weaker claim of the agent's own on the very same resource is taken up into the new one; is there one?"""
+    found = False
+    for claim in mine:
+        if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
+            upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
+            if upgraded:
+                endings.give_back(tx, claim, upgraded, "upgraded")
+                found = True
+    return found
+
+
+def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
+    """Say who is in the way; for a caller that cannot wait, remember the wish."""
+    if interest:
+        from dibs.operations.claims import waiters
+
+        waiters.leave_interest(tx, wish)
+    blockers = [holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:SHOWN]]
+    tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
+    return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN))
+
+
+def _refused(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:
+    return {
+        "code": code, "resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"], "blockers": blockers,
+    }  # fmt: skip
+
+
+def _first(wish: Record) -> str:
+    return resources.shown(wish["resources"])[0]
+
+
+def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
+    """With `ordering = "enforce"`: nothing that comes before what one holds already."""
+    if call.policy.ordering != "enforce" or wish["mode"] == resources.WATCH:
+        return None
+    lowest = min(wish["resources"], key=resources.order_of)
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if claim["until"] <= tx.now or claim["mode"] == resources.WATCH:
+            continue
+        highest = max(claim["resources"], key=resources.order_of)
+        if resources.order_of(highest) > resources.order_of(lowest):
+            return Order(held=resources.show(highest), resource=resources.show(lowest))
+    return None
+
+
+def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
+    """Every claim looks at each glob that begins with a wildcard, whomever it meets: there may be only some."""
+    if any(map(resources.root_glob, wish["resources"])):
+        kept = [
+            record for record in holds.rows(tx, [("r\t", "r\n")]) if any(map(resources.root_glob, record["resources"]))
+        ]
+        if len(kept) >= ROOT_GLOBS:
+            return Quota(what="globs that begin with a wildcard in a workspace", limit=ROOT_GLOBS)
+    return None
+
+
+def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], waiter: str = "", **_: Any) -> list[Range]:
+    return [] if waiter else ranges_for(resources)
+
+
+_RESOURCES = "files, directories, globs, or names such as db:migrations"
+
+OPERATIONS = (
+    Operation(
+        "claim",
+        take,
+        "Claim resources, all of them or none.",
+        group="claims",
+        fields=(
+            Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
+            Field(
+                "mode",
+                "choice",
+                "write excludes all, read excludes writers, watch excludes nobody",
+                default="write",
+                choices=resources.MODES,
+            ),
+            Field("ttl", "duration", "how long it lasts without renewal (default 30m, or the config's)", metavar="D"),
+            Field("wait", "duration", "wait up to D in line if it is held", default=0, metavar="D"),
+            Field("reason", "text", "what you need it for; other agents see it", default="", metavar="TEXT"),
+            Field("task", "text", "the task it serves", default="", metavar="ID"),
+            Field(
+                "expect",
+                "duration",
+                "how long you expect to need it; an alert is raised after twice that",
+                default=0,
+                metavar="D",
+            ),
+            Field("keep", "flag", "keep the claim after you commit the file", default=False),
+            Field("tree", "text", "confine it to one working tree", default="", hidden=True),
+            Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
+            Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),
+            Field("waiter", "text", "the place in the queue held already", default="", hidden=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+        ),
+        errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
+        may="worker",
+        others="orchestrator",
+        asks=_asks,
+        json="claim, token, resources[], mode, expires_at; refused: error.blockers[]",
+        takes=True,
+        ahead=_claim_ahead,
+    ),
+)

@@ -1,0 +1,235 @@
+"""What is held, waited for and wished for: the records of claims, waiters and interests, read and written.
+
+Three kinds of record share one family of keys, so that one trip finds all that a request can meet. A record is written
+once for each of its resources, whole; the first of these rows also carries the entries in the indexes (by agent, and by
+the time at which a sweep should look at it). Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.claims import resources
+from dibs.operations.core.call import due, iso
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Record
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+PAGE = 512  # rows in one trip
+ALL = 1_000_000  # of one agent: more than anybody holds
+
+CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"
+# What a claim takes over from the wish, or from the waiter, that it comes of.
+WISHED = ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
+# How a claim ends by itself, before its time is over, by what made it (`by`) or by what it says itself (`ends`).
+ENDS = {
+    "edit": "ends with its commit", "commit": "ends with its commit", "shell": "ends with its command",
+    "task": "ends with its task",
+}  # fmt: skip
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+LONG = 2 * HOUR  # from here on whole hours will do
+_LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
+_INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
+
+
+def kind_of(record: Record) -> str:
+    """Is it a claim, a waiter or an interest?"""
+    return CLAIM if CLAIM in record else WAITER if WAITER in record else INTEREST
+
+
+def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert_at: int) -> Record:
+    """A claim's record from what was wished for; its token comes with the grant."""
+    claim = {key: wish[key] for key in WISHED}
+    if wish.get("base"):
+        claim["base"] = wish["base"]
+    if wish.get("ends"):
+        claim["ends"] = wish["ends"]
+    life = tx.now + wish["life"]
+    claim.update(claim=f"c{tx.id()}", since=tx.now, until=until, life=life, pending=pending, alert_at=alert_at)
+    return claim
+
+
+def put(tx: Transaction, record: Record, dropped: Iterable[Sequence[str]] = ()) -> None:
+    """Write a record under each of its resources; take it away from those it no longer has."""
+    kind = kind_of(record)
+    suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
+    for resource in dropped:
+        tx.delete(resources.key_of(resource, suffix))
+    entry: str | None = f"{_INDEX[kind]}\t{record['agent']}\t{record[kind]}"
+    when: str | None = due(look_at(record))
+    for resource in record["resources"]:
+        tx.put(resources.key_of(resource, suffix), record, entry, when)
+        entry = when = None
+
+
+def remove(tx: Transaction, record: Record) -> None:
+    """Take a record away altogether."""
+    kind = kind_of(record)
+    suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
+    for resource in record["resources"]:
+        tx.delete(resources.key_of(resource, suffix))
+
+
+def look_at(record: Record) -> int:
+    """When a sweep should look at this record: at its end, or earlier for an alert."""
+    until: int = record["until"]
+    alert: int = record.get("alert_at") or 0
+    return min(until, alert) if alert else until
+
+
+def meeting(
+    tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fetched | None = None
+) -> Iterator[Record]:
+    """Every record that overlaps the wanted resources in this working tree, each once.
+
+    `got` is the first page if it was read already. Records past their end are included: the caller decides.
+    """
+    seen: set[str] = set()
+    if got is not None and not got.truncated:
+        found: Iterable[Record] = [record for _, record in got.rows]
+    else:
+        found = rows(tx, resources.ranges_of(wanted), got)
+    for record in found:
+        identifier = record.get(CLAIM) or record.get(WAITER) or record[INTEREST]
+        if identifier in seen or (tree and record["tree"] and tree != record["tree"]):
+            continue
+        if resources.any_overlap(record["resources"], wanted) is not None:
+            seen.add(identifier)
+            yield record
+
+
+def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None) -> Iterator[Record]:
+    """All records in these ranges, page by page."""
+    remaining = list(ranges)
+    while True:
+        if got is None:
+            got = tx.fetch((), remaining, PAGE)
+        for _, record in got.rows:
+            yield record
+        if not got.truncated:
+            return
+        last = got.rows[-1][0]
+        remaining = [(max(low, last + "\x01"), high) for low, high in remaining if high > last]
+        got = None
+
+
+def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, limit: int = ALL) -> list[Record]:
+    """The records of one kind that belong to an agent, and with `family` to its descendants."""
+    found: list[Record] = []
+    prefixes = [f"{_INDEX[kind]}\t{agent}\t"]
+    if family:
+        prefixes.append(f"{_INDEX[kind]}\t{agent}/")
+    for prefix in prefixes:
+        after = ""
+        while True:
+            page = tx.scan(1, prefix, PAGE, after)
+            found += [record for _, _, record in page.rows]
+            if not page.truncated or len(found) >= limit:
+                break
+            after = page.rows[-1][0]
+    return found
+
+
+def every(tx: Transaction, kind: str, limit: int) -> tuple[list[Record], bool]:
+    """All records of one kind, up to a limit; and whether there are more."""
+    found: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(1, f"{_INDEX[kind]}\t", min(PAGE, limit - len(found)), after)
+        found += [record for _, _, record in page.rows]
+        if not page.truncated:
+            return found, False
+        if len(found) >= limit:
+            return found, True
+        after = page.rows[-1][0]
+
+
+def with_aliases(held: Sequence[Sequence[str]], chosen: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """The chosen resources of a claim together with the inode that stands behind each multiply linked file."""
+    found: list[Sequence[str]] = []
+    for place, resource in enumerate(held):
+        if resource in chosen:
+            found.append(resource)
+            found += [one for one in held[place + 1 : place + 2] if one[0] == "inode"]
+    return found
+
+
+def left(tx: Transaction, record: Record) -> str:
+    """For how much longer a claim is held, and what ends it sooner: "29 min left; ends with its commit"."""
+    ends = ENDS.get(record.get("ends") or record["by"], "")
+    return f"{in_words(record['until'] - tx.now)} left" + (f"; {ends}" if ends else "")
+
+
+def in_words(ms: int) -> str:
+    """How long something lasts, for a reader without a clock: rounded down, so that it is not promised too long."""
+    if ms < MINUTE:
+        return "under a minute"
+    if ms < LONG:
+        return f"{ms // MINUTE} min"
+    return f"{ms // HOUR} h" if ms < 2 * DAY else f"{ms // DAY} days"
+
+
+def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], asking: str = "") -> dict[str, Any]:
+    """One record in the way, as a refusal shows it. `asking`: the agent that is refused."""
+    resource = resources.any_overlap(record["resources"], wanted)
+    shown = {
+        "agent": record["agent"],
+        "resource": resources.show(resource if resource is not None else record["resources"][0]),
+        "mode": record["mode"],
+        "since": iso(tx, record["since"]),
+        "until": iso(tx, record["until"]),
+        "reason": record["reason"],
+    }
+    if resource is not None and resource[0] == "inode":  # a hard link: name the path that holds it
+        shown["resource"] = resources.shown(record["resources"])[0]
+    if WAITER in record:
+        shown["waiting"] = True
+        shown["until"] = iso(tx, record["deadline"])
+    else:
+        shown["left"] = left(tx, record)
+    if asking and record["agent"].startswith(f"{asking}/"):
+        shown["subagent"] = True
+    if record.get("task"):
+        shown["task"] = record["task"]
+        task = tx.fetch([f"t\t{record['task']}"]).values[f"t\t{record['task']}"]
+        if task is not None:
+            shown["title"] = task["title"]
+    return shown
+
+
+def held(tx: Transaction, record: Record) -> dict[str, Any]:
+    """One claim, as status and boot show it."""
+    shown = {
+        "claim": record["claim"],
+        "agent": record["agent"],
+        "resources": resources.shown(record["resources"]),
+        "mode": record["mode"],
+        "token": record["token"],
+        "since": iso(tx, record["since"]),
+        "expires_at": iso(tx, record["until"]),
+        "left": left(tx, record),
+        "reason": record["reason"],
+        "task": record["task"],
+    }
+    if record["tree"]:
+        shown["tree"] = record["tree"]
+    return shown
+
+
+def granted(tx: Transaction, claim: Record, **more: Any) -> dict[str, Any]:
+    """One claim, as the answer to whoever took or renewed it shows it."""
+    answer = {
+        "claim": claim["claim"],
+        "token": claim["token"],
+        "resources": resources.shown(claim["resources"]),
+        "mode": claim["mode"],
+        "expires_at": iso(tx, claim["until"]),
+        "agent": claim["agent"],
+    }
+    if claim.get("ends"):
+        answer["ends"] = claim["ends"]
+    answer.update(more)
+    return answer

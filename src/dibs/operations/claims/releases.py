@@ -1,0 +1,350 @@
+"""Keeping and giving back: renewing what one holds, releasing it, handing it over.
+
+All of these take what the caller believes to hold and compare it with the live record: a claim that ended, and a token
+that is no longer live, are refused with who holds it now, and then nothing is done at all.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims.resources import ranges_for
+from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
+from dibs.operations.core.declare import Field, Operation
+from dibs.stores.seam import Fetched, prefix_range, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Range, Transaction
+
+SHOWN = 16  # blockers named in a refusal
+
+
+# --- renew
+
+
+def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequence[str]] = ()) -> Any:
+    """New deadlines for what one holds; what was lost meanwhile is refused by name and nothing is renewed."""
+    suspects = [  # the process that took them may be dead while the family goes on elsewhere
+        claim
+        for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+        if not call.tied or claim["agent"] != call.agent
+    ]
+    endings.clear(tx, (), endings.gone(tx, call, suspects))
+    chosen = _held_by(tx, call, resources, None)
+    if not isinstance(chosen, list):
+        return chosen
+    for claim, _ in chosen:
+        claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
+    renewed = [renew_one(tx, claim) for claim, _ in chosen]
+    return {"renewed": [holds.granted(tx, claim) for claim in renewed]}
+
+
+def renew_one(tx: Transaction, claim: Record) -> Record:
+    """A full life from now on, but never beyond `life`: after that it is a new claim, behind whoever waits."""
+    until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
+    claim["pending"] = False
+    if until != claim["until"]:
+        claim["until"] = until
+        tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
+    holds.put(tx, claim)
+    return claim
+
+
+def renew_active(tx: Transaction, call: Call) -> None:
+    """An agent that acts keeps what it holds: claims past half their life get a full one, unless they were given a ttl.
+
+    Not those of a process that this call was not seen to come from: it may be dead.
+    """
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.ALL):
+        past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
+        if past_half and not claim["fixed"] and not claim["pending"] and (call.tied or not claim["tied"]):
+            renew_one(tx, claim)
+
+
+def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: Fetched | None, token: int = 0) -> Any:
+    """The caller's live claims on the named resources (all without names), as (claim, its resources named).
+
+    The family counts as one here: a CLI call from a subagent's shell carries only the parent's id. A claim lies where
+    its resources do, so with names `got`, what was read there on the way in, has all of them.
+    """
+    if not named:
+        found = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+        mine = [claim for claim in found if claim["until"] > tx.now]
+        return [(claim, claim["resources"]) for claim in mine if not token or claim["token"] == token]
+    here = holds.meeting(tx, resources.normal(named), "", _held_rows(got))
+    mine = [
+        record
+        for record in here
+        if holds.CLAIM in record and within(record["agent"], call.agent) and record["until"] > tx.now
+    ]
+    chosen: dict[str, tuple[Record, list[Any]]] = {}
+    for wanted in resources.normal(named):
+        if wanted[0] == "inode":
+            continue
+        hits = 0
+        for claim in mine:
+            if token and claim["token"] != token:
+                continue
+            for place, resource in enumerate(claim["resources"]):
+                if resources.same(resource, wanted):
+                    hits += 1
+                    picked = chosen.setdefault(claim["claim"], (claim, []))[1]
+                    picked.append(resource)
+                    following = claim["resources"][place + 1 : place + 2]
+                    if following and following[0][0] == "inode":
+                        picked.append(following[0])
+        if not hits:
+            return _not_held(tx, call, wanted, token)
+    return list(chosen.values())
+
+
+def _held_rows(got: Fetched | None) -> Fetched | None:
+    """Of what was read on the way in, what is held and waited for."""
+    if got is None or got.truncated:
+        return None
+    return Fetched({}, [row for row in got.rows if not row[0].startswith("l\t")], False)
+
+
+def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) -> Any:
+    """Why a resource is not the caller's: somebody else's by now, lost, or never held."""
+    name = resources.show(wanted)
+    live = _live_holder(tx, wanted)
+    lost = [
+        record
+        for _, record in tx.fetch((), [(f"l\t{call.agent}\t", f"l\t{call.agent}\n")]).rows
+        if any(resources.same(resource, wanted) for resource in record["resources"])
+    ]
+    tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
+    if live is not None and not within(live["agent"], call.agent):
+        return Fenced(
+            resource=name, given=token or None, holder=live["agent"], token=live["token"], since=iso(tx, live["since"])
+        )
+    if lost or token:
+        return Fenced(resource=name, given=token or None, holder=None, token=None, since=None)
+    mine = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+    held = [text for claim in mine if claim["until"] > tx.now for text in resources.shown(claim["resources"])]
+    hint = f"; you hold {', '.join(held[:5])}" if held else "; you hold nothing"
+    return NotFound(f"you do not hold {name}{hint}.", resource=name)
+
+
+def _live_holder(tx: Transaction, wanted: Sequence[str]) -> Record | None:
+    for record in holds.meeting(tx, [wanted], ""):
+        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
+            return record
+    return None
+
+
+# --- release
+
+
+def _release(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    resources: Sequence[Sequence[str]] = (),
+    all: bool = False,
+    commit: str = "",
+    to: str = "",
+    token: int = 0,
+    force: bool = False,
+    why: str = "",
+    saved: Sequence[Sequence[str]] = (),
+) -> Any:
+    """Give claims back, or hand them over; whoever waits gets them in the same transaction."""
+    if force:
+        return _force(tx, call, resources, why, saved, other=bool(all or commit or to or token))
+    if why:
+        raise Invalid("--why goes with --force", field="why")
+    if not resources and not all:
+        raise Invalid("name what to release, or say --all", field="resources")
+    if resources and all:
+        raise Invalid("either name what to release, or say --all", field="all")
+    check_text(commit, "commit")
+    if all and not to:
+        from dibs.operations.agents import departures
+
+        request = ["release", call.request] if call.request else None
+        how = {"commit": commit, "request": request, "token": token}
+        return departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how)
+    chosen = _held_by(tx, call, resources, got, token)
+    if not isinstance(chosen, list):
+        return chosen
+    if to:
+        return _hand_to(tx, call, chosen, to, commit)
+    freed: list[Any] = []
+    request = ["release", call.request] if call.request else None
+    for claim, released in chosen:
+        endings.give_back(tx, claim, released, "released", commit=commit, request=request)
+        freed += released
+    if not (resources and _nothing_else(got, chosen)):
+        forget_losses(tx, call.agent, freed)
+        endings.serve(tx, freed)
+    return {"released": _shown(freed)}
+
+
+def _force(
+    tx: Transaction,
+    call: Call,
+    named: Sequence[Sequence[str]],
+    why: str,
+    saved: Sequence[Sequence[str]],
+    *,
+    other: bool,
+) -> Any:
+    """Take claims away from others."""
+    if not named or other:
+        raise Invalid("--force goes with the names of what to release and --why alone", field="force")
+    from dibs.operations.claims import forced_release
+
+    return forced_release.force(tx, call, named, why, saved)
+
+
+def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:
+    """To take a claim away from others is for an orchestrator."""
+    return ("orchestrator" if force else ""), []
+
+
+def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
+    """Who holds and waits for what is named, and what was lost before: in the first trip."""
+    return sorted([*(ranges_for(resources) if resources else ()), *(_losses(call.agent) if call.agent else ())])
+
+
+def _nothing_else(got: Fetched, chosen: list[Any]) -> bool:
+    """Was nothing found there on the way in but what is given back: nobody who waits, nothing that was lost?"""
+    mine = {claim["claim"] for claim, _ in chosen}
+    return (
+        not got.truncated
+        and all(record.get(holds.CLAIM) in mine and key[0] != "l" for key, record in got.rows)
+        and all(resource[0] != "inode" for _, released in chosen for resource in released)
+    )
+
+
+def _losses(agent: str) -> list[Range]:
+    return [prefix_range(f"l\t{agent}\t"), prefix_range(f"l\t{agent}/")]
+
+
+def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
+    """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
+    for key, loss in [row for prefix in (f"l\t{agent}\t", f"l\t{agent}/") for row in walk(tx, prefix)]:
+        if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
+            tx.delete(key)
+
+
+def _shown(freed: list[Any]) -> list[str]:
+    return resources.shown(freed)
+
+
+def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: str) -> Any:
+    """Pass claims to another agent under a new token. The holder's wish goes before the queue."""
+    from dibs.operations.messages import mailbox
+
+    check_agent_id(to)
+    keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
+    known = tx.fetch(keys).values
+    if known[keys[-1]] is None:
+        from dibs.operations.agents import names as known_names
+
+        raise known_names.unknown(tx, to)
+    for record in known.values():
+        if record is not None and record["killed"]:
+            return Killed(agent=record["agent"], why=record["killed"]["why"])
+    handed: list[dict[str, Any]] = []
+    freed: list[Any] = []
+    for claim, released in chosen:
+        if claim["agent"] == to:  # a new life past the queue would be a way to hold for ever
+            name = resources.shown(released)[0]
+            raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
+        given = {**claim, "resources": [*released]}
+        endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
+        rest = []
+        for record in list(holds.meeting(tx, released, claim["tree"])):
+            if holds.CLAIM in record and endings.blocks(record, claim["mode"], to):
+                if record["until"] > tx.now:
+                    rest.append(record)
+                else:
+                    endings.expire(tx, record)
+        if rest:  # someone of the holder's own family holds it too
+            raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:SHOWN]], more=0)
+        given.update(
+            agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False
+        )
+        if not related(claim["agent"], to):  # within a family nobody else had a turn: its life goes on
+            given["life"] = tx.now + call.policy.lifetime(released, None)[1]
+        given["until"] = min(given["until"], given["life"])
+        _refuse_closing(tx, given)
+        endings.grant(tx, given, "handover")
+        if given["by"] == endings.TASK:
+            from dibs.operations.tasks import outcomes
+
+            outcomes.follow(tx, given)
+        handed.append(holds.granted(tx, given))
+        freed += released
+    names = resources.shown(freed)
+    text = f"{call.name} handed {', '.join(names[:5])} over to you."
+    mailbox.post(tx, to, call.agent, "handover", text, resources=names)
+    return {"released": names, "to": to, "claims": handed}
+
+
+def _refuse_closing(tx: Transaction, given: Record) -> None:
+    """A hand-over past the queue must not close a cycle: those who wait would then wait for the new holder."""
+    from dibs.operations.claims import deadlocks
+
+    for record in list(holds.meeting(tx, given["resources"], given["tree"])):
+        if (
+            holds.WAITER in record
+            and record["until"] > tx.now
+            and endings.blocks(record, given["mode"], given["agent"])
+        ):
+            cycle = deadlocks.find(tx, record, [given])
+            if cycle:
+                raise Deadlock(cycle=cycle)
+
+
+OPERATIONS = (
+    Operation(
+        "renew",
+        _renew,
+        "Extend the deadline of your claims.",
+        group="claims",
+        fields=(
+            Field(
+                "resources",
+                "resources",
+                "only these (default: all your claims)",
+                positional=True,
+                default=(),
+                metavar="RES",
+            ),
+        ),
+        errors=(Fenced, NotFound, Killed),
+        may="worker",
+        json="renewed[]",
+    ),
+    Operation(
+        "release",
+        _release,
+        "Release claims, or hand them over to another agent.",
+        group="claims",
+        fields=(
+            Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
+            Field("all", "flag", "everything you hold", default=False),
+            Field("commit", "commit", "the commit of this repository that has your work", default="", metavar="SHA"),
+            Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
+            Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
+            Field("force", "flag", "take it away from its holder (persons and orchestrators only)", default=False),
+            Field("why", "text", "with --force: the reason; the holder gets it as a message", default="", metavar="T"),
+            Field("saved", "json", "what was saved of the holder's files", default=(), hidden=True),
+        ),
+        errors=(Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid),
+        may="worker",
+        others="orchestrator",
+        asks=_asks,
+        json="released[], count",
+        ahead=_ahead,
+    ),
+)

@@ -1,0 +1,114 @@
+"""Status: who holds what, who waits, who is there. Reading only; it waits for nobody, not even for a stopped writer."""
+
+from __future__ import annotations
+
+from dibs.operations.agents import presence
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core import paging
+from dibs.operations.core.call import iso
+from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.tasks import board, lifecycle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+PARTS = ("claims", "waiting", "agents", "tasks")
+
+
+def _status(
+    tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = (), limit: int = 0, after: str = ""
+) -> dict[str, Any]:
+    """What is live now. A claim past its deadline, or of a process that is dead, is nobody's, and takes no room.
+
+    `limit` is for each of the four parts, and one cursor goes on with all of them.
+    """
+    count = paging.check_limit(limit)
+    from_ = paging.several(after, PARTS)
+
+    def page(name: str, read: Any) -> paging.Page | None:
+        cursor = from_[name]
+        return None if cursor is None else read(cursor)
+
+    def live(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        dead = {
+            claim["claim"] for claim in endings.gone(tx, call, [row[1] for row in rows if row[1]["until"] > tx.now])
+        }
+        return [row for row in rows if row[1]["until"] > tx.now and row[1]["claim"] not in dead]
+
+    def present(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        return [row for row in rows if row[1]["until"] > tx.now]
+
+    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        found = [(place, lifecycle.full(task)) for place, task in rows]
+        return [row for row in found if board.live_claim(tx, row[1]) is not None]
+
+    if resources:
+        met = [record for record in _on(tx, resources) if record["until"] > tx.now]
+        claims = endings.living(tx, call, [record for record in met if holds.CLAIM in record])
+        waiters = [record for record in met if holds.WAITER in record]
+        parts = {
+            "claims": page("claims", lambda at: paging.listed(_by_id(claims), _id, count, at)),
+            "waiting": page("waiting", lambda at: paging.listed(_by_id(waiters), _id, count, at)),
+        }
+    else:
+        parts = {
+            "claims": page("claims", lambda at: paging.read(tx, [(1, "claims\t", live)], count, at)),
+            "waiting": page("waiting", lambda at: paging.read(tx, [(1, "waits\t", present)], count, at)),
+        }
+    place = f"tasks\t{lifecycle.EXECUTING}\t"
+    parts["agents"] = page("agents", lambda at: presence.listed(tx, call, count, at))
+    parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
+    found = {name: [] if one is None else one.records for name, one in parts.items()}
+    return {
+        "claims": [holds.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
+        "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],
+        "agents": [presence.shown(tx, call, agent) for agent in found["agents"]],
+        "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
+        **paging.together(parts),
+    }
+
+
+def _on(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:
+    return list(holds.meeting(tx, resources.normal(wanted), ""))
+
+
+def _id(record: Record) -> str:
+    return str(record[holds.kind_of(record)])
+
+
+def _by_id(records: list[Record]) -> list[Record]:
+    return sorted(records, key=_id)
+
+
+def _waits(tx: Transaction, waiter: Record) -> dict[str, Any]:
+    return {
+        "agent": waiter["agent"],
+        "resources": resources.shown(waiter["resources"]),
+        "mode": waiter["mode"],
+        "since": iso(tx, waiter["since"]),
+        "until": iso(tx, waiter["deadline"]),
+        "reason": waiter["reason"],
+    }
+
+
+OPERATIONS = (
+    Operation(
+        "status",
+        _status,
+        "Show which agent holds what, and which agents wait.",
+        group="claims",
+        fields=(
+            Field(
+                "resources", "resources", "only claims that overlap these", positional=True, default=(), metavar="RES"
+            ),
+            *PAGED,
+        ),
+        json="claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store needs attention",
+        writes=False,
+    ),
+)

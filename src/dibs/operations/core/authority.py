@@ -1,0 +1,148 @@
+"""Authority: who may call which operation. One decision for all of them, and for all doors.
+
+Each operation declares `may`, the least rank that may call it at all, and, where it can touch what belongs to somebody
+else, `others` and `asks`: which rank this very request needs, and whose it is. The ranks, each of which may also do
+what the ranks before it may:
+
+- viewer: reads.
+- worker: its own tasks, messages, its scratch folder.
+- agent (an agent without a role): claims, tasks, messages, state, its own subagents.
+- orchestrator: others' tasks, assignments, kill, revive, taking claims away, deploys.
+- person: all of it, and pruning, the store, the configuration.
+
+A rank comes from the config's `[roles]`, never from the caller's word. Without a role there, an agent is an agent, and
+whoever calls with no client above its process (a person at a terminal, a script, CI) is a person: by the operating
+system's user, which is all that can be known. What belongs to an agent or to its subagents it may always act on.
+
+- refusal: `forbidden`, in the log as `call.refused`; it names the rank that is needed and the agents known to have it.
+- retry: refused again, until the config changes or the thing is the caller's own.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Forbidden
+from dibs.operations.agents import names, roles, speech
+from dibs.operations.core.call import process_name, within
+from dibs.operations.core.declare import AGENT, ORCHESTRATOR, PERSON, RANKS, Operation
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+LOOKED_AT = 1_000  # agents that are looked through for those who could do it
+NAMED = 3  # of these, so many are named
+# Commands that are no operation of their own, or are judged by their words before they run; the least rank for each.
+ACTS = {"kill": ORCHESTRATOR, "revive": ORCHESTRATOR, "seal": ORCHESTRATOR, "prune": PERSON,
+        "init --uninstall": PERSON, "store move": PERSON}  # fmt: skip
+
+
+def refusal(
+    tx: Transaction, call: Call, operation: Operation, agent: Record | None, needed: str, owners: Sequence[str]
+) -> Forbidden | None:
+    """Why this caller may not do this, if so. `agent` is its record, `owners` are those to whom the thing belongs."""
+    have = rank(tx, call, agent)
+    if RANKS[have] >= RANKS[needed]:
+        return None
+    own = any(within(owner, call.agent) for owner in owners)
+    if own and RANKS[have] >= RANKS[operation.may]:
+        return None
+    what = operation.name if have != AGENT or not owners else f"{operation.name} of what is not its own"
+    return _forbidden(tx, call, call.agent, have, needed, what, [owner for owner in owners if owner])
+
+
+def refusal_to(tx: Transaction, call: Call, act: str, own: str = "") -> Forbidden | None:
+    """The same for a command that is no operation (ACTS), or that an agent's shell is about to run."""
+    who = own or call.agent
+    key = f"a\t{who}"
+    have = rank(tx, call, tx.fetch([key]).values[key], who)
+    return None if RANKS[have] >= RANKS[ACTS[act]] else _forbidden(tx, call, who, have, ACTS[act], act, ())
+
+
+def rank(tx: Transaction, call: Call, agent: Record | None, who: str = "") -> str:
+    """What the caller counts as: by the config, else a person where no client stands above the call."""
+    role, _ = roles.of(call, agent, who=who)
+    if role:
+        return roles.rank_of(call, role)
+    return AGENT if comes_from_agent(tx, call) else PERSON
+
+
+def comes_from_agent(tx: Transaction, call: Call) -> bool:
+    """Is there a client above this call, or the shell of one? A program that calls for itself is no client."""
+    if call.inside or call.session or (call.client is not None and not call.is_program(call.client)):
+        return True
+    keys = [f"p\t{process_name(process)}" for process in call.ancestors]
+    found = tx.fetch(keys).values if keys else {}
+    return any(record is not None and not record.get("program") for record in found.values())
+
+
+def has_orchestrator(call: Call) -> bool:
+    """Does the config name anybody who orchestrates? Where it does not, agents keep what else would be its part."""
+    settings = call.policy.guards["roles"]
+    given = [settings["default"], *[role for _, role in settings["assign"]]]
+    return any(role and roles.rank_of(call, role) == ORCHESTRATOR for role in given)
+
+
+def _forbidden(
+    tx: Transaction, call: Call, who: str, have: str, needed: str, what: str, owners: Sequence[str]
+) -> Forbidden:
+    """The refusal, with who could: whose it is, and those who have the rank."""
+    could = _who_could(tx, call, needed)
+    known = names.names_of(tx, [*owners, *could])
+    said = [known[one] for one in dict.fromkeys(owners)]
+    ranks = [one for one in RANKS if RANKS[needed] <= RANKS[one] < RANKS[PERSON]]
+    if ranks:
+        live = ", ".join(known[one] for one in could)
+        said.append(f"{_a(ranks[0])}{f' ({live})' if live else ''}")
+    elif could:
+        said.append(", ".join(known[one] for one in could))
+    said.append("a person at a terminal")
+    by = ", or ".join(said)
+    name = names.name_of(tx, who)
+    return Forbidden(
+        f"`dibs {what}` is not for {name} ({_a(have)}): {by} can do it. Ask, and say why it is needed.",
+        agent=who, act=what, role=have, needs=needed, owners=list(owners), could=could,
+    )  # fmt: skip
+
+
+def _a(rank: str) -> str:
+    return f"an {rank}" if rank[0] in "ao" else f"a {rank}"
+
+
+def _who_could(tx: Transaction, call: Call, needed: str) -> list[str]:
+    """Agents and persons that are there and have the rank, those seen last first; a few of them."""
+    found = [
+        agent
+        for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows
+        if not agent["left"] and not agent["killed"] and RANKS[_rank_known(call, agent)] >= RANKS[needed]
+    ]
+    found.sort(key=lambda agent: (-agent["seen"], agent["agent"]))
+    call.know([agent["process"] for agent in found])
+    return [agent["agent"] for agent in found if call.alive(agent["process"]) is not False][:NAMED]
+
+
+def _rank_known(call: Call, agent: Record) -> str:
+    """The rank of somebody who does not call now, as far as the config and its record tell."""
+    role, _ = roles.of(call, agent, who=agent["agent"])
+    if role:
+        return roles.rank_of(call, role)
+    return PERSON if agent.get("kind") == PERSON else AGENT
+
+
+def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
+    """For doors whose command is no operation."""
+    if not call.agent:
+        from dibs.operations.core.call import name_caller
+
+        name_caller(tx, call)
+    error = speech.refusal(tx, call) or refusal_to(tx, call, act)
+    if error is not None:
+        raise error
+    return {}
+
+
+MAY = Operation("may", _may, "May this be done from here?", writes=False)

@@ -1,0 +1,59 @@
+"""Values that agents bring: payloads, results, documents. Plain JSON, not too large, not too deep.
+
+A value goes into the store as it is. One text is refused wherever it stands: the placeholder for the commit's number,
+which the store would fill in.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.errors import Invalid
+from dibs.operations.core.declare import is_text
+from dibs.stores.seam import COMMIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LARGEST = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
+DEEPEST = 32  # levels of nesting; more is a mistake or an attack
+WHOLE = 2**53  # whole numbers beyond this are not the same in every JSON reader
+
+
+def check(value: Any, field: str, largest: int = LARGEST) -> Any:
+    """The value, if it can be kept."""
+    _walk(value, field, 0)
+    size = len(jsontext.encode(value))
+    if size > largest:
+        raise Invalid(f"{field}: {size} letters of JSON, at most {largest}; put it into a file", field=field, size=size)
+    return value
+
+
+def _walk(value: Any, field: str, depth: int) -> None:
+    if depth > DEEPEST:
+        raise Invalid(f"{field}: nested more than {DEEPEST} levels deep", field=field)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not is_text(name) or COMMIT in name:
+                raise Invalid(f"{field}: a name in an object is a text without U+001A", field=field)
+            _walk(inner, field, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            _walk(inner, field, depth + 1)
+    elif isinstance(value, str):
+        _check_text(value, field)
+    elif isinstance(value, float):
+        if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - not a number
+            raise Invalid(f"{field}: {value} is not JSON", field=field)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        if not -WHOLE <= value <= WHOLE:
+            raise Invalid(f"{field}: a whole number beyond 2^53 is not safe in JSON; write it as a text", field=field)
+    elif value is not None and not isinstance(value, bool):
+        raise Invalid(f"{field}: a {type(value).__name__} is not JSON", field=field)
+
+
+def _check_text(text: str, field: str) -> None:
+    if COMMIT in text:
+        raise Invalid(f"{field}: no U+001A in a text", field=field)
+    if not is_text(text):
+        raise Invalid(f"{field}: a text has a lone surrogate (half of a character)", field=field)

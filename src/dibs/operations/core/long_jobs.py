@@ -1,0 +1,221 @@
+"""Work that is too long for one transaction: decided in the first, carried out in steps that block nobody for long.
+
+Calling off 50,000 tasks, ending a run with as many, unblocking all that come after one task, giving back thousands of
+claims: each is a job. Its record is written in the transaction that decides it, and each step is one transaction of
+at most STEP records. Nothing is decided twice, and every rule stays with its subject: this file only keeps the record.
+
+What happens, in short:
+- success: the operation's answer names the job (`jobs`); whoever asked loops over `GO_ON` until it is done, and gets
+  what the job adds to the answer. Short work is done in the first transaction and leaves no record.
+- what others see: a task that a job calls off counts as cancelled from the job's first commit on. `task next` and
+  `task claim` do not give it, its holder's result is refused, it gets no children (`covering`). A task whose last
+  predecessor is complete becomes ready when its step comes; `task next` takes a step before it says "nothing".
+- crash: the record stays. The next `task next`, `task claim` or `sweep` goes on once nobody has taken a step for a
+  while (ABANDONED_MS); so does a repeat of the call, whose request id has the first answer with the same job.
+- race: two processes may go on with one job; each step is a transaction, and begins where the last one ended.
+- the answer of a finished job is kept for a day (KEPT_MS), for whoever comes back for it.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import ERRORS, DibsError, NotFound
+from dibs.operations.core.call import due
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.tasks import lifecycle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+STEP = 500  # records that one transaction looks at and writes: some 30 ms on SQLite
+SMALLEST = 20  # records of a step where the machine is slow
+NAMED = 1_000  # ids that an answer lists; it has the number of all
+ABANDONED_MS = 3_000  # without a step for so long, somebody else goes on with a job
+KEPT_MS = 24 * 3_600_000  # as long as the answer to a request id
+JOBS = 64  # jobs that are looked at in one trip; there is hardly ever one
+GENERATIONS = 1_000  # parents above a task that are asked whether a job calls it off
+
+GOING: Range = ("j\t", "j\n")
+FIRST = (
+    "later\t" + "0" * 15 + "\t"
+)  # before every task whose time has come: whoever looks for those finds the jobs, too
+
+
+def new(tx: Transaction, kind: str, by: str, **more: Any) -> Record:
+    """A job that has not begun."""
+    return {"job": f"j{tx.id()}", "kind": kind, "by": by, "at": tx.now, "done": 0, "names": [], "answer": {}, **more}
+
+
+def begin(tx: Transaction, job: Record, room: int = 0) -> list[str]:
+    """Take a job's first step; its id in a list if there is more to do, for the answer (`with_jobs`)."""
+    if _step(tx, job, room or STEP):
+        return []
+    _put(tx, job)
+    return [job["job"]]
+
+
+def with_jobs(answer: dict[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
+    """An answer with the jobs that it leaves, if any."""
+    if jobs:
+        answer["jobs"] = list(jobs)
+    return answer
+
+
+def count(job: Record, *names: str) -> None:
+    """Note what a step has done; the first ids are for the answer."""
+    job["done"] += len(names)
+    job["names"] += names[: max(0, NAMED - len(job["names"]))]
+
+
+def going(tx: Transaction) -> list[Record]:
+    """The jobs that are not done."""
+    return [job for _, job in tx.fetch((), [GOING], JOBS).rows]
+
+
+def is_job(record: Record) -> bool:
+    """Is this one of the records that come first among those whose time has come?"""
+    return "job" in record
+
+
+def pass_by(tx: Transaction, job: Record) -> bool:
+    """Somebody comes across a job while it looks for work: it goes on with one that was abandoned. Is it done?"""
+    return tx.now - job["touched"] >= ABANDONED_MS and help_on(tx, job)
+
+
+def help_on(tx: Transaction, job: Record, room: int = 0) -> bool:
+    """Take one step of a job; says whether it is done."""
+    done = _step(tx, job, room or STEP)
+    if done:
+        _finish(tx, job)
+    else:
+        _put(tx, job)
+    return done
+
+
+def about_tasks(jobs: Sequence[Record]) -> list[Record]:
+    """Those of the jobs that change which tasks are ready."""
+    return [job for job in jobs if job["kind"] in {"unblock", "cancel", "race", "run end"}]
+
+
+def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | None:
+    """The job that has called this task off already although no step has come to it; None if there is none.
+
+    A job calls off one task, a run's tasks or those of a race, each with all below it, but nothing below a task that
+    was over before the job began.
+    """
+    jobs = [job for job in jobs if job["kind"] in {"cancel", "race"} or (job["kind"] == "run end" and job["force"])]
+    if not jobs:
+        return None
+    chain = _chain(tx, task)
+    for job in jobs:
+        for one in chain:
+            if _meant(job, one):
+                return job
+            if one is not task and one["state"] in lifecycle.OVER and one["finished"] < job["at"]:
+                break
+    return None
+
+
+def called_off(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record:
+    """The task as it counts: cancelled from the beginning of a job that covers it."""
+    job = covering(tx, task, jobs) if jobs and task["state"] not in lifecycle.OVER else None
+    return task if job is None else {**task, "state": lifecycle.CANCELLED, "finished": job["at"]}
+
+
+def _chain(tx: Transaction, task: Record) -> list[Record]:
+    """A task and those above it."""
+    chain = [task]
+    while chain[-1]["parent"] and len(chain) < GENERATIONS:
+        key = lifecycle.key_of(chain[-1]["parent"])
+        kept = tx.fetch([key]).values[key]
+        if kept is None:
+            break
+        chain.append(lifecycle.full(kept))
+    return chain
+
+
+def _meant(job: Record, task: Record) -> bool:
+    """Is this one of the tasks that a job begins with?"""
+    if job["kind"] == "cancel":
+        return bool(task["task"] == job["task"])
+    if task["state"] in lifecycle.OVER and task["finished"] < job["at"]:
+        return False
+    if job["kind"] == "race":
+        return bool(task["race"] == job["race"] and task["task"] != job["winner"] and task["created"] <= job["at"])
+    return bool(task["run"] == job["run"])
+
+
+# --- the record
+
+
+def _step(tx: Transaction, job: Record, room: int) -> bool:
+    """One step; says whether the job is done.
+
+    Each kind has its own, a function (tx, job, room) → records used: fewer than `room` only when the job is done, and
+    then `job["answer"]` has what it adds to the operation's answer.
+    """
+    step: Any
+    kind = job["kind"]
+    if kind == "unblock":
+        from dibs.operations.tasks.outcomes import unblock_step as step
+    elif kind == "claims":
+        from dibs.operations.agents.departures import step
+    elif kind == "run end":
+        from dibs.operations.runs.run_endings import step
+    elif kind == "run purge":
+        from dibs.operations.runs.run_endings import purge_step as step
+    else:
+        from dibs.operations.tasks.cancellations import step
+    return bool(step(tx, job, room) < room)
+
+
+def _put(tx: Transaction, job: Record) -> None:
+    job["touched"] = tx.now
+    tx.put(f"j\t{job['job']}", job, i2=FIRST + job["job"])
+
+
+def _finish(tx: Transaction, job: Record) -> None:
+    """A job is done: its answer stays for whoever asked for it."""
+    tx.delete(f"j\t{job['job']}")
+    until = tx.now + KEPT_MS
+    kept = {"job": job["job"], "done": job["done"], "answer": job["answer"], "until": until}
+    tx.put(f"jd\t{job['job']}", kept, i2=due(until))
+
+
+def refuse(job: Record, error: DibsError) -> None:
+    """The answer of a job that found a reason not to do it."""
+    job["answer"] = {"error": [error.code, error.message, error.fields]}
+
+
+def _go_on(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -> Any:
+    """One step of a job; `more` until it is done, then `answer` has what the job adds to the operation's answer."""
+    going, done = f"j\t{job}", f"jd\t{job}"
+    kept = tx.fetch([going, done]).values
+    record: Record | None = kept[going]
+    if record is not None and not help_on(tx, record, min(max(room, SMALLEST), STEP) if room else 0):
+        return {"more": True, "done": record["done"], "answer": {}}
+    record = record if record is not None else kept[done]
+    if record is None:
+        raise NotFound(f"there is no job {job}", job=job)
+    if "error" in record["answer"]:
+        code, message, fields = record["answer"]["error"]
+        return ERRORS[code](message, **fields)
+    return {"more": False, "done": record["done"], "answer": record["answer"]}
+
+
+# Not in the catalogue: for the door that was given the job.
+GO_ON = Operation(
+    "go on",
+    _go_on,
+    "Take one step of a job.",
+    fields=(
+        Field("job", "text", "the job", required=True),
+        Field("room", "integer", "how many records this step may take", default=0),
+    ),
+    errors=(NotFound,),
+    json="more, done, answer",
+)

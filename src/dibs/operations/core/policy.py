@@ -1,0 +1,167 @@
+"""The workspace's own settings: lifetimes of claims by resource pattern, the ordering policy, limits of tasks.
+
+A policy is a plain value that a door reads from `.dibs/config.toml` and passes in; operations only ask it.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid
+from dibs.operations.claims import resources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+TTL = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
+MAX_LIFE = 8 * HOUR  # a working day: after it, a claim queues like everybody's
+MAX_TTL = 8 * HOUR
+EXPECTED = 15 * MINUTE  # what a hold is taken to last where nobody said; twice that raises an alert for a waiter
+ABSURD = 366 * DAY  # a duration beyond this is a slip of the keyboard
+ROOT_GLOBS = 64  # every claim looks at each glob that begins with a wildcard
+YOUNG = 100  # ms after which somebody who waits for a claim asks whether its holder's process lives
+WAITS_PER_AGENT = 16
+MAX_WAIT = DAY
+# Ways to choose who gets a task; strategies.py has what each means. Here, because the config names one too.
+STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
+
+
+# What the guards are told where the config is silent. The shapes are checked by the door that reads the config.
+GUARDS: dict[str, Any] = {
+    "on_doubt": "deny",  # or "allow": a guard that cannot decide lets it pass, and the log has it
+    "free": [],  # paths that need no claim, beside those that git ignores
+    "strict": [  # an explicit claim first: what all agents work by, and what keeps them apart
+        ".dibs/config.toml",
+        ".dibs/rules.md",
+        ".dibs/hook",
+        ".dibs/dibs",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".codex/hooks.json",
+        ".codex/config.toml",
+        ".codex/rules",
+        ".gemini/settings.json",
+        ".github/hooks",
+        "**/migrations/**",
+    ],
+    "across_worktrees": "warn",  # the same path, changed in two working trees: or "block", "ignore"
+    "files": {},  # state, decisions, lessons: pointed out at boot, and strict
+    "roles": {"default": "", "assign": [], "named": {}},
+    "deploy": {},
+}
+
+
+# What is said about tasks, messages, runs and the log where the config is silent. Durations are milliseconds.
+WORK: dict[str, dict[str, Any]] = {
+    "tasks": {
+        "max_tasks": 1,  # live tasks of one agent
+        "max_attempts": 5,  # failed or lost so often, a task is quarantined: it is the task, not the agents
+        "backoff": SECOND,  # before the second attempt; doubled before each further one
+        "max_backoff": 5 * MINUTE,
+        "strategy": "priority",  # who gets a task, where it does not say so itself
+        "bid_window": 10 * SECOND,  # how long an auction collects bids
+        "assign_wait": 2 * MINUTE,  # how long an assigned task waits to be picked up before it goes to others
+        "breaker_failures": 5,  # failures in a row after which an agent gets no work
+        "breaker_pause": MINUTE,  # before it is tried once; doubled each time that fails, up to 30 minutes
+    },
+    "messages": {
+        "visibility": MINUTE,  # a message that wants an acknowledgement is delivered again after this
+        "life": 7 * DAY,  # undelivered for a week, it is of no use
+        "inbox": 1_000,  # messages kept for one recipient
+        "from_one": 250,  # of these from one sender, so that nobody fills another's inbox alone
+    },
+    "agents": {"keep": 7 * DAY},  # how long one that is gone stays known before a sweep forgets it
+    "runs": {"keep": 7 * DAY},  # how long an ended run and its tasks stay before a sweep drops them
+    "log": {"keep": 0},  # events older than this are dropped by a sweep; 0: none ever is
+}
+
+
+class Policy:
+    """What a workspace says about claims and work."""
+
+    __slots__ = ("expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl", "work")
+
+    def __init__(
+        self,
+        ttl: int = TTL,
+        max_ttl: int = MAX_TTL,
+        max_life: int = MAX_LIFE,
+        expected: int = EXPECTED,
+        ordering: str = "off",
+        patterns: Sequence[dict[str, Any]] = (),
+        guards: dict[str, Any] | None = None,
+        work: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self.ttl, self.max_ttl, self.max_life, self.expected = ttl, max_ttl, max_life, expected
+        self.ordering = ordering
+        self.guards = guards if guards is not None else GUARDS
+        self.work = work if work is not None else WORK
+        self.shortest = min([ttl, *[pattern["ttl"] for pattern in patterns if "ttl" in pattern]])
+        self.patterns = patterns  # {"match": glob or name, "ttl", "max_ttl", "max_life"}, the first that matches wins
+
+    def lifetime(self, wanted: Sequence[Sequence[str]], ttl: int | None) -> tuple[int, int]:
+        """How long a claim on these resources lasts, and how long it may be renewed: the strictest of them all."""
+        given, longest, life = self.ttl, self.max_ttl, self.max_life
+        for resource in wanted if self.patterns else ():
+            for pattern in self.patterns:
+                if matches(pattern["match"], resource):
+                    given = min(given, pattern.get("ttl", given))
+                    longest = min(longest, pattern.get("max_ttl", longest))
+                    life = min(life, pattern.get("max_life", life))
+                    break
+        if ttl is None:
+            return min(given, longest, life), life
+        check_duration(ttl, "ttl")
+        if ttl > longest:
+            raise Invalid(f"ttl: at most {longest // SECOND} s for {resources.shown(wanted)[0]}", field="ttl")
+        return min(ttl, life), life
+
+
+def check_duration(value: int, field: str, least: int = 1, most: int = ABSURD) -> int:
+    """Refuse durations that nobody means."""
+    if not least <= value <= most:
+        low, high = least / SECOND, most // SECOND
+        raise Invalid(f"{field}: a duration from {low:g} to {high} s, not {value / SECOND:g} s", field=field)
+    return value
+
+
+def matches(pattern: str, resource: Sequence[str]) -> bool:
+    """Does a pattern of the config speak of this resource, or of something that is certainly in it?
+
+    A pattern for any depth (`**/migrations/**`) speaks of a directory only if that is within: else it would of all.
+    """
+    kind, text = resource[0], resource[1]
+    if kind == "name":
+        return pattern == text or (pattern.endswith("*") and text.startswith(pattern[:-1]))
+    anywhere = _anywhere(pattern)
+    if anywhere and kind in resources.LITERAL:
+        return f"/{anywhere}/" in f"/{text}/"
+    if pattern.startswith("**") and kind == "tree":
+        return resources.covers(_parsed(pattern), resource)
+    return resources.overlap(_parsed(pattern), resource)
+
+
+def covers(pattern: str, resource: Sequence[str]) -> bool:
+    """Is all of this resource within what a pattern of the config speaks of?"""
+    anywhere = _anywhere(pattern)
+    if anywhere and resource[0] in resources.LITERAL:
+        return f"/{anywhere}/" in f"/{resource[1]}/"
+    return pattern == "**" or resources.covers(_parsed(pattern), resource)
+
+
+def _anywhere(pattern: str) -> str:
+    """The literal middle of a pattern such as `**/migrations/**`: it needs no algebra of globs."""
+    if not (pattern.startswith("**/") and pattern.endswith("/**")):
+        return ""
+    middle = pattern[3:-3]
+    return middle if not any(sign in middle for sign in "*?[") else ""
+
+
+def _parsed(pattern: str) -> tuple[str, str]:
+    if not any(sign in pattern for sign in "*?["):  # the algebra of globs is loaded for globs only
+        return "tree", pattern.strip("/")
+    from dibs.operations.claims import globs
+
+    return globs.simplify(pattern) if globs.is_wild(pattern) else ("tree", pattern.strip("/"))

@@ -1,0 +1,200 @@
+"""What a change of a file means for whoever held it, or had unfinished work in it. The ledger says whose change it is.
+
+- Its owner or holder did it: nothing is said. If that is only likely, it is told in one line, and the content is kept.
+- Somebody else did it by a call that the edit guard let pass: the work was taken over; the earlier owner is told.
+- No agent did it, and its holder runs no hooks here (a person, a script): its own work, as far as anybody can tell.
+- Somebody else did it otherwise: a violation. Nobody certain: unattributed. Both sides are told, the content before is
+  kept for `dibs restore`, and the path is unsettled: no commit takes it until somebody decides what is to stand there.
+
+A change has an id; told again (a hook was killed, two hooks met), it has no second effect. The same content a second
+time is a second change.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import NotFound
+from dibs.operations.agents.names import name_of
+from dibs.operations.claims import holds, resources
+from dibs.operations.core.call import check_text, due, related
+from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+KEEP = 30 * 86_400_000  # how long a content can be restored
+TOLD = 5  # suspects that are told; where there are more, one more message finds nobody
+
+
+def tell(
+    tx: Transaction, call: Call, changes: Iterable[dict[str, Any]], tool: str, *, direct: bool = True
+) -> list[dict[str, Any]]:
+    """Decide what these changes mean and tell those whom they concern; the caller by the answer, if it is `direct`."""
+    found = []
+    for change in changes:
+        told = _one(tx, call.agent if direct else "", change, tool)
+        if told is not None:
+            found.append(told)
+    return found
+
+
+def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[str, Any] | None:
+    key = f"v\tv{change['id']}"
+    if tx.fetch([key]).values[key] is not None:
+        return None
+    holder = _holder(tx, change)
+    known = change["grade"] in {SURE, LIKELY}
+    actor = change["actor"] if known else ""
+    victims = [holder["agent"]] if holder is not None else change["owners"]
+    if actor and (holder is None or related(holder["agent"], actor)):
+        victims = [owner for owner in change["owners"] if not related(owner, actor)] or victims
+    if change["grade"] == OUTSIDE:  # whose calls nobody tells of (a person, a script) may have done it itself
+        victims = [victim for victim in victims if any(related(victim, agent) for agent in change["heard"])]
+    if not victims:
+        return None
+    if actor and any(related(victim, actor) for victim in victims):
+        if change["grade"] == SURE or change["named"]:
+            return None
+        return _record(tx, here, change, victims, actor, "doubted", tool)
+    if actor and change["named"] and (holder is None or related(holder["agent"], actor)):
+        return _record(tx, here, change, victims, actor, "taken", tool)
+    how = "violated" if change["grade"] == SURE else "unattributed"
+    return _record(tx, here, change, victims, actor, how, tool)
+
+
+def _holder(tx: Transaction, change: dict[str, Any]) -> Record | None:
+    """Who holds the path by a live claim."""
+    for record in holds.meeting(tx, resources.normal([change["resource"]]), change["tree"]):
+        if (
+            holds.CLAIM in record
+            and record["until"] > tx.now
+            and record["mode"] == resources.WRITE
+            and not record["pending"]
+        ):
+            return record
+    return None
+
+
+def _record(
+    tx: Transaction, here: str, change: dict[str, Any], victims: list[str], actor: str, how: str, tool: str
+) -> dict[str, Any]:
+    """Keep what is needed to bring it back, log it, and tell everybody; who is `here` is told by the answer."""
+    identifier, name, tree = f"v{change['id']}", resources.show(change["resource"]), change["tree"]
+    was = "" if change["was"] == MISSING else change["was"]
+    now = "" if change["now"] == MISSING else change["now"]
+    suspects = [one for one in change["suspects"] if one != actor]
+    record: Record = {
+        "violation": identifier, "path": name, "tree": tree, "holder": victims[0], "by": actor if how != "unattributed"
+        else "", "at": tx.now, "blob": was, "overwritten": now, "until": tx.now + KEEP, "how": how,
+        "suspects": [*([actor] if actor and how == "unattributed" else []), *suspects][:TOLD],
+    }  # fmt: skip
+    tx.put(f"v\t{identifier}", record, i2=due(record["until"]))
+    if how in {"violated", "unattributed"} and not _put_back(tx, tree, name, was, now):
+        _unsettle(tx, tree, name, identifier)
+    data = {
+        "id": identifier, "holder": victims[0], "tree": tree, "was": was, "now": now,
+        "grade": change["grade"], "suspects": record["suspects"], "tool": check_text(tool, "tool"),
+    }  # fmt: skip
+    tx.append(f"edit.{how}", actor if how in {"violated", "taken"} else victims[0], name, data)
+    from dibs.operations.messages import mailbox
+
+    told = None
+    for agent, text in _texts(tx, record, victims, actor, change["grade"]).items():
+        if agent == here:
+            told = text
+        else:
+            mailbox.post(tx, agent, "dibs", "violation", text, resource=name, violation=identifier)
+    return {"violation": identifier, "path": name, "blob": was, "tree": tree, "how": how, "text": told}
+
+
+def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grade: str) -> dict[str, str]:
+    """What each side is told, in few words."""
+    path, how = record["path"], record["how"]
+    back = f" `dibs restore {record['violation']}` brings back what was there." if record["blob"] else ""
+    holder = " and ".join([name_of(tx, victim) for victim in victims[:2]])
+    if how == "doubted":
+        others = ", ".join([name_of(tx, one) for one in record["suspects"]]) or "something"
+        return {actor: f"{path} changed while your command ran, and {others} was at work too.{back}"}
+    if how == "taken":
+        return {victim: f"{name_of(tx, actor)} went on with {path}, which you left unfinished.{back}" for victim in
+                victims}  # fmt: skip
+    settle = (
+        f" It cannot be committed before that is settled: restore it, edit it, or `dibs ack {record['violation']}`."
+    )
+    if how == "violated":
+        found = {actor: f"your command changed {path}, which {holder} holds. What was there is kept: undo it with "
+                 f"`dibs restore {record['violation']}`, and leave that file alone."}  # fmt: skip
+        return found | {victim: f"{name_of(tx, actor)} changed {path}, which you hold, by a command.{back}{settle}" for
+                        victim in victims}  # fmt: skip
+    who = "who did it is not known"
+    if grade == LIKELY:
+        who = f"probably {name_of(tx, actor)} did it"
+    elif grade == OUTSIDE:
+        who = "no agent did it: a person, or a program that runs in the background"
+    found = {
+        one: f"your command probably changed {path}, which {holder} holds. What was there is kept: if it was you, undo "
+        f"it with `dibs restore {record['violation']}`."
+        if one == actor
+        else f"{path}, which {holder} holds, was changed while several agents were at work. If it was your command: "
+        f"`dibs restore {record['violation']}`."
+        for one in record["suspects"]
+    }
+    return found | dict.fromkeys(victims, f"{path}, which you hold, was changed; {who}.{back}{settle}")
+
+
+# --- what is unsettled
+
+
+def _key(tree: str, name: str) -> str:
+    return f"vu\t{tree}\t{name}"  # not `u`: that is a run, and a sweep would take this for one
+
+
+def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
+    key = _key(tree, name)
+    record = tx.fetch([key]).values[key] or {"ids": []}
+    until = tx.now + KEEP
+    tx.put(key, {"ids": [*record["ids"], identifier][-8:], "until": until}, i2=due(until))
+
+
+def _put_back(tx: Transaction, tree: str, name: str, was: str, now: str) -> bool:
+    """Is what an unsettled change took away there again? Then both are settled."""
+    key = _key(tree, name)
+    record = tx.fetch([key]).values[key]
+    if record is None or not was:
+        return False
+    earlier = tx.fetch([f"v\t{one}" for one in record["ids"]]).values.values()
+    if any(one is not None and one["blob"] == now for one in earlier):
+        tx.delete(key)
+        return True
+    return False
+
+
+def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, list[str]]:
+    """Those of these paths that are unsettled, each with the ids of the changes."""
+    keys = {_key(tree, name): name for name in names}
+    found = tx.fetch(list(keys)).values
+    return {
+        keys[key]: record["ids"] for key, record in found.items() if record is not None and record["until"] > tx.now
+    }
+
+
+def settle(tx: Transaction, tree: str, names: Iterable[str]) -> None:
+    """Somebody decided what is to stand there."""
+    for name in names:
+        if tx.fetch([_key(tree, name)]).values[_key(tree, name)] is not None:
+            tx.delete(_key(tree, name))
+
+
+def accept(tx: Transaction, call: Call, identifier: str) -> str:
+    """What is there may stay (`dibs ack vID`); gives the path."""
+    key = f"v\t{identifier}"
+    record = tx.fetch([key]).values[key]
+    if record is None:
+        raise NotFound(f"there is no change {identifier}; `dibs restore --list` shows what is kept", id=identifier)
+    settle(tx, record["tree"], [record["path"]])
+    tx.append("edit.accepted", call.agent, record["path"], {"id": identifier, "tree": record["tree"]})
+    return str(record["path"])

@@ -1,0 +1,327 @@
+"""The commit guard: may these paths be committed, and what follows from a commit. Internal: git's hooks run these.
+
+Before: a staged path that somebody else holds is refused, and so is one whose claim the caller lost and nobody of its
+family has claimed again: what it holds may be built on content that others have changed since.
+After: the edit guard's claims, and those that an agent took in its shell without `--keep`, end with the commit that has
+their content; others made by hand or for a task stay and remember it. A commit that went past the guard is told to
+everybody whose files it took.
+
+In git's hooks only the parent's id is known, so the family counts as one here.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Fenced, Held
+from dibs.operations.agents import roles
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core.call import check_text, iso, lineage_of, related
+from dibs.operations.core.declare import Operation
+from dibs.operations.guards import changes
+from dibs.operations.guards.edit_guard import BY, is_there
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from dibs.errors import DibsError
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+AT_ONCE = 64  # paths looked up in one trip
+MANY = 256  # from so many paths on it is cheaper to look at every claim than at every path
+EVERY = 100_000  # claims; more than a workspace ever has
+ROUNDS = 8  # looks again after a dead holder's claim was ended and somebody's turn came
+LOSSES = 1_000  # memories of lost claims that are looked at
+SHOWN = 16  # blockers named in a refusal, and paths in an event
+TOKENS = 11  # paths with their tokens given back: the ten that a commit's message names, and one to see there are more
+
+
+# --- before a commit
+
+
+def _check(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    paths: Sequence[Sequence[str]] = (),
+    tree: str = "",
+    client: str = "",
+    owned: Sequence[tuple[Sequence[str], Sequence[str]]] = (),
+) -> Any:
+    """May the caller commit these paths of this working tree? `owned` says whose unfinished work some of them are."""
+    refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
+    if refusal is not None:
+        return _refuse(tx, call, refusal, paths, tree)
+    for _ in range(ROUNDS):
+        others, own = _sorted(tx, call, paths, tree)
+        gone = endings.gone(tx, call, others)
+        if not gone:
+            break
+        endings.clear(tx, (), gone)
+    if others:
+        blockers = [_blocker(tx, record, paths) for record in others[:SHOWN]]
+        return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - SHOWN)), paths, tree)
+    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned)
+    if lost is not None:
+        return _refuse(tx, call, lost, paths, tree)
+    tokens = _tokens(paths, own)
+    tx.append("commit.checked", call.agent, tree, {"paths": len(paths), "tokens": sorted({n for _, n in tokens})})
+    return {"agent": call.agent, "tokens": tokens, "held": len(own)}
+
+
+def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> Conflict | None:
+    """A path that somebody overwrote under its holder's hands: whoever commits it has to decide first what it is."""
+    for start in range(0, len(paths), AT_ONCE):
+        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + AT_ONCE]])
+        for name, ids in found.items():
+            return Conflict(
+                f"{name} was changed by somebody else, and it is not settled what is to stand there. "
+                f"`dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; or "
+                f"`dibs ack {ids[-1]}` if it is right as it is.",
+                path=name,
+                violations=ids,
+            )
+    return None
+
+
+def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Held | None:
+    """A path with unfinished work of another agent that is still there; what an ended one left may be committed."""
+    if call.fallback and call.agent == call.fallback:
+        return None  # a person
+    blockers = []
+    for path, owners in owned:
+        others = [owner for owner in owners if not related(owner, call.agent)]
+        there = [owner for owner in others if is_there(tx, call, owner)] if len(others) == len(owners) else []
+        if there:
+            blockers.append({
+                "agent": there[0], "resource": resources.show(path), "mode": resources.WRITE, "since": None,
+                "until": None, "reason": "its uncommitted work", "paths": [path[1]], "more_paths": 0,
+            })  # fmt: skip
+    return Held(blockers=blockers[:SHOWN], more=max(0, len(blockers) - SHOWN)) if blockers else None
+
+
+def _sorted(
+    tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
+) -> tuple[list[Record], list[Record]]:
+    """Live write claims on these paths: those of others, and those of the caller's family."""
+    others: list[Record] = []
+    own: list[Record] = []
+    for record in _met(tx, paths, tree):
+        if record["until"] <= tx.now or record["mode"] != resources.WRITE:
+            continue
+        (own if related(record["agent"], call.agent) else others).append(record)
+    return others, own
+
+
+def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator[Record]:
+    """Every claim on one of these paths in this working tree, each once. A commit may have thousands of paths."""
+    if len(paths) > MANY:
+        wanted = _Many(paths)
+        for record in holds.every(tx, holds.CLAIM, EVERY)[0]:
+            if resources.same_tree(record["tree"], tree) and any(map(wanted.meets, record["resources"])):
+                yield record
+        return
+    seen = set()
+    for start in range(0, len(paths), AT_ONCE):
+        for record in holds.meeting(tx, resources.normal(paths[start : start + AT_ONCE]), tree):
+            if holds.CLAIM in record and record["claim"] not in seen:
+                seen.add(record["claim"])
+                yield record
+
+
+class _Many:
+    """Thousands of paths, against which one resource after the other is held."""
+
+    __slots__ = ("_above", "_files", "_inodes")
+
+    def __init__(self, paths: Sequence[Sequence[str]]) -> None:
+        self._files = {path[1] for path in paths}
+        self._inodes = {path[2] for path in paths if len(path) > resources.PLAIN and path[2]}
+        self._above = {""}
+        for text in self._files:
+            self._above.update(_above(text))
+
+    def meets(self, resource: Sequence[str]) -> bool:
+        """Does the resource overlap any of the paths?"""
+        kind, text = resource[0], resource[1]
+        if kind in resources.LITERAL:
+            return text in self._files or text in self._above or any(up in self._files for up in _above(text))
+        if kind == "glob":
+            return any(resources.overlap(resource, ("file", path)) for path in self._files)
+        return kind == "inode" and text in self._inodes
+
+
+def _above(text: str) -> list[str]:
+    """The directories above a path, without the top."""
+    parts = text.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def _blocker(tx: Transaction, record: Record, paths: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """One claim in the way, with the paths of the commit that it covers."""
+    covered = [path for path in paths if _touches(record, path)]
+    return {
+        **holds.blocker(tx, record, resources.normal(covered[:1])),
+        "paths": resources.shown(covered[:SHOWN]),
+        "more_paths": max(0, len(covered) - SHOWN),
+    }
+
+
+def _touches(record: Record, path: Sequence[str]) -> bool:
+    return resources.any_overlap(record["resources"], resources.normal([path])) is not None
+
+
+def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str, own: list[Record]) -> Fenced | None:
+    """A path whose claim was taken from the family, and that none of it has claimed again."""
+    losses = [loss for _, loss in _losses(tx, call.agent) if _counts(loss, tree)]
+    if not losses:
+        return None
+    held = [resource for claim in own for resource in claim["resources"]]
+    lost: dict[str, Record] = {}
+    for path in paths:
+        wanted = resources.normal([path])[:1]
+        for loss in losses:
+            if resources.any_overlap(loss["resources"], wanted) and not resources.all_covered(wanted, held):
+                lost.setdefault(path[1], loss)
+    if not lost:
+        return None
+    name, loss = next(iter(lost.items()))
+    holder = next((r for r in holds.meeting(tx, [["file", name]], "") if _holds(tx, call, r)), None)
+    return Fenced(
+        resource=name,
+        given=loss["token"],
+        holder=holder["agent"] if holder else None,
+        token=holder["token"] if holder else None,
+        since=iso(tx, holder["since"]) if holder else None,
+        why=loss["why"],
+        at=iso(tx, loss["at"]),
+        paths=list(lost)[:SHOWN],
+    )
+
+
+def _holds(tx: Transaction, call: Call, record: Record) -> bool:
+    return (
+        holds.CLAIM in record
+        and record["until"] > tx.now
+        and record["mode"] == resources.WRITE
+        and not related(record["agent"], call.agent)
+    )
+
+
+def _counts(loss: Record, tree: str) -> bool:
+    """A hand-over that nobody picked up was never worked on; a reader lost nothing that it could commit."""
+    return (
+        loss["why"] != "unclaimed"
+        and loss["mode"] == resources.WRITE
+        and resources.same_tree(loss.get("tree", ""), tree)
+    )
+
+
+def _losses(tx: Transaction, agent: str) -> list[tuple[str, Record]]:
+    """What was taken from the agent, those above it and those below it, with the keys."""
+    prefixes = [f"l\t{name}\t" for name in lineage_of(agent)] + [f"l\t{agent}/"]
+    return tx.fetch((), [prefix_range(prefix) for prefix in sorted(prefixes)], LOSSES).rows
+
+
+def _tokens(paths: Sequence[Sequence[str]], own: list[Record]) -> list[list[Any]]:
+    """The paths that the family holds, each with the token under which."""
+    found: list[list[Any]] = []
+    for path in paths:
+        for claim in own:
+            if len(found) < TOKENS and resources.all_covered([path[:2]], claim["resources"]):
+                found.append([path[1], claim["token"]])
+                break
+    return found
+
+
+def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Sequence[str]], tree: str) -> DibsError:
+    tx.append("commit.refused", call.agent, tree, {"code": error.code, "paths": resources.shown(paths[:SHOWN])})
+    return error
+
+
+# --- after a commit
+
+
+def _committed(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    commit: str = "",
+    tree: str = "",
+    items: Sequence[tuple[Sequence[str], bool]] = (),
+    how: str = "checked",
+) -> dict[str, Any]:
+    """What a commit means for claims. An item is a path and whether its file is what was committed.
+
+    `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
+    replayed (git does not ask: a rebase, a cherry-pick).
+    """
+    check_text(commit, "commit")
+    others, own = _sorted(tx, call, [path for path, _ in items], tree)
+    equal = [path for path, same in items if same]
+    released: list[Any] = []
+    kept = []
+    for claim in own:
+        done = _done(claim, equal) if claim["by"] == BY or claim.get("ends") == "commit" else []
+        if done:
+            released += done
+            if not endings.give_back(tx, claim, done, "committed", commit=commit):
+                continue
+        claim["commit"] = commit
+        holds.put(tx, claim)
+        kept.append(claim["claim"])
+        tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
+    _settle(tx, call, [path for path, _ in items], tree)
+    endings.serve(tx, released)
+    unseen = _went_past(tx, call, others, items, commit, tree, how) if how != "checked" else []
+    return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
+
+
+def _done(claim: Record, equal: list[Sequence[str]]) -> list[Any]:
+    """The resources of an edit claim whose file is what was committed, each with the inode that stands behind it."""
+    done: list[Any] = []
+    for place, resource in enumerate(claim["resources"]):
+        if any(resources.same(resource, path) for path in equal):
+            done.append(resource)
+            done += [one for one in claim["resources"][place + 1 : place + 2] if one[0] == "inode"]
+    return done
+
+
+def _settle(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> None:
+    """What was lost once and is committed now is settled."""
+    texts = {path[1] for path in paths}
+    for key, loss in _losses(tx, call.agent):
+        if _counts(loss, tree) and all(one[0] == "inode" or one[1] in texts for one in loss["resources"]):
+            tx.delete(key)
+
+
+def _went_past(
+    tx: Transaction,
+    call: Call,
+    others: list[Record],
+    items: Sequence[tuple[Sequence[str], bool]],
+    commit: str,
+    tree: str,
+    how: str,
+) -> list[dict[str, Any]]:
+    """The guard was not asked: the log has it, and whoever holds what was taken is told."""
+    from dibs.operations.messages import mailbox
+
+    paths = [path for path, _ in items]
+    unseen = []
+    for record in others:
+        taken = resources.shown([path for path in paths if _touches(record, path)][:SHOWN])
+        unseen.append({"agent": record["agent"], "paths": taken})
+        text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
+        mailbox.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
+    if unseen or how == "past":
+        taken = [path for one in unseen for path in one["paths"]]
+        data = {"tree": tree, "how": how, "paths": taken[:SHOWN], "holders": sorted({one["agent"] for one in unseen})}
+        tx.append("commit.unverified", call.agent, commit, data)
+    return unseen
+
+
+CHECK = Operation("commit-check", _check, "May these paths be committed?", errors=(Held, Fenced, Conflict))
+COMMITTED = Operation("committed", _committed, "These paths were committed.")

@@ -1,0 +1,337 @@
+"""Deploys: who may, one at a time for each target, and what was deployed last. Internal: the deploy doors run these.
+
+The claim `deploy:TARGET` keeps others away. The caller's own claims do not block it, so a second deploy by the same
+agent, or by its family, is kept away by a record of the one that runs, which ends with its process.
+Finishing takes the token: after it was lost the outcome is still logged, but it is not what counts as deployed.
+
+What may ship is judged by facts that a door brings (facts/git/sync.py looks), in this order:
+- uncommitted changes: refused unless they are meant (`dirty`);
+- commits of the branch that counts, which are not here: `behind`. It counts from every branch and a detached HEAD;
+- what cannot be compared (no remote, no answer, a shallow clone) is refused, exit 2, unless `unsynced` says so;
+- the last good deploy of the target, if it is not part of what ships: `behind`, because this would roll it back;
+- placeholder texts.
+`rollback` says that older content is what is wanted, so nothing about staleness is asked. `unsynced` excuses only what
+cannot be known: a copy that is known to be stale stays refused. Both are in the log, with the start and the end.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
+from dibs.operations.agents import roles
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core.call import check_text, iso, related
+from dibs.operations.core.declare import Operation
+from dibs.operations.guards import audits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.errors import DibsError
+    from dibs.operations.core.call import Call, Process, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
+GOOD = ("ok", "unchecked")  # what counts as deployed
+SAID = ("unsynced", "rollback")  # what a caller may take upon itself; it is recorded
+NOTHING: dict[str, Any] = {"behind": None}  # where nobody looked, nothing is known
+SHOWN = 5  # paths and places named in a text
+KEPT = 20  # of them in the error's fields
+
+
+def resource_of(target: str) -> list[str]:
+    """The name under which a target is claimed."""
+    return ["name", f"deploy:{target}"]
+
+
+def _check(tx: Transaction, call: Call, got: Fetched, targets: Sequence[str] = (), client: str = "") -> Any:
+    """May the caller deploy to these targets now? Gives what was deployed there last."""
+    refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "deploy", client)
+    last: dict[str, Any] = {}
+    for target in targets:
+        refusal = refusal or _held(tx, call, target)
+        last[target] = _last(tx, target)
+    if refusal is not None:
+        tx.append("deploy.refused", call.agent, ", ".join(targets), {"code": refusal.code})
+        return refusal
+    return {"last": last}
+
+
+def _held(tx: Transaction, call: Call, target: str) -> Held | None:
+    """Whoever else holds a target, unless its process is dead."""
+    wanted = [resource_of(target)]
+    others = [
+        record
+        for record in holds.meeting(tx, wanted, "")
+        if holds.CLAIM in record
+        and record["until"] > tx.now
+        and record["mode"] != resources.WATCH
+        and not related(record["agent"], call.agent)
+    ]
+    gone = [claim["claim"] for claim in endings.gone(tx, call, others)]
+    blockers = [holds.blocker(tx, record, wanted) for record in others if record["claim"] not in gone]
+    return Held(blockers=blockers, more=0) if blockers else None
+
+
+def _last(tx: Transaction, target: str) -> Record | None:
+    """The last good deploy of a target."""
+    key = f"d\t{check_text(target, 'target')}"
+    found: Record | None = tx.fetch([key]).values[key]
+    return found
+
+
+# --- may it ship?
+
+
+def _judge(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    target: str,
+    syncs: Sequence[dict[str, Any]] = (),
+    contains: bool | None = None,
+    changed: Sequence[str] = (),
+    tree: str = "",
+    placeholders: Sequence[dict[str, Any]] = (),
+    unsynced: bool = False,
+    rollback: bool = False,
+    dirty: bool = False,
+    under: Sequence[Any] = (),
+) -> Any:
+    """May this ship? `syncs`: where it stands against each branch that counts (Standing.as_json).
+
+    `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`: the
+    target and the token of a deploy whose command asks (a push inside of `dibs deploy`), whose words count here too.
+    """
+    said = _said_under(tx, call, under)
+    unsynced, rollback = unsynced or said["unsynced"], rollback or said["rollback"]
+    last = _last(tx, target)
+    refusal: DibsError | None = None
+    if changed and not dirty:
+        refusal = _uncommitted(changed, _at_work(tx, call, tree, changed))
+    for sync in syncs or [NOTHING]:
+        refusal = refusal or stale(sync, target=target, unsynced=unsynced, rollback=rollback)
+    if refusal is None and last is not None and last["commit"]:
+        shown = {"commit": last["commit"], "agent": last["agent"], "at": iso(tx, last["at"])}
+        where = syncs[-1] if syncs else {}
+        refusal = _rolls_back(where, shown, contains, target=target, unsynced=unsynced, rollback=rollback)
+    if refusal is None and placeholders:
+        refusal = _unfinished(placeholders)
+    if refusal is not None:
+        tx.append("deploy.refused", call.agent, target, {"code": refusal.code})
+        return refusal
+    return {"target": target}
+
+
+def stale(
+    sync: dict[str, Any], *, target: str = "", unsynced: bool = False, rollback: bool = False
+) -> DibsError | None:
+    """Why a commit may not ship, by where it stands against the branch that counts; None if it may."""
+    if rollback:
+        return None
+    facts = {"target": target, **sync} if target else dict(sync)
+    if sync["behind"]:
+        return Behind(**facts)
+    if sync["behind"] is None and not unsynced:
+        return _cannot_compare(sync.get("why") or "nothing is known", facts)
+    return None
+
+
+def _rolls_back(
+    where: dict[str, Any],
+    last: dict[str, Any],
+    contains: bool | None,
+    *,
+    target: str,
+    unsynced: bool,
+    rollback: bool,
+) -> DibsError | None:
+    """Why a commit may not ship over the last good deploy; None if it may."""
+    if rollback or contains:
+        return None
+    facts = {"target": target, **where, "deployed": last}
+    if contains is False:
+        return Behind(**facts)
+    if unsynced:
+        return None
+    why = f"whether {last['commit'][:12]}, the last good deploy of {target}, is part of this cannot be known here"
+    return _cannot_compare(where.get("why") or why, facts)
+
+
+def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
+    return Unavailable(
+        f"whether this copy is stale cannot be known: {why}. Say --unsynced to go on all the same; it is recorded.",
+        **{**facts, "why": why},
+    )
+
+
+def _said_under(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, bool]:
+    """What was said of the deploy that runs the caller, if its token is that of a deploy that runs."""
+    if under:
+        target, token = under
+        key = f"D\t{check_text(target, 'target')}"
+        running = tx.fetch([key]).values[key]
+        if running is not None and running["token"] == token and related(running["agent"], call.agent):
+            return {name: bool(running.get(name)) for name in SAID}
+    return dict.fromkeys(SAID, False)
+
+
+def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> dict[str, str]:
+    """Which other agents hold which of these paths."""
+    found: dict[str, str] = {}
+    for claim in audits.others(tx, call, tree):
+        for path in paths:
+            if any(resources.overlap(["file", path], held) for held in claim["resources"]):
+                found.setdefault(path, claim["agent"])
+    return found
+
+
+def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
+    """What is recorded as deployed is a commit; a tree with other content is not that commit."""
+    paths = sorted(changed, key=lambda path: path in holders)
+    named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:SHOWN]]
+    shown = ", ".join(named) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
+    if not holders:
+        way = "Commit them, or deploy with --dirty."
+    else:
+        yours = "Commit your own. " if len(holders) < len(paths) else ""
+        own = "deploy from a working tree of your own (`git worktree add`), or wait."
+        way = f"{yours}Theirs are not yours to commit: {own}"
+    return Conflict(
+        f"uncommitted changes would ship, or not, and nobody could tell: {shown}. {way}",
+        paths=paths[:KEPT],
+        holders=holders,
+    )
+
+
+def _unfinished(places: Sequence[dict[str, Any]]) -> Forbidden:
+    lines = [f"{place['path']}:{place['line']}: {place['text']}" for place in places[:SHOWN]]
+    more = f" … and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    message = f"placeholder texts would ship: {'; '.join(lines)}{more}. Finish them first."
+    return Forbidden(message, placeholders=list(places[:KEPT]))
+
+
+# --- one deploy
+
+
+def _start(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    target: str,
+    token: int,
+    commit: str = "",
+    command: str = "",
+    process: Process | None = None,
+    runs: Process | None = None,
+    unsynced: bool = False,
+    rollback: bool = False,
+) -> Any:
+    """A deploy begins, under a live token, if no other one runs. `runs`: the process of its command."""
+    claim = _live(tx, target, token)
+    if claim is None:
+        return _fenced(tx, call, target, token)
+    key = f"D\t{target}"
+    running = tx.fetch([key]).values[key]
+    alive = _still_runs(call, running, token) if running is not None and running["process"] != process else None
+    if alive is not None:
+        reason = f"a deploy of {running['commit'][:12] or 'this target'} is running (pid {alive[3]})"
+        blocker = {
+            "agent": running["agent"], "resource": f"deploy:{target}", "mode": "write", "since": iso(tx, running["at"]),
+            "until": "", "reason": reason, "pid": alive[3],
+        }  # fmt: skip
+        tx.append("deploy.refused", call.agent, target, {"code": "held"})
+        return Held(blockers=[blocker], more=0)
+    said = {name: True for name, was in zip(SAID, (unsynced, rollback), strict=True) if was}
+    record = {"process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token, **said}
+    tx.put(key, {**record, "runs": runs} if runs is not None else record)
+    data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **said}
+    tx.append("deploy.started", call.agent, target, data)
+    return {"target": target, "token": token}
+
+
+def _still_runs(call: Call, running: Record, token: int) -> Process | None:
+    """The process of a deploy, or of its command, that is still there.
+
+    One that cannot be seen from here counts while its claim is live: a command never outlives that.
+    """
+    for process in (running["process"], running.get("runs")):
+        if process is not None:
+            alive = call.alive(process)
+            if alive or (alive is None and running["token"] == token):
+                found: Process = process
+                return found
+    return None
+
+
+def _finish(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    target: str,
+    token: int,
+    result: str,
+    commit: str = "",
+    seconds: float = 0,
+    exit: int | None = None,
+    keep: bool = False,
+) -> Any:
+    """A deploy ended. The claim is given back with the commit, unless it was the caller's before."""
+    assert result in RESULTS, result
+    claim = _live(tx, target, token)
+    key = f"D\t{target}"
+    running = tx.fetch([key]).values[key]
+    said: dict[str, Any] = {}
+    if running is not None and running["token"] == token:
+        tx.delete(key)
+        said = {name: True for name in SAID if running.get(name)}
+    data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **said}
+    if claim is None:
+        tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
+        return _fenced(tx, call, target, token)
+    tx.append("deploy.finished", call.agent, target, data)
+    if result in GOOD:
+        good = {"commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **said}
+        tx.put(f"d\t{target}", good)
+    if keep:
+        claim["commit"] = commit
+        holds.put(tx, claim)
+        tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
+    else:
+        released = [one for one in claim["resources"] if resources.same(one, resource_of(target))]
+        endings.give_back(tx, claim, released, "released", commit=commit)
+        endings.serve(tx, released)
+    return {"target": target, "token": token, "result": result}
+
+
+def _live(tx: Transaction, target: str, token: int) -> Record | None:
+    """The claim on the target that has this token, if it is live."""
+    wanted = [resource_of(check_text(target, "target"))]
+    for record in holds.meeting(tx, wanted, ""):
+        if holds.CLAIM in record and record["token"] == token and record["until"] > tx.now:
+            return record
+    return None
+
+
+def _fenced(tx: Transaction, call: Call, target: str, token: int) -> Fenced:
+    """Who holds the target now."""
+    name = f"deploy:{target}"
+    tx.append("call.refused", call.agent, name, {"code": "fenced"})
+    now_held = None
+    for record in holds.meeting(tx, [resource_of(target)], ""):
+        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
+            now_held = record
+    return Fenced(
+        resource=name,
+        given=token,
+        holder=now_held["agent"] if now_held else None,
+        token=now_held["token"] if now_held else None,
+        since=iso(tx, now_held["since"]) if now_held else None,
+    )
+
+
+CHECK = Operation("deploy-check", _check, "May these targets be deployed to?", errors=(Held,))
+JUDGE = Operation("deploy-judge", _judge, "May this ship?", errors=(Behind, Conflict, Forbidden, Unavailable))
+START = Operation("deploy-start", _start, "A deploy begins.", errors=(Held, Fenced))
+FINISH = Operation("deploy-finish", _finish, "A deploy ended.", errors=(Fenced,))

@@ -1,0 +1,491 @@
+"""The ledger of contents: who wrote what in one working tree. Here is what its lines mean; nothing is read or written.
+
+A content has one author; knowing is not writing; and who finds a change plays no part in whose it is. Doors append
+lines to a file below git's directory (facts/ledger_files.py); `State` is what a file's lines say together. The order of the
+lines decides: a change counts only if it begins with the content that the lines before it ended with, and if its look
+was later than theirs. So two hooks that find the same change leave one. attribution.py says whose a change is.
+
+A line is a kind and its fields:
+
+    O time call agent class left diary claims   a call begins: harmless calls are not told, `closed` names all it writes
+    N call how expected path                    a path that it names: how it writes, the content that it will have or ""
+    C time call left                            the call is over; `left`: what it started may still run
+    E time agent                                the agent's calls are over: a prompt, a stop, a boot
+    X time agent                                its session is over
+    B time agent                                its session begins
+    T id time from to signature actor grade suspects flags path      a change, found by a look at that time
+    S time content signature path               a look that found what was known, or a path for the first time
+    K content path                              committed: no longer anybody's unfinished work
+    D id                                        the change was told
+    P agent path                                the path is that agent's unfinished work from now on
+    W time path                                 claimed by hand: looked at like what a call names
+    F time cost                                 a look at the whole tree, and the nanoseconds that it took
+    L time moves                                a look at all that is watched, by a hook that had read so many moves
+    G moves lines                               the ledger was cut down: moves of heads before, and lines left of it
+    H time content signature owners authors change named path        a path as it was when the ledger was cut down
+    U id time from to signature actor grade suspects flags path owners    a change from before that, still to be told
+
+A time is nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.core.call import related
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    Line = Sequence[str]
+
+MISSING = "-"  # the content of what is not there
+UNKNOWN = "?"  # an author or actor whom nobody knows
+GIT, OUTSIDE = "git", "outside"  # contents that git has, and that came from no call
+BASE = "base"  # the author of a content that was there when the path was first looked at
+SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
+GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
+WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals where that has explained a change already
+NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
+CLOSED, OPEN = "closed", "open"  # classes of calls
+SECOND = 1_000_000_000
+MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
+WATCHED_FOR = 8 * HOUR  # a path that was named and not committed since is looked at for a working day
+KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was cut down
+LONG = 200  # lines from which on a ledger is cut down
+CHANGED = 300  # finished paths whose last change it still knows then
+WATCHED = 300  # paths that one look takes
+DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
+SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
+RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
+AUTHORS = 8  # contents of a path whose authors are known
+FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
+          "L": 3, "G": 3, "H": 9, "U": 12}  # fmt: skip
+
+
+class Call:
+    """One call of one tool, as the ledger tells it."""
+
+    __slots__ = ("agent", "claims", "closed", "diary", "ended", "id", "is_open", "left", "named", "offset", "opened")
+
+    def __init__(self, row: Line) -> None:
+        self.opened, self.offset = moment(row[1])
+        self.id, self.agent = row[2], row[3]
+        self.is_open = row[4] == OPEN  # it may write what it does not name
+        self.left = row[5] == "1"  # its words leave something running
+        self.diary = int(row[6] or -1)
+        self.claims = row[7].split(",") if row[7] else []
+        self.closed = 0  # when it was over; 0: not yet
+        self.ended = 0  # when the agent went on to something else, although nobody told of the call's end
+        self.named: dict[str, list[str]] = {}  # path → how, and the content that is expected
+
+    def may_matter(self, since: int) -> bool:
+        """Can it have to do with a change after that time? A program that it left running may, for hours."""
+        if self.closed:
+            return self.closed + (WATCHED_FOR if self.left else MINUTE) > since
+        return (self.ended or self.opened + WATCHED_FOR) > since
+
+    def lines(self) -> list[Line]:
+        """The call as lines again."""
+        stamp = f"{self.opened}:{self.offset}"
+        kind = OPEN if self.is_open else CLOSED
+        left, diary = "1" if self.left else "", str(self.diary)
+        found: list[Line] = [("O", stamp, self.id, self.agent, kind, left, diary, ",".join(self.claims))]
+        found += [("N", self.id, *how, path) for path, how in self.named.items()]
+        if self.closed:
+            found.append(("C", f"{self.closed}:{self.offset}", self.id, left))
+        return found
+
+
+class Head:
+    """The last content of a path that a look saw."""
+
+    __slots__ = ("authors", "change", "content", "looked", "moved", "named", "offset", "owners", "signature")
+
+    def __init__(self, content: str, signature: str, looked: int, offset: int) -> None:
+        self.content, self.signature, self.looked, self.offset = content, signature, looked, offset
+        self.owners: list[str] = []  # whose unfinished work it is; several where one of them did it
+        self.authors: dict[str, str] = {}  # content → who made it first, the latest last
+        self.change: Change | None = None  # by which it came to be
+        self.named = 0  # when a call, or a claim by hand, last named it
+        self.moved = 0  # how many moves of heads there were when a line last spoke of it
+
+    @property
+    def author(self) -> str:
+        """Who made this content; GIT if nobody is known to have."""
+        author = self.authors.get(self.content, GIT)
+        return GIT if author == BASE else author
+
+
+class Change:
+    """One path from one content to another."""
+
+    __slots__ = ("actor", "after", "before", "flags", "grade", "id", "is_back", "looked", "offset", "path", "signature",
+                 "suspects", "was_owned")  # fmt: skip
+
+    def __init__(self, row: Line) -> None:
+        self.id = row[1]
+        self.looked, self.offset = moment(row[2])
+        self.before, self.after, self.signature = row[3], row[4], row[5]
+        self.actor, self.grade = row[6], row[7]
+        self.suspects = row[8].split(" ") if row[8] else []
+        self.flags, self.path = row[9], row[10]
+        self.was_owned: list[str] = []  # whose unfinished work was there before
+        self.is_back = False  # this content was there already, and git has it
+
+    def line(self) -> Line:
+        """As a line of the ledger."""
+        stamp = f"{self.looked}:{self.offset}"
+        return (
+            "T", self.id, stamp, self.before, self.after, self.signature, self.actor, self.grade,
+            " ".join(self.suspects), self.flags, self.path,
+        )  # fmt: skip
+
+    @property
+    def is_named(self) -> bool:
+        """Did the call that made it name the path?"""
+        return NAMED in self.flags
+
+
+class State:
+    """What the lines of a ledger say together."""
+
+    __slots__ = ("began", "calls", "cost", "count", "ended", "formats", "full", "heads", "left", "looks", "moves",
+                 "told", "untold")  # fmt: skip
+
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.heads: dict[str, Head] = {}
+        self.calls: dict[str, Call] = {}
+        self.began: dict[str, int] = {}  # agent → when it was first heard of
+        self.ended: dict[str, int] = {}  # agent → when its session was over
+        self.formats: set[str] = set()  # agents whose files are seen to change by themselves right after an edit
+        self.told: set[str] = set()
+        self.untold: dict[str, Change] = {}
+        self.full = 0  # when the whole tree was last looked at
+        self.cost = DEAR  # ns that such a look took
+        self.count = 0  # lines
+        self.left = 0  # lines that were left when the ledger was last cut down
+        self.moves = 0  # how often a line changed what is known of a path
+        self.looks: list[tuple[int, int]] = []  # looks at all that is watched: how many moves were known to it, when
+        self.add(lines)
+
+    def add(self, lines: Iterable[Line]) -> list[Change]:
+        """Take more lines in; the changes among them that count. What cannot be a line was torn, and is void."""
+        counted: list[Change] = []
+        for row in lines:
+            self.count += 1
+            kind = row[0]
+            if FIELDS.get(kind) != len(row):
+                continue
+            try:
+                if kind == "T":
+                    change = self._changed(row)
+                    if change is not None:
+                        counted.append(change)
+                else:
+                    self.READ[kind](self, row)
+            except ValueError:
+                continue
+        return counted
+
+    def _opened(self, row: Line) -> None:
+        call = Call(row)
+        known = self.calls.get(call.id)
+        if known is not None and not known.closed:  # a client may run the same hook twice
+            call.named = known.named
+        self.calls[call.id] = call
+        self.began.setdefault(call.agent, call.opened)
+        self.ended.pop(call.agent, None)
+
+    def _named(self, row: Line) -> None:
+        call = self.calls.get(row[1])
+        if call is not None:
+            call.named[row[4]] = [row[2], row[3]]
+            head = self.heads.get(row[4])
+            if head is not None:
+                head.named = max(head.named, call.opened)
+                self._move(head)
+
+    def _closed(self, row: Line) -> None:
+        call = self.calls.get(row[2])
+        if call is not None and not call.closed:
+            call.closed = moment(row[1])[0]
+            call.left = call.left or row[3] == "1"
+
+    def _stepped(self, row: Line) -> None:
+        when = moment(row[1])[0]
+        for call in self.calls.values():
+            if call.agent == row[2] and not call.closed and not call.ended:
+                call.ended = when
+
+    def _left(self, row: Line) -> None:
+        self._stepped(row)
+        self.ended[row[2]] = moment(row[1])[0]
+
+    def _began(self, row: Line) -> None:
+        self.began.setdefault(row[2], moment(row[1])[0])
+        self.ended.pop(row[2], None)
+
+    def _changed(self, row: Line) -> Change | None:
+        change = Change(row)
+        if change.grade not in GRADES or not change.path:
+            return None  # two torn lines that look like one
+        head = self.heads.get(change.path)
+        if head is None:
+            head = self.heads[change.path] = Head(change.before, "", 0, change.offset)
+            head.authors[change.before] = BASE
+        elif head.content != change.before or change.looked <= self.last_look(head, change.looked):
+            return None  # somebody else found it first, or looked later
+        elif change.looked <= _written(head.signature):
+            return None  # both looked at once, and this one came before what is there now was written
+        self._move(head)
+        change.was_owned = head.owners
+        head.owners = owners_after(head.owners, change)
+        head.content, head.signature, head.change = change.after, change.signature, change
+        head.looked, head.offset = change.looked, change.offset
+        change.is_back = GITTED in change.flags and head.authors.get(change.after) == BASE
+        maker = head.authors.pop(change.after, "") or (GIT if GITTED in change.flags else change.actor)
+        head.authors[change.after] = maker
+        if len(head.authors) > AUTHORS:
+            del head.authors[next(iter(head.authors))]
+        if change.is_named:
+            self._spend(change)
+            head.named = max(head.named, change.looked)
+        elif (
+            change.grade == LIKELY
+            and change.suspects == change.was_owned == [change.actor]
+            and GITTED not in change.flags
+            and change.after != MISSING
+        ):
+            self.formats.add(change.actor)
+        if change.id not in self.told and not _is_plain(change):
+            self.untold[change.id] = change
+        return change
+
+    def _spend(self, change: Change) -> None:
+        """A name that says what the content will be explains one change; a second is judged as if there were none."""
+        for call in reversed(self.calls.values()):
+            how = call.named.get(change.path) if call.agent == change.actor else None
+            if how is not None and how[1] and how[0].islower():
+                how[0] = how[0].upper()
+                return
+
+    def _same(self, row: Line) -> None:
+        looked, offset = moment(row[1])
+        head = self.heads.get(row[4])
+        if head is None:
+            head = self.heads[row[4]] = Head(row[2], row[3], looked, offset)
+            head.authors[row[2]] = BASE
+            self._move(head)
+        elif head.content == row[2] and looked > head.looked:
+            head.signature, head.looked, head.offset = row[3], looked, offset
+
+    def _committed(self, row: Line) -> None:
+        head = self.heads.get(row[2])
+        if head is not None and head.content == row[1]:
+            head.owners, head.named = [], 0
+            self._move(head)
+
+    def _told(self, row: Line) -> None:
+        self.told.add(row[1])
+        self.untold.pop(row[1], None)
+
+    def _passed(self, row: Line) -> None:
+        head = self.heads.get(row[2])
+        if head is not None:
+            head.owners = [row[1]] if row[1] else []
+            self._move(head)
+
+    def _owed(self, row: Line) -> None:
+        change = self.untold[row[1]] = Change(row)
+        change.was_owned = row[11].split(" ") if row[11] else []
+
+    def _watched(self, row: Line) -> None:
+        head = self.heads.get(row[2])
+        if head is not None:
+            head.named = max(head.named, moment(row[1])[0])
+            self._move(head)
+
+    def _move(self, head: Head) -> None:
+        self.moves += 1
+        head.moved = self.moves
+
+    def _surveyed(self, row: Line) -> None:
+        found = (int(row[2]), moment(row[1])[0])
+        self.looks = [one for one in self.looks if one[0] > found[0] or one[1] > found[1]]
+        self.looks.append(found)
+
+    def _counted(self, row: Line) -> None:
+        self.moves = max(self.moves, int(row[1]))
+        self.left = int(row[2])
+
+    def _looked(self, row: Line) -> None:
+        self.full = max(self.full, moment(row[1])[0])
+        self.cost = int(row[2]) if row[2].isdigit() else DEAR
+
+    def _kept(self, row: Line) -> None:
+        looked, offset = moment(row[1])
+        head = Head(row[2], row[3], looked, offset)
+        head.owners = row[4].split(" ") if row[4] else []
+        pairs = row[5].split(" ") if row[5] else []
+        head.authors = dict(zip(pairs[::2], pairs[1::2], strict=False))
+        if row[6]:
+            actor, grade, when, identifier = row[6].split(" ")
+            stamp = f"{when}:{offset}"
+            head.change = Change(("T", identifier, stamp, UNKNOWN, row[2], row[3], actor, grade, "", "", row[8]))
+        head.named = int(row[7] or 0)
+        head.moved = self.moves
+        self.heads[row[8]] = head
+
+    READ = {  # noqa: RUF012 - made once, never changed
+        "O": _opened, "N": _named, "C": _closed, "E": _stepped, "X": _left, "B": _began, "S": _same, "K": _committed,
+        "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed, "G": _counted, "H": _kept, "U": _owed,
+    }  # fmt: skip
+
+    # --- what follows from it
+
+    def watched(self, now: int) -> list[str]:
+        """The paths that a look takes in, the latest first: unfinished work, and what was named of late."""
+        found = [
+            (head.change.looked if head.change is not None else head.named, path)
+            for path, head in self.heads.items()
+            if head.owners or head.named > now - WATCHED_FOR
+        ]
+        found.sort(reverse=True)
+        if len(found) > WATCHED:  # the rest in turn: those that were looked at the longest ago
+            late = sorted(found[WATCHED // 2 :], key=lambda one: self.heads[one[1]].looked)
+            found = found[: WATCHED // 2] + late[: WATCHED // 2]
+        return [path for _, path in found]
+
+    def last_look(self, head: Head, now: int) -> int:
+        """When the path was last seen as it is known. A hook that looks at all that is watched leaves one line.
+
+        It counts for a path that was watched by then: no line that the hook had not read has spoken of it.
+        """
+        if not self.looks or not (head.owners or head.named > now - WATCHED_FOR):
+            return head.looked
+        return max(head.looked, *[when if moves >= head.moved else 0 for moves, when in self.looks])
+
+    def owned(self, agent: str = "") -> dict[str, list[str]]:
+        """Unfinished work: path → owners; with `agent`, only that of agents outside its family."""
+        return {
+            path: head.owners
+            for path, head in self.heads.items()
+            if head.owners and not (agent and any(related(owner, agent) for owner in head.owners))
+        }
+
+    def owes(self, call: Call, now: int) -> bool:
+        """Is a look at the whole tree due after this call?
+
+        It may have written what it did not name, and it took long enough for a look to be cheap beside it.
+        """
+        return call.is_open and (now - call.opened) > SHARE * self.cost
+
+    def is_being_written(self, path: str, now: int) -> bool:
+        """Is a call running that names the path? Then a file that was emptied a moment ago is about to be filled."""
+        return any(
+            path in call.named and not call.closed and not call.ended and now - call.opened < RUNNING
+            for call in self.calls.values()
+        )
+
+    def is_busy(self, agent: str) -> bool:
+        """Has any other agent a call open now, or said to be open?"""
+        return any(
+            not call.closed and not call.ended and not related(call.agent, agent) for call in self.calls.values()
+        )
+
+    def _kept_heads(self, now: int) -> list[tuple[str, Head]]:
+        """Unfinished work, what is named, and what was changed last: who did it is asked for a day."""
+        needed, changed = [], []
+        for path, head in self.heads.items():
+            if head.owners or head.named > now - WATCHED_FOR:
+                needed.append((path, head))
+            elif head.change is not None and head.change.looked > now - KEPT_FOR:
+                changed.append((path, head))
+        changed.sort(key=_last_change)
+        return [*needed, *changed[-CHANGED:]]
+
+    @property
+    def is_long(self) -> bool:
+        """Is it worth cutting down? Every hook reads all of it."""
+        return self.count > LONG + 2 * self.left
+
+    def lines(self, now: int) -> list[Line]:
+        """The same, in fewer lines: what happened long ago and concerns nobody is left out.
+
+        What was called before the last look at the whole tree can have done nothing that is still to be found.
+        """
+        found = self._lines(now)
+        return [("G", str(self.moves), str(len(found))), *found]
+
+    def _lines(self, now: int) -> list[Line]:
+        found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
+        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - KEPT_FOR]
+        found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
+        for call in self.calls.values():  # before the heads: what was committed since is not named again by its lines
+            if call.may_matter(max(self.full, now - KEPT_FOR)):
+                found += call.lines()
+                if call.ended:
+                    found.append(("E", f"{call.ended}:{call.offset}", call.agent))
+        found += [("X", f"{self.ended[agent]}:0", agent) for agent in known if agent in self.ended]
+        for path, head in self._kept_heads(now):
+            found.append(_kept_line(path, head, self.last_look(head, now)))
+        for change in self.untold.values():
+            found.append(("U", *change.line()[1:], " ".join(change.was_owned)))
+        return found
+
+
+def _last_change(one: tuple[str, Head]) -> int:
+    return one[1].change.looked if one[1].change is not None else 0
+
+
+def _kept_line(path: str, head: Head, looked: int) -> Line:
+    authors = " ".join([word for pair in head.authors.items() for word in pair])
+    change = ""
+    if head.change is not None:
+        change = f"{head.change.actor} {head.change.grade} {head.change.looked} {head.change.id}"
+    stamp = f"{looked}:{head.offset}"
+    return ("H", stamp, head.content, head.signature, " ".join(head.owners), authors, change, str(head.named), path)
+
+
+def owners_after(owners: list[str], change: Change) -> list[str]:
+    """Whose unfinished work a path is after a change."""
+    known = change.grade in {SURE, LIKELY}
+    own = bool(owners) and known and any(related(owner, change.actor) for owner in owners)
+    if GITTED in change.flags and (own or not owners):
+        return []  # brought back to what git has, by its owner
+    if own:
+        return owners if len(owners) == 1 else [change.actor] if change.is_named else owners
+    if known and (not owners or change.is_named):
+        return [change.actor]  # new work; or taken over by a call that the edit guard let pass
+    if owners:
+        return owners  # overwritten by somebody else: it is still the owner's, and has to be settled
+    return change.suspects if change.grade == NOBODY else []
+
+
+def passes_to(owners: list[str], agent: str, there: Container[str]) -> bool:
+    """Does unfinished work pass to an agent that claims the path? From one that is gone, or if it was anybody's."""
+    if not owners or owners == [agent]:
+        return False
+    return len(owners) > 1 or owners[0] not in there
+
+
+def _written(signature: str) -> int:
+    """When the file of this signature was last changed; 0 if it was not there."""
+    parts = signature.split(":")
+    return int(parts[2]) if len(parts) > 2 else 0  # noqa: PLR2004 - size, mtime, ctime, inode
+
+
+def _is_plain(change: Change) -> bool:
+    """Is it the work of whom the path belongs to, or of a call that the edit guard let pass? Then nobody is told."""
+    if change.grade not in {SURE, LIKELY}:
+        return False
+    if change.was_owned:
+        own = any(related(owner, change.actor) for owner in change.was_owned)
+        return own and (change.grade == SURE or change.is_named)
+    return change.is_named
+
+
+def moment(text: str) -> tuple[int, int]:
+    """A time, and how far the wall clock is ahead."""
+    when, _, offset = text.partition(":")
+    return int(when), int(offset)

@@ -1,0 +1,275 @@
+"""A working tree that several agents share: what git may do to its files, its branch and the stashes, and what not.
+
+Doors bring facts, a dictionary for each thing that a git command would do. All have `what` (the command) and `tree`
+(the top of the working tree); beside that, by what is in them:
+- `paths` (None: nobody knows which), `folders`, `does`: files that would be taken in, written over, deleted. Refused
+  where others hold one of them, with the list and the same command for the files that nobody else holds: `safe` begins
+  it, `wide` if it says what to leave out (`without`: by git clean's patterns); `else` is the way out where there is
+  none. `may`: it is not certain.
+- `head` (`switch`: another branch, `move`: the same one elsewhere), `to`: refused while others hold files in that
+  working tree, because their next commit would land elsewhere. `main`: the claims that are not bound to a tree count
+  there.
+- `makers` (agent → commit), `does`: commits that would be rewritten or dropped. Refused if an agent that is at work
+  made one of them.
+- `stashes`, `takes`, `pushes`: which there are, which would go, whether one is made. Who made which is remembered from
+  one such command to the next. Refused where another agent made it.
+- `record`: dibs' own record would go; the text is the command that leaves it there.
+- `past`, `protected`: a push to these branches without git's own hook, in which the deploy guard is.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Forbidden, Held
+from dibs.operations.agents.names import name_of
+from dibs.operations.claims import holds, resources
+from dibs.operations.core.call import related
+from dibs.operations.guards.edit_guard import is_there
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.errors import DibsError
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+SHOWN = 10  # files named in a refusal, or in a safe command
+LEFT_OUT = 30  # files that a safe command says to leave out; with more, it is no longer read
+STASHES = "gs"  # the record of who made which stash
+KEPT = 200  # stashes that are remembered
+WORK = "work"  # what stands in `by` for unfinished work that no claim covers
+KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
+OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
+
+
+def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Record]) -> DibsError | None:
+    """Why git may not do that now; None if nothing speaks against it. `others`: the claims that count here."""
+    if fact.get("record"):
+        return Forbidden(
+            f"`{fact['what']}` would take dibs' own record away (.dibs/local), for everybody. "
+            f"Run `{fact['record']}` instead.",
+            instead=fact["record"],
+        )
+    if fact.get("past"):
+        return Forbidden(
+            f"`{fact['what']}` would push to {', '.join(fact['protected'])} past git's own hook ({fact['past']}), "
+            f"which looks whether that is safe. Leave {fact['past']} out.",
+            protected=list(fact["protected"]),
+        )
+    if "stashes" in fact:
+        return _stashed(tx, call, fact)
+    if "makers" in fact:
+        return _rewritten(tx, call, fact)
+    if fact.get("head"):
+        return _moved(tx, fact, others)
+    return _swept(tx, fact, others)
+
+
+def is_file(resource: Sequence[str]) -> bool:
+    """Is this a path, a folder or a glob?"""
+    return resource[0] in resources.LITERAL or resource[0] == "glob"
+
+
+def who(tx: Transaction, record: Record) -> str:
+    """Who holds it, and how much longer; or whose unfinished work it is."""
+    name = name_of(tx, record["agent"])
+    if record["by"] == WORK:
+        return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
+    return f"{name}, {holds.left(tx, record)}"
+
+
+def unfinished(
+    tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str]]], held: list[Record]
+) -> list[Record]:
+    """Unfinished work of others that no claim covers, in the shape of claims: a sweep may not take it unseen."""
+    found: list[Record] = []
+    there: dict[str, bool] = {}
+    covered = {resource[1] for record in held for resource in record["resources"] if resource[0] == "file"}
+    for tree, path, owners in owned:
+        if path[1] in covered or any(related(owner, call.agent) for owner in owners):
+            continue
+        if owners[0] not in there:
+            there[owners[0]] = is_there(tx, call, owners[0])
+        found.append({
+            "claim": "", "agent": owners[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
+            resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[owners[0]],
+            "pending": False, "expect": None,
+        })  # fmt: skip
+    return found
+
+
+# --- files
+
+
+def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
+    """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
+    if fact["does"] in KEEPS:  # what an ended agent left is not lost by it
+        others = [record for record in others if record["by"] != WORK or record["there"]]
+    if fact.get("own"):  # a working tree as a whole: who is at work in another one does not mind
+        others = [record for record in others if record["tree"] == fact["tree"]]
+    found: list[tuple[str, Record]] = []
+    paths: list[str] | None = fact["paths"]
+    folders: Sequence[str] = fact.get("folders", ())
+    known = set(paths or ())
+    for record in others:
+        for resource in record["resources"]:
+            if is_file(resource):
+                found += [(hit, record) for hit in _hits(resource, paths, known, folders)]
+    if not found:
+        return None
+    found.sort(key=lambda one: one[0])
+    named = _named(tx, found)
+    instead = _instead(fact, [path for path, _ in found])
+    left = [path for path, record in found if record["by"] == WORK and not record["there"]]
+    if len(left) == len(found):
+        names = " ".join([quoted(path) for path in left[:SHOWN]])
+        instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
+    would = fact["does"] if fact.get("may") else f"would {fact['does']}"
+    unknown = ", as far as can be read from its words" if fact.get("may") else ""
+    return Held(
+        f"`{fact['what']}` {would} files that others hold{unknown}: {named}. {instead}",
+        blockers=[holds.blocker(tx, record, [["file", path]]) for path, record in found[:SHOWN]],
+        more=max(0, len(found) - SHOWN),
+        files=[path for path, _ in found[:SHOWN]],
+        instead=instead,
+    )
+
+
+def _hits(resource: Sequence[str], paths: list[str] | None, known: set[str], folders: Sequence[str]) -> list[str]:
+    """The files of one held resource that a command would touch."""
+    if paths is None:
+        return [resources.show(resource)]
+    if resource[0] == "file":
+        hits = [resource[1]] if resource[1] in known else []
+    else:
+        hits = [path for path in paths if resources.overlap(["file", path], resource)]
+    if not hits and any(resources.overlap(["tree", folder.rstrip("/")], resource) for folder in folders):
+        hits = [resources.show(resource)]
+    return hits
+
+
+def _named(tx: Transaction, found: list[tuple[str, Record]]) -> str:
+    named = [f"{path} ({who(tx, record)})" for path, record in found[:SHOWN]]
+    return "; ".join([*named, *([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])])
+
+
+def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
+    """The safe command: the same for the files that nobody else holds, or another way altogether."""
+    held = set(theirs)
+    folders = [folder.rstrip("/") for folder in fact.get("folders", ())]
+    whole = [folder for folder in folders if not any(f"{path}/".startswith(f"{folder}/") for path in held)]
+    free = [path for path in fact["paths"] or () if path not in held] + whole
+    if not fact.get("safe") or not (free or len(whole) < len(folders)):
+        return str(fact.get("else") or OTHER_WAY)
+    inside, below = fact.get("inside", ""), bool(fact.get("below"))
+    if "without" in fact:  # git clean deletes a folder with what a pathspec says to leave out
+        but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
+        return f"Run `{fact['safe']} {' '.join(but)}{fact['named']}` instead."
+    if len(free) <= SHOWN and len(whole) == len(folders):
+        listed = [quoted((":/" if below else "") + path.removeprefix(inside)) for path in free]
+        return f"Run `{fact['safe']} -- {' '.join(listed)}` instead."
+    if len(held) > LEFT_OUT:
+        return str(fact.get("else") or OTHER_WAY)
+    but = [_but(path.removeprefix(inside), below=below) for path in dict.fromkeys(theirs)]
+    return f"Run `{fact.get('wide') or fact['safe']} -- {':/' if below else '.'} {' '.join(but)}` instead."
+
+
+def _pattern(path: str) -> str:
+    """A path as a line of .gitignore."""
+    return "/" + "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in path])
+
+
+def _but(path: str, *, below: bool) -> str:
+    """Git's words for: not this file. A path that could be taken for a pattern is said to be none."""
+    if not below and not any(letter in path for letter in "*?[\\") and path[:1] not in "!^/:(":
+        return f"':!{path}'" if "'" not in path else quoted(f":!{path}")
+    return quoted(f":(top,exclude,literal){path}")
+
+
+def quoted(text: str) -> str:
+    """As a shell takes it for one word."""
+    plain = all(letter.isalnum() or letter in "/._-+@%,:" for letter in text)
+    return text if plain else "'" + text.replace("'", "'\\''") + "'"
+
+
+# --- HEAD and commits
+
+
+def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
+    """The branch that others at work here expect their next commit on would be another one, or elsewhere."""
+    here = fact["tree"]
+    found = [
+        (resources.show(resource), record)
+        for record in others
+        if record["tree"] == here or (not record["tree"] and fact.get("main"))
+        for resource in record["resources"]
+        if is_file(resource)
+    ]
+    if not found:
+        return None
+    if fact["head"] == "switch":
+        lands = f" Their next commit would land on {fact['to']}." if fact["to"] else ""
+        does = f"change the branch of this working tree, where others are at work: {_named(tx, found)}.{lands}"
+    else:
+        does = f"move the branch, or change the history, on which others are at work: {_named(tx, found)}."
+    instead = str(fact.get("else") or OTHER_WAY)
+    return Held(
+        f"`{fact['what']}` would {does} {instead}",
+        blockers=[holds.blocker(tx, record, record["resources"]) for _, record in found[:SHOWN]],
+        more=max(0, len(found) - SHOWN),
+        files=[path for path, _ in found[:SHOWN]],
+        instead=instead,
+    )
+
+
+def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
+    """Commits of an agent that is at work would be other ones, or gone: it goes on from what it knows."""
+    for agent, commit in sorted(fact["makers"].items()):
+        if related(agent, call.agent) or not _is_at_work(tx, call, agent):
+            continue
+        return Forbidden(
+            f"`{fact['what']}` would {fact['does']} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
+            f"commits as they are: add to them (`git commit`, `git merge`, `git revert {commit[:10]}`), or ask "
+            f"(`dibs send {agent} TEXT`).",
+            agent=agent,
+            commit=commit,
+        )
+    return None
+
+
+def _is_at_work(tx: Transaction, call: Call, name: str) -> bool:
+    """Is this a known agent that neither left, nor was killed, nor died?"""
+    agent = tx.fetch([f"a\t{name}"]).values[f"a\t{name}"]
+    if agent is None or agent["left"] or agent["killed"]:
+        return False
+    return agent["process"] is None or call.alive(agent["process"]) is not False
+
+
+# --- stashes
+
+
+def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
+    """Who made which stash is known from the last time that somebody was let make one; another agent's stays."""
+    there: list[str] = fact["stashes"]
+    before = tx.fetch([STASHES]).values[STASHES]
+    record: Record = before or {"makers": {}, "making": "", "seen": []}
+    makers = {stash: maker for stash, maker in record["makers"].items() if stash in there}
+    if record["making"]:
+        makers.update({stash: record["making"] for stash in there if stash not in record["seen"]})
+    for stash in fact["takes"]:
+        maker = makers.get(stash, "")
+        if maker and not related(maker, call.agent):
+            return _not_yours(fact, maker, there.index(stash) if stash in there else 0)
+    after = {"makers": makers, "making": call.agent if fact["pushes"] else "", "seen": there[:KEPT]}
+    if before != after and (fact["pushes"] or before is not None):
+        tx.put(STASHES, after)
+    return None
+
+
+def _not_yours(fact: dict[str, Any], maker: str, place: int) -> Forbidden:
+    return Forbidden(
+        f"`{fact['what']}` would take away stash@{{{place}}}, which {maker} made. `git stash apply stash@{{{place}}}` "
+        f"brings back what is in it and leaves it there; name a stash of your own, or ask (`dibs send {maker} TEXT`).",
+        maker=maker,
+    )

@@ -1,0 +1,293 @@
+"""Subscriptions: an agent names kinds of event, its own fleet's or dibs', or a state document, and hears of each.
+
+What happens, in short:
+- `emit` puts an event of the agents' own into the log, like everything that dibs decides.
+- `subscribe` starts at the end of the log. From there on each event that fits is put into the agent's inbox, once, in
+  the order of the log; what two of its subscriptions fit comes once. An agent hears of its own events too.
+- delivery: a door reads the log behind the agent's cursor (a transaction cannot) and brings what it read; `deliver`
+  puts it into the inbox and moves the cursor in one transaction, if nothing changed since the door looked. So none is
+  missed and none comes twice, however many deliver at once and wherever one dies.
+- an inbox without room holds the cursor back. Events that were pruned before they were delivered are told as a gap.
+- events about messages are not delivered: each would cause the next.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.errors import Invalid, NotFound, Quota
+from dibs.operations.core import json_values, paging
+from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.messages import mailbox
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+LARGEST = 16 * 1024  # letters of an event's data, as of a message's payload
+LONGEST = 100  # letters of a kind
+MOST = 64  # subscriptions of one agent: each event is held against all of them
+WOKEN = 1_000  # subscribers that an event wakes at once; the others look within a second
+SAID = 200  # letters of an event's data in the text of its message; the data is beside it
+LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
+STATE = "state:"
+EMITTED = "event.emitted"
+ABOUT_MESSAGES = "message."
+# What dibs' own kinds begin with. An agent's own cannot, so that nobody takes one for the other.
+FAMILIES = (
+    "claim.", "wait.", "interest.", "agent.", "message.", "alert.", "log.", "store.", "call.", "commit.", "deploy.",
+    "edit.", "command.", "guard.", "git.", "rules.", "task.", "state.", "run.", "vote.", "event.",
+)  # fmt: skip
+
+
+# --- emit
+
+
+def _emit(tx: Transaction, call: Call, got: Fetched, kind: str, data: Any = None) -> dict[str, Any]:
+    """Say in the log that something happened."""
+    _check_kind(kind, "kind")
+    if kind.startswith((*FAMILIES, STATE)):
+        raise Invalid(f"kind: what begins with {kind[: _end(kind)]} is dibs' own; take another word.", field="kind")
+    said = {"data": json_values.check(data, "data", LARGEST)}
+    if call.request:
+        said["request"] = ["emit", call.request]
+    tx.append(EMITTED, call.agent, kind, said)
+    tell(tx, kind)
+    return {"event": kind}
+
+
+def _end(kind: str) -> int:
+    return min(place for place in (kind.find("."), kind.find(":")) if place >= 0) + 1
+
+
+def _check_kind(kind: str, field: str) -> None:
+    if not 1 <= len(kind) <= LONGEST or not LETTERS.issuperset(kind):
+        message = f"{field}: 1 to {LONGEST} letters, digits and . _ : - make a kind of event, not {kind[:LONGEST]!r}"
+        raise Invalid(message, field=field)
+
+
+def tell(tx: Transaction, kind: str, subject: str = "") -> None:
+    """An event was committed: wake the subscribers that wait for messages. `kind` "state" is a document's change."""
+    kinds = ["state.set"] if kind == "state" else [kind, EMITTED]
+    heard = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
+    if kind == "state":
+        heard.add(f"{STATE}{subject}")
+    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(heard)], WOKEN).rows
+    agents = sorted({key.rpartition("\t")[2] for key, _ in found})
+    boxes = tx.fetch([f"mb\t{agent}" for agent in agents]).values
+    for box in boxes.values():
+        if box is not None:
+            mailbox.wake(tx, box)
+
+
+# --- subscribe
+
+
+def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool = False) -> Any:
+    """Begin to hear of something, or stop."""
+    what = _check_what(what)
+    known = _record(tx, call.agent)
+    if off:
+        if known is None or what not in known["what"]:
+            raise NotFound(f"you do not subscribe to {what}; `dibs subscriptions` lists what you do.", what=what)
+        del known["what"][what]
+        _keep(tx, known)
+        tx.delete(f"sk\t{what}\t{call.agent}")
+        tx.append("event.unsubscribed", call.agent, what, {})
+        return {"subscription": what, "cursor": known["cursor"], "off": True}
+    head = tx.tail().seq
+    if known is None:
+        known = {"agent": call.agent, "cursor": head, "version": "", "what": {}}
+    if what not in known["what"]:
+        if len(known["what"]) >= MOST:
+            tx.append("call.refused", call.agent, "subscribe", {"code": "quota"})
+            text = f"you have {MOST} subscriptions already; end one (`dibs subscribe WHAT --off`) or use a prefix."
+            return Quota(text, what="subscriptions of one agent", limit=MOST)
+        known["what"][what] = head
+        _keep(tx, known)
+        tx.put(f"sk\t{what}\t{call.agent}", {})
+        tx.append("event.subscribed", call.agent, what, {"cursor": head})
+    return {"subscription": what, "cursor": max(known["cursor"], known["what"][what])}
+
+
+def _check_what(what: str) -> str:
+    """What can be subscribed to, in the form in which it is compared."""
+    if what.startswith(STATE):
+        from dibs.operations.shared import documents
+
+        return STATE + documents.check_key(what.removeprefix(STATE))
+    if what.startswith(ABOUT_MESSAGES):
+        raise Invalid(
+            "what: events about messages come to nobody's inbox, for each would cause the next.", field="what"
+        )
+    if what != "*":
+        _check_kind(what.removesuffix("*"), "what")
+    return what
+
+
+def _record(tx: Transaction, agent: str) -> Record | None:
+    found: Record | None = tx.fetch([f"su\t{agent}"]).values[f"su\t{agent}"]
+    return found
+
+
+def _keep(tx: Transaction, known: Record) -> None:
+    """Write an agent's subscriptions under a new version: a delivery that was prepared before does not count."""
+    known["version"] = tx.id()
+    if known["what"]:
+        tx.put(f"su\t{known['agent']}", known)
+    else:
+        tx.delete(f"su\t{known['agent']}")
+
+
+def _subscriptions(tx: Transaction, call: Call, got: Fetched, limit: int = 0, after: str = "") -> dict[str, Any]:
+    """What the caller subscribes to, and from which event on."""
+    known = _record(tx, call.agent)
+    found = [] if known is None else sorted(known["what"].items())
+    through = known["cursor"] if known is not None else tx.tail().seq
+    page = paging.listed(found, lambda one: str(one[0]), paging.check_limit(limit), after)
+    return {
+        "subscriptions": [{"subscription": what, "cursor": max(through, since)} for what, since in page.records],
+        "through": through,
+        **page.answer(),
+    }
+
+
+def drop(tx: Transaction, agent: str) -> None:
+    """An agent that will not come back hears of nothing any more."""
+    known = _record(tx, agent)
+    if known is not None:
+        for what in known["what"]:
+            tx.delete(f"sk\t{what}\t{agent}")
+            tx.append("event.unsubscribed", agent, what, {})
+        tx.delete(f"su\t{agent}")
+
+
+# --- delivery: for the door that reads the log
+
+
+def wants(known: Record, event: dict[str, Any]) -> bool:
+    """Does any of an agent's subscriptions fit this event of the log?"""
+    kind, subject, seq = event["kind"], event["subject"], event["seq"]
+    if kind.startswith(ABOUT_MESSAGES):
+        return False
+    return any(since < seq and _fits(what, kind, subject) for what, since in known["what"].items())
+
+
+def _fits(what: str, kind: str, subject: str) -> bool:
+    if what.startswith(STATE):
+        return kind.startswith("state.") and subject == what.removeprefix(STATE)
+    if what.endswith("*"):
+        return kind.startswith(what[:-1]) or (kind == EMITTED and subject.startswith(what[:-1]))
+    return what == kind or (kind == EMITTED and subject == what)
+
+
+def pending(tx: Transaction, call: Call) -> Record | None:
+    """What the caller subscribes to, with the cursor; None if there is nothing, or nothing new in the log."""
+    if not call.agent:
+        from dibs.operations.core.call import name_caller
+
+        name_caller(tx, call)
+    known = _record(tx, call.agent)
+    return known if known is not None and known["cursor"] < tx.tail().seq else None
+
+
+def deliver(
+    tx: Transaction, call: Call, known: Record, events: Sequence[dict[str, Any]], through: int, first: int
+) -> Record | None:
+    """Put these events into the inbox; then all up to `through` were looked at.
+
+    `known` is what the door saw, `first` the first event that the log still has behind its cursor. None if somebody
+    else delivered or subscribed meanwhile; else the new record, with `held` if the inbox has no room for all.
+    """
+    now = _record(tx, call.agent)
+    if now is None or now["version"] != known["version"]:
+        return None
+    news = [(event["seq"] - 1, _told(event)) for event in events]
+    if first > now["cursor"] + 1:
+        news.insert(0, (now["cursor"], _gap(now["cursor"] + 1, first - 1)))
+    limits = call.policy.work["messages"]
+    box = mailbox.mailbox(tx, call.agent)
+    held = False
+    for before, message in news:
+        if box["count"] >= limits["inbox"] // 2:  # the other half is for what agents have to say
+            held, through = True, before
+            break
+        message.update(message=f"m{tx.id()}", to=call.agent, type="event", at=tx.now, until=tx.now + limits["life"])
+        mailbox.put_in(tx, box, message)
+        said = {"id": message["message"], "type": "event"}
+        tx.append("message.posted", message["from"], call.agent, said)
+    if through > now["cursor"]:
+        now["cursor"] = through
+        _keep(tx, now)
+    return {**now, "held": held}
+
+
+def _told(event: dict[str, Any]) -> Record:
+    """An event as a message from whoever caused it."""
+    own = event["kind"] == EMITTED
+    kind, data = (event["subject"], event["data"]["data"]) if own else (event["kind"], event["data"])
+    text = jsontext.encode(data)
+    cut = {"cut": True} if len(text) > LARGEST else {}
+    line = kind if own else f"{kind} {' '.join(event['subject'][:SAID].split())}"
+    if data not in (None, {}):
+        line = f"{line}: {text[:SAID]}{'…' if len(text) > SAID else ''}"
+    found = {"kind": kind, "subject": event["subject"], "seq": event["seq"], "data": None if cut else data, **cut}
+    return {"from": event["agent"] or "dibs", "text": line, "data": found}
+
+
+def _gap(first: int, last: int) -> Record:
+    text = (
+        f"Events {first} to {last} were dropped from the log before they could be delivered to you. What you subscribe "
+        "to may have been among them: look at the present state."
+    )
+    return {"from": "dibs", "text": text, "data": {"kind": "log.pruned", "dropped": [first, last]}}
+
+
+OPERATIONS = (
+    Operation(
+        "emit",
+        _emit,
+        "Publish an event to its subscribers.",
+        group="messages",
+        fields=(
+            Field("kind", "text", "what kind of event, such as build.done", positional=True, required=True),
+            Field("data", "json", "the event's data", positional=True, metavar="JSON"),
+        ),
+        errors=(Invalid,),
+        may="worker",
+        json="event",
+    ),
+    Operation(
+        "subscribe",
+        _subscribe,
+        "Get events of a kind, or changes to a document, in your inbox.",
+        group="messages",
+        fields=(
+            Field(
+                "what",
+                "text",
+                "a kind of event, the beginning of one with a *, or state:KEY",
+                positional=True,
+                required=True,
+                metavar="KIND|state:KEY",
+            ),
+            Field("off", "flag", "unsubscribe", default=False),
+        ),
+        errors=(Invalid, NotFound, Quota),
+        may="worker",
+        json="subscription, cursor",
+    ),
+    Operation(
+        "subscriptions",
+        _subscriptions,
+        "List your subscriptions.",
+        group="messages",
+        registers=False,
+        may="viewer",
+        fields=PAGED,
+        json="subscriptions[], through, more, cursor",
+    ),
+)

@@ -1,0 +1,262 @@
+"""Quality gates of a run: checks at its set-up, during its execution and at its clean-up, which pass or fail.
+
+Each is a small function of what the store says and of a few facts that only a door can know (can the store be written,
+does the log hold together, is the archive there), and gives "" or why it fails. A gate stops nothing by itself;
+`run end --strict` asks those that can be known before the end.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid, NotFound
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.policy import MINUTE, check_duration
+from dibs.operations.runs import run_records, run_views
+from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+    Gate = Callable[["View"], str]
+
+SETUP, DURING, CLEANUP = "setup", "during", "cleanup"
+TIMES = (SETUP, DURING, CLEANUP)
+PATIENCE = 3  # times of silence after which a message that wants an acknowledgement counts as not delivered
+WITHIN = 10 * MINUTE  # work of which nothing was heard for that long is not tracked
+LOOKED_AT = 1_000  # messages of one agent that are looked through
+NAMED = 5  # tasks, agents or messages that a reason names
+UNSEEN = "nobody looked"  # at what only a door can know
+
+
+class View:
+    """What the gates look at, read once."""
+
+    def __init__(self, tx: Transaction, call: Call, run: Record, facts: dict[str, str], within: int) -> None:
+        self.tx, self.call, self.run, self.facts, self.within = tx, call, run, facts, within
+        self.members = run_views.members(tx, run["run"])
+        self.counted = run_views.Count()
+        self.working: list[Record] = []
+        self.failed: list[str] = []
+        self.complete: list[Record] = []
+        self.heard = max(run["since"], run["phases"][-1][1])
+        for task in run_views.tasks(tx, run["run"]):
+            self.counted.add(task)
+            self.heard = max(self.heard, task["created"], task["started"], task["finished"])
+            if task["state"] == EXECUTING:
+                self.working.append(task)
+            elif task["state"] in {FAILED, QUARANTINED}:
+                self.failed.append(task["task"])
+            elif task["state"] == COMPLETE and (task["result"] or task["require"]):
+                self.complete.append(task)
+        self.claims = self._claims()
+
+    def _claims(self) -> dict[str, Record | None]:
+        """The claim behind each task at work; None where there is none, or only that of a dead process."""
+        from dibs.operations.claims import endings
+        from dibs.operations.tasks import board
+
+        found = {task["task"]: board.live_claim(self.tx, task) for task in self.working}
+        live = [claim for claim in found.values() if claim is not None]
+        dead = {claim["claim"] for claim in endings.gone(self.tx, self.call, live)}
+        return {name: None if claim is None or claim["claim"] in dead else claim for name, claim in found.items()}
+
+
+def _some(names: list[str]) -> str:
+    """A few of these, and how many more."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+# --- set-up
+
+
+def _is_active(view: View) -> str:
+    return "" if view.run["state"] == run_records.ACTIVE else f"the run is {view.run['state']}"
+
+
+def _store(view: View) -> str:
+    return view.facts.get("store", UNSEEN)
+
+
+def _log(view: View) -> str:
+    return view.facts.get("log", UNSEEN)
+
+
+def _has_agents(view: View) -> str:
+    return "" if view.members else "no agent has joined; `dibs run join` registers one"
+
+
+def _inboxes(view: View) -> str:
+    from dibs.operations.messages import mailbox
+
+    room = view.call.policy.work["messages"]["inbox"]
+    full = [one["agent"] for one in view.members if mailbox.mailbox(view.tx, one["agent"])["count"] >= room]
+    return f"no room in the inbox of {_some(full)}" if full else ""
+
+
+# --- during
+
+
+def _agents(view: View) -> str:
+    """An agent whose process is gone is accounted for when nothing that it had is still in its name."""
+    shown = run_views.with_states(view.tx, view.call, view.members, view.counted)
+    lost = [one["agent"] for one in shown if one["state"] in {"gone", "killed"} and one["tasks"]]
+    return f"{_some(lost)}: gone, and still named for tasks; `dibs sweep` returns them" if lost else ""
+
+
+def _behind(view: View) -> str:
+    orphans = [name for name, claim in view.claims.items() if claim is None]
+    return f"no live claim behind {_some(orphans)}; `dibs sweep` returns them to the queue" if orphans else ""
+
+
+def _messages(view: View) -> str:
+    late = []
+    for member in view.members:
+        for _, message in view.tx.fetch((), [prefix_range(f"m\t{member['agent']}\t")], LOOKED_AT).rows:
+            again = message.get("again", 0)
+            if again and message["at"] + PATIENCE * again <= view.tx.now:
+                late.append(f"{message['message']} to {message['to']}")
+    return f"not acknowledged: {_some(late)}" if late else ""
+
+
+def _tracked(view: View) -> str:
+    if not view.working:
+        return ""
+    renewed = [claim["until"] - claim["ttl"] for claim in view.claims.values() if claim is not None]
+    silence = view.tx.now - max([view.heard, *renewed])
+    if silence <= view.within:
+        return ""
+    return f"nothing was heard for {silence // 1000} s of {_some([task['task'] for task in view.working])}"
+
+
+def _errors(view: View) -> str:
+    said = []
+    if view.failed:
+        said.append(f"failed or quarantined: {_some(view.failed)}")
+    if view.run["open_errors"]:
+        number = view.run["open_errors"]
+        said.append(f"{number} error{'s' * (number > 1)} not handled; `dibs run handled N HOW` says how")
+    return "; ".join(said)
+
+
+# --- clean-up
+
+
+def _results(view: View) -> str:
+    results = lifecycle.results(view.tx, [task["task"] for task in view.complete])
+    missing = [name for name, result in results.items() if result is None]
+    if missing:
+        return f"no result of {_some(missing)}"
+    return view.facts.get("results", "")
+
+
+def _over(view: View) -> str:
+    return f"{view.counted.open} tasks are open" if view.counted.open else ""
+
+
+def _report(view: View) -> str:
+    return view.facts.get("report", UNSEEN)
+
+
+def _archived(view: View) -> str:
+    if not view.run["archive"] and not view.facts.get("archiving"):
+        return f"no archive; `dibs run end --run {view.run['run']} --archive` makes one"
+    return view.facts.get("archive", UNSEEN)
+
+
+def _released(view: View) -> str:
+    from dibs.operations.claims import resources
+    from dibs.operations.runs import run_endings
+
+    said = []
+    for kind, word in (("claim", "holds"), ("waiter", "waits for")):
+        said += [
+            f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:NAMED])}"
+            for record in run_endings.on_behalf(view.tx, view.run, kind)
+        ]
+    return _some(said)
+
+
+GATES: tuple[tuple[str, str, Gate], ...] = (
+    (SETUP, "the run is active", _is_active),
+    (SETUP, "the store can be written", _store),
+    (SETUP, "the log holds together", _log),
+    (SETUP, "agents are registered", _has_agents),
+    (SETUP, "inboxes have room", _inboxes),
+    (DURING, "agents are there or accounted for", _agents),
+    (DURING, "a live claim stands behind every task at work", _behind),
+    (DURING, "messages are delivered", _messages),
+    (DURING, "progress is tracked", _tracked),
+    (DURING, "errors are handled", _errors),
+    (CLEANUP, "all tasks are over", _over),
+    (CLEANUP, "results are there", _results),
+    (CLEANUP, "the report can be made", _report),
+    (CLEANUP, "the run is archived", _archived),
+    (CLEANUP, "nothing is held or waited for", _released),
+)
+BEFORE_THE_END = (_agents, _behind, _messages, _errors, _results)  # what can be known before
+
+
+def check(
+    tx: Transaction, call: Call, run: Record, times: tuple[str, ...], facts: dict[str, str], within: int = WITHIN
+) -> list[dict[str, Any]]:
+    """Ask the gates of these times."""
+    view = View(tx, call, run, facts, within)
+    return [_asked(view, at, name, gate) for at, name, gate in GATES if at in times]
+
+
+def _asked(view: View, at: str, name: str, gate: Gate) -> dict[str, Any]:
+    why = gate(view)
+    return {"name": name, "at": at, "passed": not why, "why": why}
+
+
+def before_the_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
+    """The gates that can be asked inside the transaction that ends a run."""
+    view = View(tx, call, run, {}, WITHIN)
+    return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in BEFORE_THE_END]
+
+
+def times_of(run: Record) -> tuple[str, ...]:
+    """The gates that concern a run as it is."""
+    return (SETUP, DURING) if run["state"] == run_records.ACTIVE else (CLEANUP,)
+
+
+def _gates(
+    tx: Transaction, call: Call, run: str = "", at: str = "", within: int = WITHIN, facts: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Which gates a run passes."""
+    if at and at not in TIMES:
+        raise Invalid(f"at: one of {', '.join(TIMES)}, not {at!r}", field="at")
+    check_duration(within, "within")
+    record = run_records.chosen(tx, run, reading=True)
+    found = check(tx, call, record, (at,) if at else times_of(record), facts or {}, within)
+    failed = sum(not gate["passed"] for gate in found)
+    return {"run": run_records.shown(tx, record), "gates": found, "failed": failed}
+
+
+OPERATIONS = (
+    Operation(
+        "run gates",
+        _gates,
+        "Check a run against its quality gates; exit code 1 if one fails.",
+        group="runs",
+        refuses="failed",
+        fields=(
+            run_records.RUN,
+            Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
+            Field(
+                "within", "duration", "fail if a task showed no activity for this long (default 10m)", default=WITHIN
+            ),
+            Field("facts", "json", "what only a door can know", hidden=True),
+        ),
+        errors=(NotFound, Invalid),
+        json="run, gates[], failed",
+        writes=False,
+    ),
+)

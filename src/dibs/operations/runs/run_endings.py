@@ -1,0 +1,357 @@
+"""How a run ends: refused while work is open, archived, and after a while purged with its tasks.
+
+What happens, in short:
+- success: the run takes nothing more; what its coordinator holds for it is released.
+- refusal: `conflict` while tasks are open, unless forced (then they are called off and whoever works on one is told),
+  and, where it is asked for (`--strict`), while a gate of quality_gates.py fails. The log has the refusal.
+- again: ending a run that has ended changes nothing, so an end whose archive failed can be repeated.
+- many tasks: a run of more than STEP of them is ended by a job (long_jobs.py). Forced, the run has ended with the first
+  commit and its open tasks count as cancelled from then on; the steps call them off, the last one logs the end. Not
+  forced, the steps look for an open task first: until the last of them the run takes nothing new, and then it has
+  ended, or it is as it was and the end is refused.
+- after `runs.keep` a sweep drops the run and its tasks, some at a time; a task that somebody planned again meanwhile
+  stays, without a run. The archive is a file and stays too.
+- crash: the end, the note of the archive and each part of a purge are one transaction each.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, Killed, NotFound
+from dibs.operations.core import long_jobs
+from dibs.operations.core.call import check_text
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.policy import check_duration
+from dibs.operations.runs import run_records, run_views
+from dibs.operations.tasks import lifecycle
+from dibs.stores.seam import AFTER_KEY, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+A_FEW = 16  # rows that one look of a sweep drops: other agents' claims do a little sweeping on their way
+ROLE = "role:"  # names of claims that are not for one run
+
+
+# --- end
+
+
+def _end(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    run: str = "",
+    force: bool = False,
+    keep: int | None = None,
+    strict: bool = False,
+    archive: bool = False,
+) -> Any:
+    """End a run. The archive is the door's business, which notes it afterwards (ARCHIVED)."""
+    record = run_records.load(tx, run) if run else run_records.chosen(tx, run)
+    if keep is not None:
+        check_duration(keep, "keep", least=0)
+    if record["state"] == run_records.ENDED and not record.get("ending"):
+        if keep is not None:
+            record["until"] = tx.now + keep
+            run_records.put(tx, record)
+        return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
+    if record.get("ending"):
+        return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
+    many = tx.fetch((), [prefix_range(f"ut\t{record['run']}\t")], long_jobs.STEP).truncated
+    still: list[Record] = []
+    if not many:
+        still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.OVER]
+    if still and not force:
+        return _refuse(tx, call.agent, record, _open(record, still))
+    if strict:
+        from dibs.operations.runs.quality_gates import before_the_end
+
+        failed = [gate for gate in before_the_end(tx, call, record) if not gate["passed"]]
+        if failed:
+            text = (
+                f"run {record['run']}: {failed[0]['name']}: {failed[0]['why']}. Without --strict it ends all the same."
+            )
+            return _refuse(tx, call.agent, record, Conflict(text, run=record["run"], gates=failed))
+    kept = call.policy.work["runs"]["keep"] if keep is None else keep
+    job = long_jobs.new(
+        tx, "run end", call.agent, run=record["run"], force=force, keep=kept, after="",
+        why=f"run {record['run']} was ended",
+    )  # fmt: skip
+    record["ending"] = job["job"]
+    if force:
+        record.update(state=run_records.ENDED, ended=tx.now, ended_by=call.agent)
+    run_records.put(tx, record)
+    jobs = long_jobs.begin(tx, job)
+    if not jobs:
+        answer: dict[str, Any] = job["answer"]
+        return answer
+    return {**_ended(tx, record, job["names"], []), "jobs": jobs}
+
+
+def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
+    """A run is ended and dropped by the agent that coordinates it; by others only if they orchestrate."""
+    if run:
+        key = run_records.key_of(run_records.check_id(run))
+        record = tx.fetch([key]).values[key]
+    else:
+        record = run_records.chosen(tx, run)
+    return ("", []) if record is None else ("orchestrator", [record["coordinator"]])
+
+
+def _ended(tx: Transaction, run: Record, cancelled: list[str], released: list[str]) -> dict[str, Any]:
+    return {"run": run_records.shown(tx, run), "existing": False, "cancelled": cancelled, "released": released}
+
+
+def step(tx: Transaction, job: Record, room: int) -> int:
+    """One step of the end of a run: look at, or call off, up to `room` of its tasks; the last one ends it."""
+    from dibs.operations.tasks import cancellations
+
+    record = run_records.load(tx, job["run"])
+    prefix = f"ut\t{job['run']}\t"
+    if job["force"]:
+        used = cancellations.members_step(tx, job, prefix, room)
+        used += cancellations.below(tx, job, room - used)
+    else:
+        low, high = prefix_range(prefix)
+        rows = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room).rows
+        used = len(rows)
+        found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values()
+        still = [task for task in found if task is not None and task["state"] not in lifecycle.OVER]
+        if still:
+            del record["ending"]
+            run_records.put(tx, record)
+            long_jobs.refuse(job, _refuse(tx, job["by"], record, _open(record, still, some=True)))
+            return 0
+        job["after"] = rows[-1][0] if rows else job["after"]
+    if used < room:
+        _end_now(tx, job, record)
+    return used
+
+
+def _end_now(tx: Transaction, job: Record, record: Record) -> None:
+    """Nothing of the run is open any more."""
+    released = _release(tx, record)
+    del record["ending"]
+    record.update(state=run_records.ENDED, ended=tx.now, ended_by=job["by"], last_seq=tx.tail().seq)
+    record["until"] = tx.now + job["keep"]
+    run_records.put(tx, record)
+    event = {"cancelled": job["done"], "released": released[:100]}
+    tx.append("run.ended", job["by"], record["run"], {name: value for name, value in event.items() if value})
+    job["answer"] = {**_ended(tx, record, job["names"], released), "count": job["done"]}
+
+
+def _refuse(tx: Transaction, by: str, run: Record, error: Conflict) -> Conflict:
+    tx.append("run.refused", by, run["run"], {"code": error.code})
+    return error
+
+
+def _open(run: Record, still: list[Record], *, some: bool = False) -> Conflict:
+    """Why a run with open tasks does not end; `some`: there may be more of them."""
+    counted: dict[str, int] = {}
+    for task in still:
+        counted[task["state"]] = counted.get(task["state"], 0) + 1
+    said = ", ".join(f"{number} {state}" for state, number in sorted(counted.items()))
+    least = "at least " if some else ""
+    text = (
+        f"run {run['run']} has open tasks ({least}{said}). Wait for them, cancel them, or end it with --force, which "
+        "calls them off."
+    )
+    return Conflict(text, run=run["run"], tasks=[task["task"] for task in still[:100]], states=counted)
+
+
+def _release(tx: Transaction, run: Record) -> list[str]:
+    """Give back what the coordinator and its subagents hold for this run."""
+    from dibs.operations.claims import endings, holds, resources
+
+    freed: list[Any] = []
+    names: list[str] = []
+    for claim in holds.of_agent(tx, holds.CLAIM, run["coordinator"], family=True):
+        if _is_for(tx, run, claim):
+            endings.give_back(tx, claim, claim["resources"], "released")
+            freed += claim["resources"]
+            names += resources.shown(claim["resources"])
+    endings.serve(tx, freed)
+    return names
+
+
+def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
+    """The live claims, or waiters, that are for a run.
+
+    They are for it if they name the run or one of its tasks as what they are for, or are on `run:ID`; roles are not.
+    """
+    from dibs.operations.claims import holds
+
+    return [record for record in holds.every(tx, kind, 100_000)[0] if _is_for(tx, run, record)]
+
+
+def _is_for(tx: Transaction, run: Record, record: Record) -> bool:
+    """Is this live claim, or waiter, for that run?"""
+    if record["until"] <= tx.now or any(one[1].startswith(ROLE) for one in record["resources"]):
+        return False
+    name = f"run:{run['run']}"
+    meant = any(one[0] == "name" and (one[1] == name or one[1].startswith(f"{name}/")) for one in record["resources"])
+    return meant or bool(record["task"] and _of_run(tx, run["run"], record["task"]))
+
+
+def _of_run(tx: Transaction, run: str, task: str) -> bool:
+    """Is this the run itself, or one of its tasks?"""
+    if task == run:
+        return True
+    if not task.isprintable():  # people's words, not an id
+        return False
+    key = f"ut\t{run}\t{task}"
+    return tx.fetch([key]).values[key] is not None
+
+
+def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sha256: str, size: int) -> dict[str, Any]:
+    """Note where a run's archive is."""
+    record = run_records.load(tx, run)
+    found = {"file": check_text(file, "file"), "sha256": sha256, "size": size}
+    if record["archive"] != found:
+        record["archive"] = found
+        run_records.put(tx, record)
+        tx.append("run.archived", call.agent, run, found)
+    return {"run": run_records.shown(tx, record)}
+
+
+# --- purge
+
+
+def _purge(tx: Transaction, call: Call, got: Fetched, run: str) -> Any:
+    """Drop an ended run and its tasks now."""
+    record = run_records.load(tx, run)
+    if record["state"] != run_records.ENDED or record.get("ending"):
+        how = "being ended" if record.get("ending") else "active"
+        text = f"run {run} is {how}; `dibs run end --run {run}` ends it first."
+        return _refuse(tx, call.agent, record, Conflict(text, run=run, state=record["state"]))
+    shown = run_records.shown(tx, record)
+    jobs = long_jobs.begin(tx, long_jobs.new(tx, "run purge", call.agent, run=run))
+    return long_jobs.with_jobs({"run": shown, "more": bool(jobs)}, jobs)
+
+
+def purge_step(tx: Transaction, job: Record, room: int) -> int:
+    """Drop up to `room` rows of a run; a sweep may have dropped the last of them."""
+    key = run_records.key_of(job["run"])
+    record: Record | None = tx.fetch([key]).values[key]
+    job["answer"] = {"more": False}
+    if record is None or record["state"] != run_records.ENDED:
+        return 0
+    return 0 if drop(tx, record, room, job["by"]) else room
+
+
+def came_due(tx: Transaction, run: Record) -> bool:
+    """A sweep found a run whose time is over: drop some of it. Says whether all of it is gone."""
+    return drop(tx, run, A_FEW, run["ended_by"])
+
+
+def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
+    """Drop up to so many rows of a run, and the run itself with the last of them; says whether it is gone."""
+    name = run["run"]
+    rows = tx.fetch((), [prefix_range(f"ut\t{name}\t")], limit)
+    room, cut = limit, rows.truncated
+    for key, _ in rows.rows:
+        used = _drop_task(tx, by, key, room)
+        room -= used
+        if room <= 0:
+            cut = True
+            break
+        run["purged"] = run.get("purged", 0) + 1
+    if cut:
+        run["until"] = min(run["until"], tx.now)  # due, so that the next sweep goes on
+        run_records.put(tx, run)
+        return False
+    for prefix in (f"ua\t{name}\t", f"ue\t{name}\t"):
+        for key, _ in tx.fetch((), [prefix_range(prefix)], 2 * run_records.NOTES).rows:
+            tx.delete(key)
+    tx.delete(run_records.key_of(name))
+    tx.append("run.purged", by, name, {"tasks": run.get("purged", 0)})
+    return True
+
+
+def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
+    """Drop a task that is over. One that was planned again, or that others still wait for, stays and has no run.
+
+    Says how many rows that took; `room` or more means that the rest of it is left for the next step.
+    """
+    key = lifecycle.key_of(row.rpartition("\t")[2])
+    kept: Record | None = tx.fetch([key]).values[key]
+    used = 1
+    if kept is not None:
+        task = lifecycle.full(kept)
+        if task["state"] == lifecycle.COMPLETE and tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+            from dibs.operations.tasks import outcomes  # a job has yet to tell those that come after it
+
+            used += outcomes.unblock_step(tx, {"task": task["task"], "done": 0, "names": []}, room)
+        if used < room and task["state"] in lifecycle.OVER and not _waited_for(tx, task):
+            used += lifecycle.drop(tx, task, room - used)
+        elif used < room:
+            lifecycle.put(tx, {**task, "run": ""})
+            tx.append("task.kept", by, task["task"], {"run": task["run"]})
+    if used < room:
+        tx.delete(row)
+    return used
+
+
+def _waited_for(tx: Transaction, task: Record) -> bool:
+    """Does a task outside, or a parent, wait for one that is over and not complete? Only it can be planned again."""
+    if task["state"] == lifecycle.COMPLETE:
+        return False
+    if tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+        return True
+    if not task["parent"] or task["state"] == lifecycle.CANCELLED:
+        return False
+    key = lifecycle.key_of(task["parent"])
+    parent = tx.fetch([key]).values[key]
+    return parent is not None and lifecycle.full(parent)["run"] != task["run"]
+
+
+# Not in the catalogue: the door that wrote the archive says so.
+ARCHIVED = Operation(
+    "run archived",
+    _archived,
+    "Note where a run's archive is.",
+    fields=(
+        Field("run", "text", "the run", required=True),
+        Field("file", "text", "the archive, below .dibs/local/", required=True),
+        Field("sha256", "text", "its digest", required=True),
+        Field("size", "integer", "its bytes", required=True),
+    ),
+    errors=(NotFound,),
+    json="run",
+)
+
+OPERATIONS = (
+    Operation(
+        "run end",
+        _end,
+        "End a run.",
+        group="runs",
+        fields=(
+            run_records.RUN,
+            Field("archive", "flag", "write its report, tasks and events to .dibs/local/runs/", default=False),
+            Field("keep", "duration", "how long to keep it before it is purged (default: the config's)", metavar="D"),
+            Field("force", "flag", "cancel its open tasks", default=False),
+            Field("strict", "flag", "refuse while a quality gate fails", default=False),
+        ),
+        errors=(NotFound, Conflict, Invalid, Killed),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
+        json="run, existing, cancelled[], count, released[], gates[], failed, archive",
+    ),
+    Operation(
+        "run purge",
+        _purge,
+        "Drop an ended run and its tasks now; its archive stays.",
+        group="runs",
+        fields=(Field("run", "text", "the run", positional=True, required=True, metavar="RUN"),),
+        errors=(NotFound, Conflict),
+        may="agent",
+        others="orchestrator",
+        asks=_asks,
+        json="run, more",
+    ),
+)

@@ -1,0 +1,412 @@
+"""Runs: one operation of a fleet, from its start on: who takes part, in which phase it is, what went wrong.
+
+run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be. Tasks belong to
+a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record; whatever can be counted
+is counted when somebody asks.
+
+What happens, in short:
+- success: a run is active from its start to its end; a start may bring its tasks, all of them or none.
+- refusal: an unknown run is `not_found`; one that has ended takes no tasks, agents, phases or words any more
+  (`conflict`); several active runs and none named is `invalid`, and names them.
+- again: joining or moving to the same phase again changes nothing but what is said anew.
+- crash: each of these is one transaction. An agent that dies stays in the list, and is shown as gone.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, Killed, NotFound, Quota
+from dibs.operations.core.call import check_text, due, iso, put_agent
+from dibs.operations.core.declare import Field, Operation
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+ACTIVE, ENDED = "active", "ended"
+PHASES = ("discovery", "analysis", "execution", "validation")
+ERROR, WARNING = "error", "warning"
+
+MAX_ID = 100  # letters of a run's id: it is part of a file's name
+SIGNS = frozenset("._-")  # beside letters and digits of ASCII
+FROM_NAME = 40  # letters of an operation's name that its run's id keeps
+MOVES = 100  # changes of phase that the record keeps; the log has them all
+AGENTS = 1_000  # that may join one run
+NOTES = 1_000  # errors, and as many warnings, of one run
+LISTED = 100  # runs that a refusal or a default looks at
+
+
+# --- the record
+
+
+def key_of(run: str) -> str:
+    """Where a run is kept."""
+    return f"u\t{run}"
+
+
+def check_id(run: str) -> str:
+    """Refuse ids that would break a key or the name of a file."""
+    fine = all(letter.isascii() and (letter.isalnum() or letter in SIGNS) for letter in run)
+    if not run or len(run) > MAX_ID or not fine or not run[0].isalnum():
+        text = f"a run's id: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}, a letter or digit first"
+        raise Invalid(text, field="run")
+    return run
+
+
+def load(tx: Transaction, run: str) -> Record:
+    """A run by its id."""
+    key = key_of(check_id(run))
+    record: Record | None = tx.fetch([key]).values[key]
+    if record is None:
+        raise NotFound(f"there is no run {run}; `dibs run list` shows them", run=run)
+    return record
+
+
+def put(tx: Transaction, run: Record) -> None:
+    """Write a run, where lists and, once it has ended, the sweep find it."""
+    entry = f"runs\t{run['state']}\t{run['since']:015d}\t{run['run']}"
+    tx.put(key_of(run["run"]), run, entry, due(run["until"]) if run["until"] else None)
+
+
+def active(tx: Transaction, run: str) -> Record:
+    """A run that still takes work."""
+    record = load(tx, run)
+    if record["state"] != ACTIVE:
+        text = f"run {run} has ended at {iso(tx, record['ended'])}; `dibs run start` starts a new one."
+        raise Conflict(text, run=run, state=record["state"])
+    if record.get("ending"):
+        raise Conflict(f"run {run} is being ended; it takes nothing more.", run=run, state=record["state"])
+    return record
+
+
+def chosen(tx: Transaction, run: str, *, reading: bool = False) -> Record:
+    """The run that is named, or else the only one that is active; for reading, else the one that ended last."""
+    if run:
+        return load(tx, run) if reading else active(tx, run)
+    rows = tx.scan(1, f"runs\t{ACTIVE}\t", LISTED).rows
+    if len(rows) == 1:
+        record: Record = rows[0][2]
+        return record
+    if rows:
+        names = [row[2]["run"] for row in rows]
+        raise Invalid(f"which run: {', '.join(names[:10])}? Name it with --run or DIBS_RUN.", field="run", runs=names)
+    last = _last_ended(tx) if reading else None
+    if last is None:
+        raise NotFound("no run is active; `dibs run start NAME` starts one.", run="")
+    return last
+
+
+def _last_ended(tx: Transaction) -> Record | None:
+    """Of the runs that have ended, the one that did so last."""
+    from dibs.operations.runs import run_views
+
+    ended, _ = run_views.of_state(tx, ENDED)
+    return max(ended, key=lambda run: (run["ended"], run["run"]), default=None)
+
+
+def shown(tx: Transaction, run: Record) -> dict[str, Any]:
+    """A run as people and programs see it; what is counted from its tasks is runviews'."""
+    found: dict[str, Any] = {
+        "id": run["run"],
+        "operation": run["operation"],
+        "coordinator": run["coordinator"],
+        "state": run["state"],
+        "phase": run["phase"],
+        "started_at": iso(tx, run["since"]),
+        "error_count": run["errors"],
+        "warning_count": run["warnings"],
+    }
+    if run["spec"]:
+        found["spec"] = run["spec"]
+    if run["state"] == ENDED:
+        found["ended_at"], found["ended_by"] = iso(tx, run["ended"]), run["ended_by"]
+        if run["until"]:  # not while its tasks are being called off
+            found["kept_until"] = iso(tx, run["until"])
+    if run["archive"]:
+        found["archive"] = run["archive"]
+    return found
+
+
+# --- start
+
+
+def _start(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    name: str,
+    id: str = "",
+    phase: str = PHASES[0],
+    spec: str = "",
+    tasks: Any = None,
+) -> dict[str, Any]:
+    """Start a run, with its tasks if it brings some: all in one transaction."""
+    operation = check_text(name, "name").strip()
+    if not operation:
+        raise Invalid("a run needs a name: what the fleet is to do", field="name")
+    run = check_id(id or f"{_slug(operation)}-{tx.id()}")
+    if tx.fetch([key_of(run)]).values[key_of(run)] is not None:
+        raise Conflict(f"there is a run {run} already; leave --id away and one is made", run=run)
+    record = {
+        "run": run, "operation": operation, "coordinator": call.agent, "since": tx.now, "wall": tx.wall,
+        "seq": tx.tail().seq, "state": ACTIVE, "phase": check_phase(phase), "phases": [[phase, tx.now, call.agent]],
+        "errors": 0, "warnings": 0, "open_errors": 0, "spec": check_text(spec, "spec"), "ended": 0, "ended_by": "",
+        "last_seq": 0, "until": 0, "archive": None,
+    }  # fmt: skip
+    put(tx, record)
+    brought = [] if tasks is None else _specs(tasks)
+    event = {"operation": operation, "phase": phase, "spec": spec, "tasks": len(brought)}
+    tx.append("run.started", call.agent, run, {key: value for key, value in event.items() if value})
+    answer: dict[str, Any] = {"run": shown(tx, record)}
+    if tasks is not None:
+        answer["tasks"] = _bring(tx, call, run, brought)
+    return answer
+
+
+def _slug(name: str) -> str:
+    """An operation's name as the beginning of an id."""
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: FROM_NAME * 2])
+    words = [word for word in kept.split("-") if word]
+    return "-".join(words)[:FROM_NAME].strip("-") or "run"
+
+
+def _specs(tasks: Any) -> list[dict[str, Any]]:
+    """The tasks that a run brings, as far as they can be looked at before there is a run."""
+    from dibs.operations.tasks import additions
+
+    return additions.checked(tasks, "tasks", least=0)
+
+
+def _bring(tx: Transaction, call: Call, run: str, specs: list[dict[str, Any]]) -> list[str]:
+    """The tasks that a run starts with."""
+    from dibs.operations.tasks import additions, pulls
+
+    made = additions.create_all(tx, call, [{**spec, "run": run} for spec in specs])
+    pulls.wake(tx, made)
+    return [task["task"] for task in made]
+
+
+# --- who takes part
+
+
+def agent_key(run: str, agent: str) -> str:
+    """Where it is kept that an agent takes part in a run."""
+    return f"ua\t{run}\t{agent}"
+
+
+def _join(
+    tx: Transaction, call: Call, got: Fetched, run: str = "", type: str = "", can: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Take part in a run. What one says to be here is what one is from now on, as at a boot."""
+    record = chosen(tx, run)
+    agent = got.values[f"a\t{call.agent}"]
+    kind, able = check_text(type, "type"), sorted({check_text(word, "can") for word in can})
+    if (kind and kind != agent["type"]) or (able and able != agent["can"]):
+        agent["type"], agent["can"] = kind or agent["type"], able or agent["can"]
+        put_agent(tx, agent)
+    from dibs.operations.tasks import pulls
+
+    pulls.says_it_works(tx, agent)
+    member = _member(tx, record["run"], agent)
+    tx.put(agent_key(record["run"], call.agent), member)
+    return {"run": shown(tx, record), "agent": member_shown(tx, member)}
+
+
+def _member(tx: Transaction, run: str, agent: Record) -> Record:
+    """An agent's place in a run, as it was or a new one, with what the agent is now."""
+    key = agent_key(run, agent["agent"])
+    member: Record | None = tx.fetch([key]).values[key]
+    if member is None:
+        if len(tx.fetch((), [prefix_range(f"ua\t{run}\t")], AGENTS).rows) >= AGENTS:
+            raise Quota(f"run {run} has {AGENTS} agents; it takes no more.", what="agents in one run", limit=AGENTS)
+        member = {"agent": agent["agent"], "joined": tx.now, "usage": None, "peak": None}
+        tx.append("run.joined", agent["agent"], run, {"type": agent["type"], "can": agent["can"]})
+    process = agent["process"]
+    member.update(type=agent["type"], can=agent["can"], pid=process[3] if process is not None else None)
+    return member
+
+
+def member_shown(tx: Transaction, member: Record) -> dict[str, Any]:
+    """An agent of a run, as people and programs see it."""
+    found = {name: member[name] for name in ("agent", "type", "can", "pid")}
+    found["joined_at"] = iso(tx, member["joined"])
+    if member["usage"]:
+        found["usage"] = {**member["usage"], "at": iso(tx, member["usage"]["at"])}
+        found["peak"] = member["peak"]
+    return found
+
+
+def _usage(
+    tx: Transaction, call: Call, got: Fetched, run: str = "", cpu: Any = 0, memory: Any = 0, threads: Any = 0
+) -> dict[str, Any]:
+    """What the caller's process uses now. It comes with a heartbeat, so an ended run is no reason to complain."""
+    given = {"cpu": cpu, "memory": memory, "threads": threads}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
+            raise Invalid(f"{name}: a number that is not negative", field=name)
+    used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
+    key = key_of(check_id(run)) if run else ""
+    record: Record | None = tx.fetch([key]).values[key] if run else None
+    if record is None or record["state"] != ACTIVE:
+        return {"kept": False}
+    member = _member(tx, run, got.values[f"a\t{call.agent}"])
+    before = member["peak"] or used
+    member["peak"] = {name: max(used[name], before[name]) for name in used}
+    member["usage"] = {**used, "at": tx.now}
+    tx.put(agent_key(run, call.agent), member)
+    return {"kept": True}
+
+
+# --- where it stands
+
+
+def check_phase(phase: str) -> str:
+    """Refuse phases that there are not."""
+    if phase not in PHASES:
+        raise Invalid(f"phase: one of {', '.join(PHASES)}, not {phase!r}", field="phase")
+    return phase
+
+
+def _phase(tx: Transaction, call: Call, got: Fetched, phase: str, run: str = "") -> dict[str, Any]:
+    """Say in which phase the run is. Any order: a run that finds something in validation may analyse again."""
+    record = chosen(tx, run)
+    before = record["phase"]
+    if check_phase(phase) != before:
+        record["phase"] = phase
+        record["phases"] = [*record["phases"], [phase, tx.now, call.agent]][-MOVES:]
+        put(tx, record)
+        tx.append("run.phased", call.agent, record["run"], {"from": before, "to": phase})
+    return {"run": shown(tx, record), "before": before}
+
+
+def _warn(tx: Transaction, call: Call, got: Fetched, text: str, run: str = "") -> dict[str, Any]:
+    return _say(tx, call, chosen(tx, run), WARNING, text)
+
+
+def _error(tx: Transaction, call: Call, got: Fetched, text: str, run: str = "") -> dict[str, Any]:
+    return _say(tx, call, chosen(tx, run), ERROR, text)
+
+
+def _say(tx: Transaction, call: Call, run: Record, what: str, text: str) -> dict[str, Any]:
+    """Keep an error or a warning with the run."""
+    words = check_text(text, "text").strip()
+    if not words:
+        raise Invalid("say what happened", field="text")
+    if run[f"{what}s"] >= NOTES:
+        raise Quota(f"run {run['run']} has {NOTES} {what}s; it takes no more.", what=f"{what}s of one run", limit=NOTES)
+    number = run["errors"] + run["warnings"] + 1
+    run[f"{what}s"] += 1
+    run["open_errors"] += what == ERROR
+    put(tx, run)
+    note = {"number": number, "what": what, "text": words, "by": call.agent, "at": tx.now, "handled": ""}
+    tx.put(f"ue\t{run['run']}\t{number:06d}", note)
+    tx.append("run.noted", call.agent, run["run"], {"what": what, "number": number, "text": words})
+    return {"run": shown(tx, run), "noted": note_shown(tx, note)}
+
+
+def note_shown(tx: Transaction, note: Record) -> dict[str, Any]:
+    """An error or a warning, as people and programs see it."""
+    found = {"number": note["number"], "text": note["text"], "by": note["by"], "at": iso(tx, note["at"])}
+    if note["what"] == ERROR:
+        found["handled"] = note["handled"] or None
+    return found
+
+
+def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, run: str = "") -> dict[str, Any]:
+    """An error was dealt with: the gates no longer mind it."""
+    record = chosen(tx, run)
+    key = f"ue\t{record['run']}\t{number:06d}"
+    note: Record | None = tx.fetch([key]).values[key]
+    if note is None or note["what"] != ERROR:
+        raise NotFound(f"run {record['run']} has no error {number}; `dibs run show` lists them", number=number)
+    words = check_text(how, "how").strip()
+    if not words:
+        raise Invalid("say how it was dealt with", field="how")
+    if not note["handled"]:
+        record["open_errors"] -= 1
+        put(tx, record)
+    if note["handled"] != words:
+        note["handled"] = words
+        tx.put(key, note)
+        tx.append("run.handled", call.agent, record["run"], {"number": number, "how": words})
+    return {"run": shown(tx, record), "noted": note_shown(tx, note)}
+
+
+RUN = Field("run", "text", "the run (else DIBS_RUN, else the only active one)", default="", metavar="RUN")
+_TEXT = Field("text", "text", "what happened", positional=True, required=True, metavar="TEXT")
+_ERRORS = (NotFound, Conflict, Invalid, Killed)
+
+# Not in the catalogue: a worker says it with its heartbeats.
+USAGE = Operation(
+    "run usage",
+    _usage,
+    "Keep what the caller's process uses.",
+    fields=(
+        RUN,
+        Field("cpu", "json", "percent of one core"),
+        Field("memory", "integer", "bytes"),
+        Field("threads", "integer", "how many"),
+    ),
+    json="kept",
+)
+
+OPERATIONS = (
+    Operation(
+        "run start",
+        _start,
+        "Start a run: one job of the whole fleet.", group="runs",
+        fields=(
+            Field("name", "text", "what the fleet will do", positional=True, required=True, metavar="NAME"),
+            Field("id", "text", "its id (else one is made from the name)", default="", metavar="ID"),
+            Field("phase", "choice", "its first phase (default discovery)", default=PHASES[0], choices=PHASES),
+            Field("spec", "text", "what it was made from: a file's digest or name", default="", metavar="TEXT"),
+            Field("tasks", "json", "JSON list of tasks, same fields as `task add`", metavar="JSON"),
+        ),
+        errors=(Invalid, Conflict, NotFound, Quota),
+        may="agent", json="run, tasks[]",
+    ),
+    Operation(
+        "run join",
+        _join,
+        "Take part in a run.", group="runs",
+        fields=(
+            RUN,
+            Field("type", "text", "your agent type", default="", metavar="T"),
+            Field("can", "words", "your capabilities", default=(), metavar="C,…"),
+        ),
+        errors=(*_ERRORS, Quota),
+        may="worker", json="run, agent",
+    ),
+    Operation(
+        "run phase",
+        _phase,
+        "Set the phase of a run.", group="runs",
+        fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
+        errors=_ERRORS,
+        may="agent", json="run, before",
+    ),
+    Operation(
+        "run warn", _warn, "Record a warning in a run.", group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        may="worker", json="run, noted",
+    ),
+    Operation(
+        "run error", _error, "Record an error in a run.", group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        may="worker", json="run, noted",
+    ),
+    Operation(
+        "run handled",
+        _handled,
+        "Mark an error of a run as handled.", group="runs",
+        fields=(
+            Field("number", "integer", "the error's number", positional=True, required=True, metavar="N"),
+            Field("how", "text", "how it was handled", positional=True, required=True, metavar="HOW"),
+            RUN,
+        ),
+        errors=_ERRORS,
+        may="agent", json="run, noted",
+    ),
+)  # fmt: skip

@@ -1,0 +1,199 @@
+"""Looking at runs: which there are, how far one is, who takes part and with what.
+
+Everything here is derived when asked: from the run's tasks, its agents' rows and its notes. Nothing is decided or
+written.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid, NotFound
+from dibs.operations.core import paging
+from dibs.operations.core.call import iso
+from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.runs import run_records
+from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
+from dibs.stores.seam import prefix_range, values_of, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+PAGE = 256  # runs in one trip
+LISTED = 1_000  # runs in one answer
+SHOWN = 20  # errors and warnings, the latest, in one answer; the report has them all
+ASSIGNED = 20  # ids of an agent's tasks in one answer
+
+
+# --- what there is
+
+
+def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Record], bool]:
+    """The runs in one state, the oldest first; and whether there are more."""
+    found: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(1, f"runs\t{state}\t", min(PAGE, limit - len(found) + 1), after)
+        found += [record for _, _, record in page.rows]
+        if len(found) > limit:
+            return found[:limit], True
+        if not page.truncated:
+            return found, False
+        after = page.rows[-1][0]
+
+
+def tasks(tx: Transaction, run: str) -> Iterator[Record]:
+    """The tasks of a run, by id."""
+    return lifecycle.members(tx, f"ut\t{run}\t")
+
+
+def members(tx: Transaction, run: str) -> list[Record]:
+    """The agents that joined a run, by id."""
+    return [record for _, record in walk(tx, f"ua\t{run}\t")]
+
+
+def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
+    """A run's errors or warnings in their order; only the last ones, if so many are asked for."""
+    found = [
+        note
+        for _, note in tx.fetch((), [prefix_range(f"ue\t{run}\t")], 2 * run_records.NOTES).rows
+        if note["what"] == what
+    ]
+    return found[-last:] if last else found
+
+
+# --- how far it is
+
+
+class Count:
+    """A run's tasks, counted in one walk: how many in each state, how far, and who has which."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, int] = {}
+        self.total = self.points = 0
+        self.assigned: dict[str, list[str]] = {}  # what an agent works on, or is to take up
+        self.finished: dict[str, int] = {}
+
+    def add(self, task: Record) -> None:
+        """Count one task."""
+        state = task["state"]
+        self.states[state] = self.states.get(state, 0) + 1
+        self.total += 1
+        self.points += lifecycle.points_of(task)
+        if state == COMPLETE:
+            self.finished[task["agent"]] = self.finished.get(task["agent"], 0) + 1
+        elif state == EXECUTING:
+            self.assigned.setdefault(task["agent"], []).append(task["task"])
+        elif state == PLANNED and task["assigned"]:
+            self.assigned.setdefault(task["assigned"]["agent"], []).append(task["task"])
+
+    @property
+    def progress(self) -> int:
+        """From 0 to 100: what is complete, and executing tasks as far as they are, of all that was not called off."""
+        meant = self.total - self.states.get(CANCELLED, 0)
+        return self.points // meant if meant else 0
+
+    @property
+    def open(self) -> int:
+        """How many are not over."""
+        return sum(number for state, number in self.states.items() if state not in lifecycle.OVER)
+
+    def shown(self) -> dict[str, int]:
+        """The number of tasks, and of those in each state."""
+        return {
+            "total": self.total,
+            **{state: self.states[state] for state in lifecycle.STATES if state in self.states},
+        }
+
+
+def count(tx: Transaction, run: str) -> Count:
+    """Walk a run's tasks once."""
+    found = Count()
+    for task in tasks(tx, run):
+        found.add(task)
+    return found
+
+
+def _progress(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
+    """How far a run is."""
+    record = run_records.chosen(tx, run, reading=True)
+    return {"run": _described(tx, record, count(tx, record["run"]))}
+
+
+def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
+    return {
+        **run_records.shown(tx, run),
+        "progress": counted.progress,
+        "tasks": counted.shown(),
+        "errors": [run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.ERROR, SHOWN)],
+        "warnings": [run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.WARNING, SHOWN)],
+    }
+
+
+# --- list and show
+
+
+def _list(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
+    """All runs, those that are active first."""
+    sections = [(paging.INDEX, f"runs\t{state}\t", None) for state in (run_records.ACTIVE, run_records.ENDED)]
+    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    return {"runs": [run_records.shown(tx, run) for run in page.records], **page.answer()}
+
+
+def _show(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
+    """One run with its agents, what they work on and what they use."""
+    record = run_records.chosen(tx, run, reading=True)
+    counted = count(tx, record["run"])
+    found = _described(tx, record, counted)
+    found["phases"] = [{"phase": phase, "at": iso(tx, at), "by": by} for phase, at, by in record["phases"]]
+    found["agents"] = with_states(tx, call, members(tx, record["run"]), counted)
+    return {"run": found}
+
+
+def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count) -> list[dict[str, Any]]:
+    """A run's agents, with what became of them and which tasks they have."""
+    from dibs.operations.agents import presence
+
+    known = values_of(tx, [f"a\t{member['agent']}" for member in found])
+    call.know([agent["process"] for agent in known.values() if agent is not None])
+    shown = []
+    for member in found:
+        name = member["agent"]
+        agent = known[f"a\t{name}"]
+        one = run_records.member_shown(tx, member)
+        one["state"] = presence.shown(tx, call, agent)["state"] if agent is not None else "unknown"
+        one["tasks"] = counted.assigned.get(name, [])[:ASSIGNED]
+        one["finished"] = counted.finished.get(name, 0)
+        shown.append(one)
+    return shown
+
+
+OPERATIONS = (
+    Operation(
+        "run progress",
+        _progress,
+        "Show how far a run is.",
+        group="runs",
+        fields=(run_records.RUN,),
+        errors=(NotFound, Invalid),
+        json="run",
+        writes=False,
+    ),
+    Operation(
+        "run list", _list, "List the runs.", group="runs", fields=PAGED, json="runs[], more, cursor", writes=False
+    ),
+    Operation(
+        "run show",
+        _show,
+        "Show one run with its agents.",
+        group="runs",
+        fields=(Field("run", "text", run_records.RUN.help, positional=True, default="", metavar="RUN"),),
+        errors=(NotFound, Invalid),
+        json="run",
+        writes=False,
+    ),
+)

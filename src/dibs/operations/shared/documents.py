@@ -1,0 +1,320 @@
+"""Shared state: small JSON documents with versions, so that nobody's change is lost to somebody who read too early.
+
+What happens, in short:
+- success: a write gives the document the next version; a deletion is one too, so that a version never means two things.
+- refusal: a write to a document that exists names the version it read, or a live token of a write claim on `state:KEY`;
+  else it is a conflict, with the version, who wrote it and when. Where another agent's claim on `state:KEY` excludes
+  writers, a write is held; a token that is not live is fenced.
+- retry: the same request id gets the same answer; without one, a write that was made after all is a conflict.
+- race: one transaction decides after the other; of all who name the same version exactly one wins.
+
+Not here: reading, changing and writing again after a conflict. That is a loop around transactions, and a door's
+(doors/updating.py). Nor waiting for a change: subscriptions.py.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.errors import Conflict, Fenced, Held, Invalid, NotFound, Quota
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core import json_values
+from dibs.operations.core.call import due, iso, related
+from dibs.operations.core.declare import Field, Operation
+from dibs.stores.seam import AFTER_KEY, Fetched, digest_of, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.errors import DibsError
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Range, Row, Transaction
+
+DOCUMENTS = 10_000  # of a workspace: this is for what agents agree on, not a database
+MAX_KEY = 200  # letters, as of an agent's id
+IN_LOG = 2_000  # letters of a value that the log repeats; of a longer one it has the digest
+LISTED, MOST = 100, 1_000  # documents in one list: by default, and at most
+GRAVE_LIFE = 7 * 86_400_000  # after a week a deleted document's own version is forgotten, and a common bound kept
+ROUNDS = 8  # times a write looks again after it ended a dead holder's claim; each round ends all that it saw
+SHOWN = 16  # blockers named in a refusal
+COUNTS = "ec"  # how many documents there are, and a version that no forgotten one was above
+
+
+def resource_of(key: str) -> list[str]:
+    """The name under which a document is claimed."""
+    return ["name", f"state:{key}"]
+
+
+def check_key(key: Any, *, least: int = 1) -> str:
+    """A document's key, in the form in which names are compared."""
+    if not isinstance(key, str) or not least <= len(key) <= MAX_KEY:
+        raise Invalid(f"key: a text of 1 to {MAX_KEY} characters", field="key")
+    if not key.isprintable() or " " in key:
+        raise Invalid("key: no blanks and no control characters", field="key")
+    text: str = key
+    if text.isascii():
+        return text
+    import unicodedata  # as for names that are claimed: one key, however its accents were typed
+
+    return unicodedata.normalize("NFC", text)
+
+
+# --- reading
+
+
+def _get(tx: Transaction, call: Call, key: str) -> dict[str, Any]:
+    name = check_key(key)
+    found = tx.fetch([f"e\t{name}", f"eg\t{name}"]).values
+    document, grave = found[f"e\t{name}"], found[f"eg\t{name}"]
+    if document is None:
+        raise NotFound(_missing(tx, name, grave), key=name)
+    return {**_shown(tx, document), "value": document["value"]}
+
+
+def _missing(tx: Transaction, key: str, grave: Record | None) -> str:
+    if grave is None:
+        return f"there is no document {key}; `dibs state list` shows those there are."
+    return f"there is no document {key}: {grave['by']} deleted it at {iso(tx, grave['at'])}."
+
+
+def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
+    return {
+        "key": document["key"],
+        "version": document["version"],
+        "by": document["by"],
+        "at": iso(tx, document["at"]),
+    }
+
+
+def _list(tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = LISTED) -> dict[str, Any]:
+    low, high = prefix_range(f"e\t{check_key(prefix, least=0)}")
+    if after:
+        low = max(low, f"e\t{check_key(after)}{AFTER_KEY}")
+    if not 1 <= limit <= MOST:
+        raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
+    if low >= high:
+        return {"documents": [], "more": False, "cursor": None}
+    page = tx.fetch((), [(low, high)], limit)
+    cursor = page.rows[-1][1]["key"] if page.truncated else None
+    return {"documents": [_shown(tx, document) for _, document in page.rows], "more": page.truncated, "cursor": cursor}
+
+
+# --- writing
+
+
+def _set(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    key: str,
+    value: Any,
+    version: int | None = None,
+    token: int | None = None,
+) -> Any:
+    name = check_key(key)
+    text = jsontext.encode(json_values.check(value, "value"))
+    document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
+    refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, grave, version, token)
+    counts = _counts(tx) if document is None else {}
+    if refusal is None and document is None and counts["documents"] >= DOCUMENTS:
+        what = "documents"
+        refusal = Quota(f"at most {DOCUMENTS} {what}; delete some first.", what=what, limit=DOCUMENTS)
+    if refusal is not None:
+        return _refuse(tx, call, name, refusal)
+    if document is not None:
+        number = document["version"] + 1
+    else:
+        number = (grave["version"] if grave is not None else counts["forgotten"]) + 1
+        tx.delete(f"eg\t{name}")
+        tx.put(COUNTS, {**counts, "documents": counts["documents"] + 1})
+    tx.put(f"e\t{name}", {"key": name, "value": value, "version": number, "by": call.agent, "at": tx.now})
+    content = {"value": value} if len(text) <= IN_LOG else {"digest": digest_of(text)}
+    _tell(tx, call, name, "state set", {"version": number, **content})
+    return {"key": name, "value": value, "version": number}
+
+
+def _delete(
+    tx: Transaction, call: Call, got: Fetched, key: str, version: int | None = None, token: int | None = None
+) -> Any:
+    """Take a document away. What stays is its version, so that whoever read it before cannot write over a new one."""
+    name = check_key(key)
+    document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
+    if document is None:
+        raise NotFound(_missing(tx, name, grave), key=name)
+    refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, None, version, token)
+    if refusal is not None:
+        return _refuse(tx, call, name, refusal)
+    number = document["version"] + 1
+    tx.delete(f"e\t{name}")
+    tx.put(f"eg\t{name}", {"key": name, "version": number, "by": call.agent, "at": tx.now}, i2=due(tx.now + GRAVE_LIFE))
+    counts = _counts(tx)
+    assert counts["documents"] > 0, "a document that was not counted"
+    tx.put(COUNTS, {**counts, "documents": counts["documents"] - 1})
+    _tell(tx, call, name, "state delete", {"version": number, "deleted": True})
+    return {"key": name, "version": number}
+
+
+def forget(tx: Transaction, key: str, grave: Record) -> None:
+    """A sweep came to what is left of a deleted document: from now on new documents begin above its version."""
+    counts = _counts(tx)
+    tx.delete(key)
+    tx.put(COUNTS, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
+
+
+def _ahead(call: Call, key: str, **_: Any) -> list[Range]:
+    """The document, what is left of a deleted one, and who claims it: in one trip."""
+    name = check_key(key)
+    rows = [(f"{family}\t{name}", f"{family}\t{name}{AFTER_KEY}") for family in ("e", "eg")]
+    return [*rows, *resources.ranges_of([resource_of(name)])]
+
+
+def _document(rows: Sequence[Row], key: str, family: str = "e") -> Record | None:
+    return next((record for found, record in rows if found == f"{family}\t{key}"), None)
+
+
+def _counts(tx: Transaction) -> Record:
+    return tx.fetch([COUNTS]).values[COUNTS] or {"documents": 0, "forgotten": 0}
+
+
+def _tell(tx: Transaction, call: Call, key: str, operation: str, data: dict[str, Any]) -> None:
+    """One event for each version, and a wake for whoever subscribed to the document."""
+    from dibs.operations.messages import subscriptions
+
+    if call.request:
+        data["request"] = [operation, call.request]
+    tx.append("state.set", call.agent, key, data)
+    subscriptions.tell(tx, "state", key)
+
+
+def _refuse(tx: Transaction, call: Call, key: str, refusal: DibsError) -> DibsError:
+    tx.append("call.refused", call.agent, f"state:{key}", {"code": refusal.code})
+    return refusal
+
+
+# --- who may write
+
+
+def _stale(
+    tx: Transaction, key: str, document: Record | None, grave: Record | None, version: int | None, token: int | None
+) -> Conflict | None:
+    """Does a write name the version that is there? A token stands in for it; a new document needs neither."""
+    current: int = document["version"] if document is not None else 0
+    if version == current or (version is None and (document is None or token is not None)):
+        return None
+    last = document or grave
+    by, at = (last["by"], iso(tx, last["at"])) if last is not None else (None, None)
+    if document is None:
+        gone = f": {by} deleted it at {at}" if grave is not None else ""
+        text = f"there is no document {key}{gone}. Write with `--version 0` if it is to be made."
+    else:
+        named = "a write names the version that it read" if version is None else f"not at {version}"
+        text = (
+            f"{key} is at version {current} since {by} wrote it at {at}; {named}. Read it again "
+            f"(`dibs state get {key}`), make your change to what it is now, and write with that version."
+        )
+    return Conflict(text, key=key, version=current, given=version, by=by, at=at)
+
+
+def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None, got: Fetched) -> DibsError | None:
+    """Do the claims on a document let this write pass?"""
+    wanted = resource_of(key)
+    live = _live(tx, call, wanted, got)
+    if token is None:
+        blockers = [claim for claim in live if endings.blocks(claim, resources.WRITE, call.agent)]
+        if not blockers:
+            return None
+        named = [holds.blocker(tx, claim, [wanted]) for claim in blockers[:SHOWN]]
+        return Held(blockers=named, more=max(0, len(blockers) - SHOWN))
+    mine = [claim for claim in live if related(claim["agent"], call.agent)]
+    if any(claim["token"] == token and claim["mode"] == resources.WRITE for claim in mine):
+        return None
+    name = resources.show(wanted)
+    other = next((claim for claim in live if claim not in mine), None) or next(iter(mine), None)
+    if other is None:
+        return Fenced(resource=name, given=token, holder=None, token=None, since=None)
+    text = ""
+    if other["token"] == token and other in mine:
+        text = f"token {token} is that of a {other['mode']} claim on {name}; a write needs a write claim's."
+    elif other in mine:
+        text = f"token {token} for {name} is no longer live; {other['agent']} holds it under token {other['token']}."
+    since = iso(tx, other["since"])
+    return Fenced(text, resource=name, given=token, holder=other["agent"], token=other["token"], since=since)
+
+
+def _live(tx: Transaction, call: Call, wanted: Sequence[str], got: Fetched) -> list[Record]:
+    """The claims on a document that count now; those of dead local processes are ended on the way."""
+    first: Fetched | None = Fetched({}, [row for row in got.rows if not row[0].startswith("e")], got.truncated)
+    live: list[Record] = []
+    for _ in range(ROUNDS):
+        live = [
+            record
+            for record in holds.meeting(tx, [wanted], "", first)
+            if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH
+        ]
+        gone = endings.gone(tx, call, [c for c in live if not (call.tied and c["agent"] == call.agent)])
+        if not gone:
+            break
+        endings.clear(tx, (), gone)
+        first = None
+    return live
+
+
+_KEY = Field("key", "text", "the document's key", positional=True, required=True, metavar="KEY")
+_TOKEN = Field("token", "integer", "the live token of your write claim on `state:KEY`", metavar="N")
+
+OPERATIONS = (
+    Operation(
+        "state get",
+        _get,
+        "Read a document and its version.",
+        group="state",
+        fields=(_KEY,),
+        errors=(NotFound, Invalid),
+        json="key, value, version, by, at",
+        writes=False,
+    ),
+    Operation(
+        "state set",
+        _set,
+        "Write a document; an existing one needs the version you read, or a token.",
+        group="state",
+        fields=(
+            _KEY,
+            Field("value", "json", "the new value", positional=True, required=True, metavar="JSON"),
+            Field("version", "integer", "the version you read; 0: it must not exist yet", metavar="N"),
+            _TOKEN,
+        ),
+        errors=(Conflict, Held, Fenced, Quota, Invalid),
+        may="agent",
+        json="key, value, version",
+        ahead=_ahead,
+    ),
+    Operation(
+        "state list",
+        _list,
+        "List the documents, without their values.",
+        group="state",
+        fields=(
+            Field("prefix", "text", "only keys that begin with this", positional=True, default="", metavar="PREFIX"),
+            Field(
+                "after", "text", "continue after this key (the `cursor` of the page before)", default="", metavar="KEY"
+            ),
+            Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
+        ),
+        errors=(Invalid,),
+        json="documents[], more, cursor",
+        writes=False,
+    ),
+    Operation(
+        "state delete",
+        _delete,
+        "Delete a document; needs the version you read, or a token.",
+        group="state",
+        fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
+        errors=(NotFound, Conflict, Held, Fenced, Invalid),
+        may="agent",
+        json="key, version",
+        ahead=_ahead,
+    ),
+)

@@ -1,0 +1,345 @@
+"""Votes: a proposal that a named electorate decides once, by a majority of all of it, before a deadline.
+
+The story of a vote: `open` until one option has more than half of the whole electorate (`decided`), until no option can
+reach that any more (`undecided`), or until the deadline (`lapsed`); these three are for ever. Ballots and outcome are
+written in the transaction that makes them true, so there is one outcome, and whoever asks gets that one.
+
+- success: a ballot counts when `cast` answers; the outcome is sent to the opener and to every elector with it.
+- refusal: who is no elector is forbidden; another choice than one's first, and any ballot after the outcome, is a
+  conflict that says what the outcome is.
+- retry: casting the same choice again is harmless, also after the outcome; with a `key`, opening again gives the first.
+- expiry: by the store's clock, whoever looks first after the deadline; a sweep if nobody does.
+- race: one transaction decides after the other, so two last ballots cannot decide two things.
+
+An elector is exactly the agent of that id, not its parent and not its children.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota
+from dibs.operations.core import paging
+from dibs.operations.core.call import MAX_ID, check_agent_id, due, iso
+from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.core.policy import DAY, MINUTE, SECOND, check_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.errors import DibsError
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+OPEN, DECIDED, UNDECIDED, LAPSED = "open", "decided", "undecided", "lapsed"
+YES_NO = ("yes", "no")
+DEADLINE = 10 * MINUTE  # agents look at their messages at each turn; most turns are shorter
+LONGEST = 30 * DAY
+ELECTORS = 100  # every one of them gets two messages
+FEWEST, MOST = 2, 16  # options
+LONGEST_TITLE, LONGEST_OPTION = 500, 50  # letters; all of it stands in a message
+OPEN_AT_ONCE = 1_000  # votes that may be open in a workspace
+KEEP = 30 * DAY  # how long an outcome can be shown; the log has it as long as the log is kept
+LISTED = 100
+COUNT = "vc"  # how many votes are open
+LAST = 10**15 - 1  # the newest first: an index is read upwards
+
+
+# --- open
+
+
+def _open(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    title: str,
+    electorate: Sequence[str],
+    options: Sequence[str] = YES_NO,
+    deadline: int = DEADLINE,
+    id: str = "",
+    key: str = "",
+) -> Any:
+    if not 0 < len(title.strip()) <= LONGEST_TITLE or not title.isprintable():
+        raise Invalid(f"title: what is voted on, in one line of at most {LONGEST_TITLE} characters", field="title")
+    electors, choices = _electors(electorate), _choices(options)
+    check_duration(deadline, "deadline", least=SECOND, most=LONGEST)
+    name, repeat = _name(id, "id") or f"vo{tx.id()}", _name(key, "key")
+    found = tx.fetch([f"vo\t{name}", f"vk\t{repeat}", COUNT]).values
+    if repeat and found[f"vk\t{repeat}"] is not None:
+        first = _fetch(tx, found[f"vk\t{repeat}"]["vote"])
+        return {"vote": _shown(tx, first), "repeated": True}
+    count = found[COUNT] or {"open": 0}
+    refusal = _no_room(tx, name, found[f"vo\t{name}"], count["open"])
+    if refusal is not None:
+        return _refuse(tx, call, name, refusal)
+    vote: Record = {
+        "vote": name, "title": title, "options": choices, "electorate": electors, "by": call.agent, "at": tx.now,
+        "deadline": tx.now + deadline, "state": OPEN, "option": None, "closed": None, "ballots": {}, "key": repeat,
+    }  # fmt: skip
+    _put(tx, vote)
+    tx.put(COUNT, {"open": count["open"] + 1})
+    if repeat:
+        tx.put(f"vk\t{repeat}", {"vote": name})
+    data = {"options": choices, "electorate": electors, "deadline": vote["deadline"]}
+    if call.request:
+        data["request"] = ["vote open", call.request]
+    tx.append("vote.opened", call.agent, name, data)
+    text = (
+        f"you are asked to vote on {title!r}: `dibs vote cast {name} OPTION`, OPTION one of {', '.join(choices)}, "
+        f"before {iso(tx, vote['deadline'])}."
+    )
+    _tell(tx, electors, call.agent, text, vote=name, options=choices)
+    return {"vote": _shown(tx, vote)}
+
+
+def _electors(electorate: Sequence[str]) -> list[str]:
+    if isinstance(electorate, str) or not 1 <= len(electorate) <= ELECTORS:
+        raise Invalid(f"electorate: 1 to {ELECTORS} agents", field="electorate")
+    for agent in electorate:
+        check_agent_id(agent)
+    if len(set(electorate)) != len(electorate):
+        raise Invalid("electorate: an agent stands in it twice, and has one vote", field="electorate")
+    return list(electorate)
+
+
+def _choices(options: Sequence[str]) -> list[str]:
+    if isinstance(options, str) or not FEWEST <= len(options) <= MOST or len(set(options)) != len(options):
+        raise Invalid(f"options: {FEWEST} to {MOST} different ones", field="options")
+    for option in options:
+        if not 0 < len(option) <= LONGEST_OPTION or not option.isprintable():
+            raise Invalid(f"options: each has 1 to {LONGEST_OPTION} printable characters", field="options")
+    return list(options)
+
+
+def _name(text: str, field: str) -> str:
+    """An id or a key that somebody chose."""
+    if len(text) > MAX_ID or not text.isprintable() or " " in text:
+        raise Invalid(f"{field}: at most {MAX_ID} characters, without blanks and control characters", field=field)
+    return text
+
+
+def _no_room(tx: Transaction, name: str, known: Record | None, count: int) -> DibsError | None:
+    if known is not None:
+        text = f"there is a vote {name} already: {_outcome(tx, known)}. Give the new one another id."
+        return Conflict(text, **_facts(tx, known))
+    if count >= OPEN_AT_ONCE:
+        what = "open votes"
+        return Quota(f"at most {OPEN_AT_ONCE} {what}; wait until some are decided.", what=what, limit=OPEN_AT_ONCE)
+    return None
+
+
+# --- cast
+
+
+def _cast(tx: Transaction, call: Call, got: Fetched, id: str, option: str) -> Any:
+    vote = _fetch(tx, id)
+    if option not in vote["options"]:
+        raise Invalid(f"option: one of {', '.join(vote['options'])}, not {option!r}", field="option")
+    if call.agent not in vote["electorate"]:
+        text = f"{call.agent} is no elector of {id}; these are: {', '.join(vote['electorate'])}."
+        return _refuse(tx, call, id, Forbidden(text, vote=id, electorate=vote["electorate"]))
+    if _over(tx, vote):
+        _close(tx, vote, LAPSED, None, "dibs")
+    own = vote["ballots"].get(call.agent)
+    if own == option:
+        return {"vote": _shown(tx, vote), "option": option, "repeated": True}
+    if own is not None or vote["state"] != OPEN:
+        before = f"you cast {own!r} already, and a ballot stands" if own is not None else "your ballot came too late"
+        error = Conflict(f"{before}: {_outcome(tx, vote)}.", **_facts(tx, vote), given=option, own=own)
+        return _refuse(tx, call, id, error)
+    vote["ballots"][call.agent] = option
+    data: dict[str, Any] = {"option": option}
+    if call.request:
+        data["request"] = ["vote cast", call.request]
+    tx.append("vote.cast", call.agent, id, data)
+    _count(tx, vote, call.agent)
+    return {"vote": _shown(tx, vote), "option": option}
+
+
+def _count(tx: Transaction, vote: Record, agent: str) -> None:
+    """After a ballot: is it decided, or can it not be any more?"""
+    tally = _tally(vote)
+    needed = len(vote["electorate"]) // 2 + 1
+    missing = len(vote["electorate"]) - len(vote["ballots"])
+    best = max(vote["options"], key=lambda option: tally[option])
+    if tally[best] >= needed:
+        _close(tx, vote, DECIDED, best, agent)
+    elif tally[best] + missing < needed:
+        _close(tx, vote, UNDECIDED, None, agent)
+    else:
+        _put(tx, vote)
+
+
+def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agent: str) -> None:
+    """The outcome, once: everybody who has to do with the vote is told in the same transaction."""
+    assert vote["state"] == OPEN, "a vote is decided once"
+    vote["state"], vote["option"] = outcome, option
+    vote["closed"] = vote["deadline"] if outcome == LAPSED else tx.now
+    _put(tx, vote)
+    count = tx.fetch([COUNT]).values[COUNT]
+    assert count is not None, "an open vote that was not counted"
+    tx.put(COUNT, {"open": count["open"] - 1})
+    tx.append("vote.decided", agent, vote["vote"], {"outcome": outcome, "option": option})
+    text = f"the vote on {vote['title']!r}: {_outcome(tx, vote)}."
+    data = {"vote": vote["vote"], "outcome": outcome, "option": option}
+    _tell(tx, sorted({vote["by"], *vote["electorate"]}), "dibs", text, **data)
+
+
+def came_due(tx: Transaction, key: str, vote: Record) -> None:
+    """A sweep came to a vote: its deadline is over, or its outcome was kept long enough."""
+    if vote["state"] == OPEN:
+        _close(tx, vote, LAPSED, None, "dibs")
+        return
+    tx.delete(key)
+    if vote["key"]:
+        tx.delete(f"vk\t{vote['key']}")
+
+
+def _over(tx: Transaction, vote: Record) -> bool:
+    """Is an open vote past its deadline?"""
+    return bool(vote["state"] == OPEN and vote["deadline"] <= tx.now)
+
+
+def _put(tx: Transaction, vote: Record) -> None:
+    """Write a vote: listed with the open ones or the others, and looked at by a sweep when something is due."""
+    group = OPEN if vote["state"] == OPEN else "over"
+    entry = f"votes\t{group}\t{LAST - vote['at']:015d}\t{vote['vote']}"
+    when = vote["deadline"] if vote["state"] == OPEN else tx.now + KEEP
+    tx.put(f"vo\t{vote['vote']}", vote, entry, due(when))
+
+
+def _tell(tx: Transaction, to: Sequence[str], sender: str, text: str, **data: Any) -> None:
+    from dibs.operations.messages import mailbox
+
+    for agent in to:
+        mailbox.post(tx, agent, sender, "vote", text, **data)
+
+
+def _refuse(tx: Transaction, call: Call, name: str, refusal: DibsError) -> DibsError:
+    tx.append("call.refused", call.agent, f"vote:{name}", {"code": refusal.code})
+    return refusal
+
+
+# --- looking
+
+
+def _fetch(tx: Transaction, name: str) -> Record:
+    vote: Record | None = tx.fetch([f"vo\t{_name(name, 'id')}"]).values[f"vo\t{name}"]
+    if vote is None:
+        raise NotFound(f"there is no vote {name}; `dibs vote list` shows those there are.", vote=name)
+    return vote
+
+
+def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
+    return {"vote": _shown(tx, _fetch(tx, id))}
+
+
+def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+    """The open ones, then the others; each the newest first. One whose deadline is over counts as lapsed."""
+
+    def running(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        return [row for row in rows if not _over(tx, row[1])]
+
+    sections: list[Any] = [(paging.INDEX, f"votes\t{OPEN}\t", running if open else None)]
+    if not open:
+        sections.append((paging.INDEX, "votes\tover\t", None))
+    page = paging.read(tx, sections, paging.check_limit(limit, LISTED), after)
+    return {"votes": [_shown(tx, vote) for vote in page.records], **page.answer()}
+
+
+def _shown(tx: Transaction, vote: Record) -> dict[str, Any]:
+    """A vote as people and programs see it: by the clock, whether or not somebody has written that down yet."""
+    lapsed = _over(tx, vote)
+    closed = vote["deadline"] if lapsed else vote["closed"]
+    return {
+        "id": vote["vote"],
+        "title": vote["title"],
+        "options": vote["options"],
+        "electorate": vote["electorate"],
+        "by": vote["by"],
+        "at": iso(tx, vote["at"]),
+        "deadline": iso(tx, vote["deadline"]),
+        "state": LAPSED if lapsed else vote["state"],
+        "option": vote["option"],
+        "closed": None if closed is None else iso(tx, closed),
+        "tally": _tally(vote),
+        "missing": [agent for agent in vote["electorate"] if agent not in vote["ballots"]],
+    }
+
+
+def _tally(vote: Record) -> dict[str, int]:
+    tally = dict.fromkeys(vote["options"], 0)
+    for option in vote["ballots"].values():
+        tally[option] += 1
+    return tally
+
+
+def _facts(tx: Transaction, vote: Record) -> dict[str, Any]:
+    shown = _shown(tx, vote)
+    return {"vote": shown["id"], "state": shown["state"], "option": shown["option"], "closed": shown["closed"]}
+
+
+def _outcome(tx: Transaction, vote: Record) -> str:
+    """How a vote stands, in words."""
+    shown = _shown(tx, vote)
+    counted = ", ".join(f"{option} {count}" for option, count in shown["tally"].items())
+    of = f"({counted}; of {len(vote['electorate'])})"
+    if shown["state"] == DECIDED:
+        return f"decided at {shown['closed']}: {shown['option']} {of}"
+    if shown["state"] == UNDECIDED:
+        return f"undecided at {shown['closed']}: no option can have a majority any more {of}"
+    if shown["state"] == LAPSED:
+        return f"lapsed at {shown['closed']}: no option had a majority {of}"
+    return f"open until {shown['deadline']} {of}"
+
+
+_ID = Field("id", "text", "the vote's id", positional=True, required=True, metavar="ID")
+
+OPERATIONS = (
+    Operation(
+        "vote open",
+        _open,
+        "Open a vote among named agents; more than half of them decide.",
+        group="votes",
+        fields=(
+            Field("title", "text", "what is voted on", positional=True, required=True, metavar="TITLE"),
+            Field("electorate", "words", "the agents who vote", required=True, metavar="AGENT,…"),
+            Field("options", "words", "the options (default yes,no)", default=YES_NO, metavar="O,…"),
+            Field("deadline", "duration", "how long it is open (default 10m)", default=DEADLINE, metavar="D"),
+            Field("id", "text", "the vote's id (else one is made)", default="", metavar="ID"),
+            Field("key", "text", "idempotency key: opening it again returns the first vote", default="", metavar="K"),
+        ),
+        errors=(Conflict, Quota, Invalid),
+        may="agent",
+        json="vote",
+    ),
+    Operation(
+        "vote cast",
+        _cast,
+        "Cast your ballot; it cannot be changed.",
+        group="votes",
+        fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
+        errors=(NotFound, Forbidden, Conflict, Invalid),
+        may="worker",
+        json="vote, option",
+    ),
+    Operation(
+        "vote show",
+        _show,
+        "Show a vote: its outcome, its tally, and which agents have not voted.",
+        group="votes",
+        fields=(_ID,),
+        errors=(NotFound,),
+        json="vote",
+        writes=False,
+    ),
+    Operation(
+        "vote list",
+        _list,
+        "List votes, open ones first.",
+        group="votes",
+        fields=(Field("open", "flag", "only those that are open", default=False), *PAGED),
+        json="votes[], more, cursor",
+        writes=False,
+    ),
+)

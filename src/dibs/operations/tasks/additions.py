@@ -1,0 +1,318 @@
+"""Adding tasks, one or many: what is checked before a task is there, and what it waits for.
+
+- success: a task is there, found by whoever may take it as soon as nothing stands before it.
+- again: the same key, or the same request id, gives the task that is there already.
+- refusal: a state in which no task begins, a dependency on itself or on nothing, a circle; nothing is changed.
+- dependencies: a task waits for those named in `after` until they are complete. They must be there when it is added, so
+  no circle can close; tasks that come together are looked through for one. A parent waits for its children, so a child
+  can wait neither for it nor for what waits for it.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, NotFound, Quota
+from dibs.operations.core import json_values, long_jobs
+from dibs.operations.core.call import check_text
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.policy import STRATEGIES, check_duration
+from dibs.operations.tasks import board, lifecycle
+from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
+from dibs.stores.seam import walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+TOGETHER = 1_000  # tasks added in one transaction: all others wait for it, some 0.2 ms for each task
+AFTER = 10_000  # tasks that one may wait for: all the maps of a reduce
+WORDS = 16  # capabilities that one task may ask for
+POOLS = 256  # different demands on agents among the waiting tasks: `next` looks at the head of each
+ADDED = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
+
+
+def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, Any]:
+    """Add one task; a key that was used before gives the task it was used for."""
+    task, existing = create(tx, call, given)
+    from dibs.operations.tasks import pulls
+
+    if not existing:
+        pulls.wake(tx, [task])
+    return {"task": lifecycle.shown(tx, task), "existing": existing}
+
+
+def create(
+    tx: Transaction, call: Call, given: dict[str, Any], place: int = 0, *, complete: bool = False
+) -> tuple[Record, bool]:
+    """Make one task from its fields; `place` keeps the order of those made in one transaction.
+
+    `complete`: it was finished elsewhere, before it came here.
+
+    Gives the task, and whether it was there already.
+    """
+    key = lifecycle.check_word(given.get("key", ""), "key")
+    if key:
+        known = tx.fetch([f"tk\t{key}"]).values[f"tk\t{key}"]
+        if known is not None:
+            return lifecycle.load(tx, known["task"]), True
+    task = _record(tx, call, given, place)
+    identifier = task["task"]
+    after = _check_after(tx, given.get("after") or (), identifier)
+    parent = _adopt(tx, call, task)
+    if parent and after:
+        _refuse_circle(tx, task, after)
+    if complete:
+        task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.WHOLE)
+    _check_pools(tx, task)
+    payload = given.get("payload")
+    if payload is not None:
+        tx.put(f"tp\t{identifier}", json_values.check(payload, "payload"))
+        task["payload"] = True
+    if after:
+        tx.put(f"ta\t{identifier}", {"after": list(after)})
+        waited = [name for name, state in after.items() if state != COMPLETE]
+        for name in waited:
+            tx.put(f"td\t{name}\t{identifier}", {})
+        task["open"], task["after"] = len(waited), True
+    if key:
+        tx.put(f"tk\t{key}", {"task": identifier})
+    if task["race"]:
+        tx.put(f"tg\t{task['race']}\t{identifier}", {})
+    if task["run"]:
+        tx.put(f"ut\t{task['run']}\t{identifier}", {})
+    event = {
+        "title": task["title"], "state": task["state"], "priority": task["priority"], "after": list(after)[:100],
+        "parent": parent, "run": task["run"], "key": key,
+    }  # fmt: skip
+    event = {name: value for name, value in event.items() if value}
+    if complete:
+        event["imported"] = True
+    if call.request:
+        event["request"] = [call.operation, f"{call.request}#{place}"]
+    tx.append("task.added", call.agent, identifier, event)
+    if task["strategy"] == "auction" and task["state"] == PLANNED:
+        task["window"] = tx.now + (task["bid_window"] or call.policy.work["tasks"]["bid_window"])
+    lifecycle.put(tx, task)
+    return task, False
+
+
+def checked(specs: Any, field: str, least: int = 1) -> list[dict[str, Any]]:
+    """Tasks that came as JSON: a list of objects, not too many for one transaction."""
+    fine = isinstance(specs, (list, tuple)) and len(specs) >= least and all(isinstance(spec, dict) for spec in specs)
+    if not fine:
+        raise Invalid(f"{field}: a list of objects with the fields of `task add`, at least a title", field=field)
+    if len(specs) > TOGETHER:
+        raise Invalid(f"{field}: at most {TOGETHER} at once; add the others afterwards", field=field)
+    return list(specs)
+
+
+def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
+    """Make many tasks in one transaction. They may name each other in `after`, in any order, but not in a circle."""
+    by_id: dict[str, dict[str, Any]] = {}
+    for place, spec in enumerate(specs):
+        _check_types(spec, place)
+        name = spec.get("id") or f"t{tx.id()}"
+        if name in by_id:
+            raise Conflict(f"two tasks are called {name}", task=name)
+        by_id[name] = {**spec, "id": name}
+    made = []
+    for place, name in enumerate(_in_order(by_id)):
+        task, _ = create(tx, call, by_id[name], place)
+        made.append(task)
+    return made
+
+
+def _check_types(spec: dict[str, Any], place: int) -> None:
+    """What comes as JSON went through no door: its fields are of the kinds that `task add` declares."""
+    fields = {field.name: field for field in ADD_FIELDS}
+    for name, value in spec.items():
+        if name not in fields:
+            raise Invalid(f"task {place + 1}: there is no field {name!r}", field=str(name))
+        try:
+            if value is not None:
+                fields[name].check(value)
+        except Invalid as error:
+            raise Invalid(f"task {place + 1}: {error.message}", field=name) from None
+
+
+def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
+    """The ids so that each stands behind those that it waits for; a circle is refused by its members.
+
+    A parent has to be there before its children, so it counts as well.
+    """
+    waits = {
+        name: {one for one in (*(spec.get("after") or ()), spec.get("parent")) if one in specs}
+        for name, spec in specs.items()
+    }
+    users: dict[str, list[str]] = {name: [] for name in specs}
+    for name, before in waits.items():
+        for one in before:
+            users[one].append(name)
+    free = [name for name, before in waits.items() if not before]
+    found: list[str] = []
+    for name in free:  # grows while it is walked
+        found.append(name)
+        for user in users[name]:
+            waits[user].discard(name)
+            if not waits[user]:
+                free.append(user)
+    if len(found) < len(specs):
+        circle = sorted(set(specs) - set(found))
+        text = f"these tasks wait for each other in a circle: {', '.join(circle[:10])}"
+        raise Invalid(text, field="after", tasks=circle[:100])
+    return found
+
+
+def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> Record:
+    title = check_text(given.get("title"), "title").strip()
+    if not title:
+        raise Invalid("a task needs a title: what is to be done", field="title")
+    identifier = given.get("id") or f"t{tx.id()}"
+    key = lifecycle.key_of(lifecycle.check_id(identifier))
+    there = tx.fetch([key], [(f"ntask:{identifier}\t", f"ntask:{identifier}\n")], 1)
+    if there.values[key] is not None:
+        raise Conflict(f"there is a task {identifier} already; `--key` makes a repeat harmless", task=identifier)
+    state = lifecycle.check_state(given.get("state") or PLANNED)
+    if state not in ADDED:
+        raise Invalid(f"a task begins as {', '.join(ADDED)}, not as {state}", field="state")
+    priority = given.get("priority") or 0
+    if not -lifecycle.MOST <= priority <= lifecycle.MOST:
+        raise Invalid(f"priority: from -{lifecycle.MOST} to {lifecycle.MOST}", field="priority")
+    default = call.policy.work["tasks"]["strategy"]
+    sticky = lifecycle.check_word(given.get("sticky", ""), "sticky")
+    strategy = given.get("strategy") or ("sticky" if sticky else default if default == "auction" else "")
+    if strategy and strategy not in STRATEGIES:
+        raise Invalid(f"strategy: one of {', '.join(STRATEGIES)}, not {strategy!r}", field="strategy")
+    for name in ("expect", "bid_window"):
+        if given.get(name):
+            check_duration(given[name], name)
+    needs = sorted({lifecycle.check_word(word, "needs") for word in given.get("needs") or ()})
+    require = [lifecycle.check_word(word, "require") for word in given.get("require") or ()]
+    if len(needs) > WORDS or len(require) > WORDS:
+        raise Invalid(f"at most {WORDS} of these", field="needs" if len(needs) > WORDS else "require")
+    run = given.get("run") or ""
+    if run:
+        from dibs.operations.runs import run_records
+
+        run_records.active(tx, run)
+    return lifecycle.full({
+        "task": identifier, "title": title, "state": state, "priority": priority, "needs": needs,
+        "for": lifecycle.check_word(given.get("for", ""), "for"), "by": call.agent, "created": tx.now,
+        "order": f"{tx.now:015d}{place:05d}", "parent": given.get("parent") or "", "run": run,
+        "key": given.get("key") or "", "expect": given.get("expect") or 0,
+        "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
+        "bid_window": given.get("bid_window") or 0, "strategy": strategy, "require": require, "sticky": sticky,
+        "race": lifecycle.check_word(given.get("race", ""), "race"),
+        "named": bool(there.rows),  # somebody claimed the name before there was a task of it
+    })  # fmt: skip
+
+
+def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict[str, str]:
+    """The tasks that one waits for, with their states: there, and not itself."""
+    if len(after) > AFTER:
+        raise Quota(what="tasks that one task waits for", limit=AFTER)
+    found: dict[str, str] = {}
+    names = list(dict.fromkeys(after))
+    for name in names:
+        if lifecycle.check_id(name, "after") == identifier:
+            raise Invalid(f"task {identifier} cannot wait for itself", field="after", task=identifier)
+    for name, task in lifecycle.load_all(tx, names).items():
+        if task is None:
+            raise NotFound(f"after: there is no task {name}", field="after", task=name)
+        found[name] = task["state"]
+    return found
+
+
+def _adopt(tx: Transaction, call: Call, task: Record) -> str:
+    """Make a task its parent's child; the parent waits for it and gives it its run."""
+    if not task["parent"]:
+        return ""
+    if task["parent"] == task["task"]:
+        raise Invalid("a task cannot be its own parent", field="parent")
+    parent = lifecycle.load(tx, task["parent"])
+    parent["state"] = long_jobs.called_off(tx, parent, long_jobs.going(tx))["state"]
+    if parent["state"] in lifecycle.OVER:
+        text = f"task {parent['task']} is {parent['state']}; it gets no more children"
+        raise Conflict(text, task=parent["task"], state=parent["state"])
+    task["run"] = task["run"] or parent["run"]
+    parent["kids"] += 1
+    parent["total_kids"] += 1
+    lifecycle.put(tx, parent)
+    tx.put(f"tc\t{parent['task']}\t{task['task']}", {})
+    return str(parent["task"])
+
+
+def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None:
+    """A parent waits for its children: a child waits neither for it nor for anything that waits for it."""
+    waiting = {task["parent"]: None}
+    found = [task["parent"]]
+    for name in found:  # grows while it is walked: its parent waits for it, and so do those that come after it
+        above = lifecycle.load_all(tx, [name])[name]
+        users = [key.rpartition("\t")[2] for key, _ in walk(tx, f"td\t{name}\t")]
+        for one in (above["parent"] if above is not None else "", *users):
+            if one and one not in waiting:
+                waiting[one] = None
+                found.append(one)
+        if len(found) > AFTER:
+            raise Quota(what="tasks that wait for a task that gets a child", limit=AFTER)
+    circle = [name for name in after if name in waiting]
+    if circle:
+        text = (
+            f"task {task['task']} cannot wait for {circle[0]}: that waits for it, through its parent {task['parent']}"
+        )
+        raise Invalid(text, field="after", tasks=circle[:100])
+
+
+def _check_pools(tx: Transaction, task: Record) -> None:
+    """`next` looks at the head of each pool, so there may be only some."""
+    if not task["for"] and not task["needs"]:
+        return
+    mine = lifecycle.pool_of(task)
+    if tx.scan(1, f"ready\t{mine}\t", 1).rows:
+        return
+    if len(board.pools(tx)) >= POOLS:
+        raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=POOLS)
+
+
+ADD_FIELDS = (
+    Field("title", "text", "what is to be done", positional=True, required=True, metavar="TITLE"),
+    Field("id", "text", "its id (else one is made)", default="", metavar="ID"),
+    Field("priority", "number", "higher comes first (default 0)", default=0, metavar="N"),
+    Field("needs", "words", "capabilities that its agent must have", default=(), metavar="C,…"),
+    Field("after", "words", "tasks that must be complete first", default=(), metavar="ID,…"),
+    Field("parent", "text", "the task that it is a part of", default="", metavar="ID"),
+    Field("for", "text", "only for agents of this type", default="", metavar="TYPE"),
+    Field("key", "text", "idempotency key: adding it again returns the first task", default="", metavar="K"),
+    Field("expect", "duration", "how long it should take; an alert is raised after twice that", default=0, metavar="D"),
+    Field("state", "choice", "where it begins", default=PLANNED, choices=ADDED, metavar="S"),
+    Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
+    Field("attempts", "integer", "give up (quarantine) after N failed or lost attempts", default=0, metavar="N"),
+    Field("strategy", "choice", "how its agent is chosen (default: the config's)", default="", choices=STRATEGIES),
+    Field("sticky", "text", "affinity key: tasks with the same word go to the same agent", default="", metavar="WORD"),
+    Field("bid_window", "duration", "how long an auction collects bids", default=0, metavar="D"),
+    Field(
+        "race",
+        "text",
+        "race group: the first task in the group to finish cancels the others",
+        default="",
+        metavar="WORD",
+    ),
+    Field("require", "words", "keys that its result must have", default=(), metavar="NAME,…"),
+    Field("run", "text", "the run that it belongs to", default="", metavar="RUN"),
+)
+
+OPERATIONS = (
+    Operation(
+        "task add",
+        _add,
+        "Add a task.",
+        group="tasks",
+        fields=ADD_FIELDS,
+        errors=(Invalid, NotFound, Conflict, Quota),
+        may="agent",
+        json="task, existing",
+    ),
+)

@@ -1,0 +1,178 @@
+"""Many tasks at once: adding them all or none, and whether what was added can still come to its end.
+
+For the doors that start a whole pattern of tasks (running/run_file.py, patterns/); no commands of their own.
+
+- success: all tasks of a batch are there with one commit, so no worker sees half of it. More than fit into one batch
+  come in several, those that others wait for first; whoever was interrupted adds the missing ones.
+- refusal: one task that cannot be added, or a circle among them, and none is; nothing is changed.
+- again: with a request id the second call gets the first's answer.
+- the outlook is a snapshot: what it calls stuck stays so until somebody plans a failed task again by hand.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, NotFound, Quota
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.tasks import additions, lifecycle
+from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, OVER, PLANNED
+from dibs.stores.seam import KEYS_AT_ONCE, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+MOST = additions.TOGETHER
+LOOKED_AT = 200_000  # tasks that one outlook walks through
+NAMED = 20  # failed tasks that an outlook names
+
+
+def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
+    """Add all of them, or none."""
+    from dibs.operations.tasks import pulls
+
+    if isinstance(tasks, list) and len(tasks) > MOST:
+        raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
+    specs = [{**spec, "run": run} if run else spec for spec in additions.checked(tasks, "tasks")]
+    made = additions.create_all(tx, call, _not_there(tx, specs) if missing else specs)
+    pulls.wake(tx, made)
+    return {"tasks": [task["task"] for task in made]}
+
+
+def _not_there(tx: Transaction, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those whose id no task has yet; an id that is there twice is for the adding to refuse."""
+    names = [lifecycle.check_id(spec.get("id") or "") for spec in specs]
+    there = lifecycle.load_all(tx, list(dict.fromkeys(names)))
+    return [spec for name, spec in zip(names, specs, strict=True) if there[name] is None]
+
+
+def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
+    """How far these tasks (or a run's) are, and whether any of them can still go on by itself."""
+    wanted = list(tasks) or _named(tx, f"ut\t{run}\t")
+    known, before = _closure(tx, wanted)
+    stuck = _stuck(known, before)
+    states: dict[str, int] = {}
+    groups: dict[str, dict[str, int]] = {}
+    going, failed = 0, []
+    for name in wanted:
+        task = known[name]
+        state = task["state"]
+        states[state] = states.get(state, 0) + 1
+        group = groups.setdefault(name.rpartition("/")[0], {"total": 0, "begun": 0, "over": 0})
+        group["total"] += 1
+        group["begun"] += state in OVER or state == EXECUTING
+        group["over"] += state in OVER or name in stuck
+        going += state not in OVER and name not in stuck
+        if state in {lifecycle.FAILED, lifecycle.QUARANTINED}:
+            failed.append(task)
+    return {
+        "total": len(wanted), "states": states, "going": going, "stuck": len([n for n in wanted if n in stuck]),
+        "groups": groups, "progress": lifecycle.progress(known[name] for name in wanted),
+        "failed": [
+            {"id": task["task"], "state": task["state"], "race": task["race"], "why": (task["error"] or {}).get("why")}
+            for task in failed[:NAMED]
+        ],
+    }  # fmt: skip
+
+
+def _named(tx: Transaction, prefix: str) -> list[str]:
+    """The ids of the tasks that the rows below a prefix name."""
+    found: list[str] = []
+    for key, _ in walk(tx, prefix):
+        found.append(key[len(prefix) :])
+        _bound(len(found))
+    return found
+
+
+def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record], dict[str, list[str]]]:
+    """The tasks, all that they wait for, and which these are. What is over waits for nothing."""
+    known: dict[str, Record] = {}
+    before: dict[str, list[str]] = {}
+    left = list(dict.fromkeys(wanted))
+    while left:
+        page, left = left[:KEYS_AT_ONCE], left[KEYS_AT_ONCE:]
+        for name, task in lifecycle.load_all(tx, page).items():
+            if task is None:
+                raise NotFound(f"there is no task {name}", task=name)
+            known[name] = task
+        _bound(len(known))
+        waiting = [known[name] for name in page if known[name]["state"] == PLANNED]
+        for task in waiting:
+            if task["open"] or task["kids"]:
+                before[task["task"]] = _waits_for(tx, task)
+        queued = set(left)
+        for name in page:
+            fresh = [one for one in before.get(name, ()) if one not in known and one not in queued]
+            left += fresh
+            queued.update(fresh)
+    return known, before
+
+
+def _waits_for(tx: Transaction, task: Record) -> list[str]:
+    """The tasks that stand before a planned one: those it comes after, and its children."""
+    found: list[str] = []
+    if task["open"]:
+        key = f"ta\t{task['task']}"
+        kept = tx.fetch([key]).values[key]
+        found += kept["after"] if kept is not None else []
+    if task["kids"]:
+        found += _named(tx, f"tc\t{task['task']}\t")
+    return found
+
+
+def _stuck(known: dict[str, Record], before: dict[str, list[str]]) -> set[str]:
+    """Those that wait for one that will not be complete by itself, and those that wait for such."""
+    users: dict[str, list[str]] = {}
+    dead: list[str] = []
+    for name, names in before.items():
+        for one in names:
+            users.setdefault(one, []).append(name)
+    for one in users:
+        state = known[one]["state"]
+        if state in OVER and state != COMPLETE:
+            dead.append(one)
+    stuck: set[str] = set()
+    for name in dead:  # grows while it is walked
+        for user in users.get(name, ()):
+            child = known[name]["parent"] == user
+            if child and known[name]["state"] == CANCELLED:
+                continue  # a parent does not wait for a child that was called off
+            if user not in stuck:
+                stuck.add(user)
+                dead.append(user)
+    return stuck
+
+
+def _bound(count: int) -> None:
+    if count > LOOKED_AT:
+        raise Quota(f"more than {LOOKED_AT} tasks belong to it", what="tasks in one outlook", limit=LOOKED_AT)
+
+
+_RUN = Field("run", "text", "the run that they belong to", default="", metavar="RUN")
+
+# Not in OPERATIONS: for doors, no commands of their own.
+ADD = Operation(
+    "batch add",
+    _add,
+    "Add many tasks, all or none.",
+    fields=(
+        Field("tasks", "json", "a list of objects with the fields of `task add`", required=True),
+        _RUN,
+        Field("missing", "flag", "only those whose id no task has yet", default=False),
+    ),
+    errors=(Invalid, NotFound, Conflict, Quota),
+    may="agent",
+    json="tasks[]",
+)
+OUTLOOK = Operation(
+    "batch outlook",
+    _outlook,
+    "How far many tasks are, and whether any can still go on by itself.",
+    fields=(_RUN, Field("tasks", "words", "these tasks, instead of a run's", default=())),
+    errors=(NotFound, Quota),
+    json="total, states, going, stuck, groups, progress, failed[]",
+    writes=False,
+)

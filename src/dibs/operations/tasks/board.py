@@ -1,0 +1,330 @@
+"""Tasks: looking at them, moving them, calling them off, keeping notes.
+
+additions.py has how they come, pulls.py hands them out, outcomes.py has how the work on them ends.
+
+What happens, in short (docs/PROMISES.md has it in full):
+- refusal: an unknown state, a move that is not in the table; nothing is changed.
+- children: a task waits for its children before it can be finished; its progress is theirs.
+- cancelled: whoever works on it is told and its late result is refused; so are its children.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
+from dibs.operations.core import long_jobs, paging
+from dibs.operations.core.call import check_text, iso
+from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.tasks import cancellations, lifecycle
+from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+LISTED = 1_000  # tasks in one answer
+NOTES = 50  # notes kept for a task; older ones make room
+
+
+def pools(tx: Transaction) -> list[Record]:
+    """The first task of each pool of ready ones."""
+    heads: list[Record] = []
+    after = ""
+    while True:
+        rows = tx.scan(1, "ready\t", 1, after).rows
+        if not rows:
+            return heads
+        entry, _, kept = rows[0]
+        heads.append(lifecycle.full(kept))
+        pool = entry.split("\t")[1]
+        if pool == lifecycle.ANYBODY:
+            return heads
+        after = f"ready\t{pool}\t~"  # behind every place in this pool: those are digits
+
+
+# --- looking
+
+
+def _list(
+    tx: Transaction,
+    call: Call,
+    state: str = "",
+    run: str = "",
+    parent: str = "",
+    agent: str = "",
+    limit: int = 0,
+    after: str = "",
+) -> dict[str, Any]:
+    """Tasks, those at work first; each page by priority and age."""
+    if state:
+        lifecycle.check_state(state)
+    jobs = long_jobs.going(tx)
+
+    def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        found = [(place, long_jobs.called_off(tx, lifecycle.full(task), jobs)) for place, task in rows]
+        return [
+            (place, task)
+            for place, task in found
+            if (not state or task["state"] == state) and (not agent or task["agent"] == agent)
+        ]
+
+    def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Record]]:
+        known = lifecycle.load_all(tx, [key.rpartition("\t")[2] for key, _ in rows])
+        there = [(key, known[key.rpartition("\t")[2]]) for key, _ in rows]
+        return fitting([(key, task) for key, task in there if task is not None])
+
+    sections: list[Any]
+    if parent:
+        sections = [(paging.KEYS, f"tc\t{lifecycle.load(tx, parent)['task']}\t", named)]
+    elif run:
+        sections = [(paging.KEYS, f"ut\t{lifecycle.check_word(run, 'run')}\t", named)]
+    else:
+        order = (EXECUTING, PLANNED, *[one for one in lifecycle.STATES if one not in {EXECUTING, PLANNED}])
+        chosen = (state,) if state else order
+        sections = [(paging.INDEX, place, fitting) for one in chosen for place in lifecycle.PLACES[one]]
+    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
+    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
+    return {"tasks": [lifecycle.shown(tx, task) for task in page.records], **page.answer()}
+
+
+def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
+    """The first tasks that rows below a prefix name, and whether there are more."""
+    page = tx.fetch((), [prefix_range(prefix)], LISTED)
+    found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in page.rows])
+    return [task for task in found.values() if task is not None], page.truncated
+
+
+def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
+    """One task with everything that belongs to it."""
+    task = lifecycle.load(tx, id)
+    found = lifecycle.shown(tx, long_jobs.called_off(tx, task, long_jobs.going(tx)))
+    extra = tx.fetch([f"tp\t{id}", f"tr\t{id}", f"ta\t{id}"], [prefix_range(f"tn\t{id}\t")], NOTES + 1)
+    for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
+        if extra.values[key] is not None:
+            found[name] = extra.values[key]
+    if extra.values[f"ta\t{id}"] is not None:
+        found["after"] = extra.values[f"ta\t{id}"]["after"]
+    if task["open"]:
+        found["blocked_by"] = _blocking(tx, found["after"])
+    if task["total_kids"]:
+        found["children"] = _children(tx, task)
+        found["progress"] = found["children"]["progress"]
+    if extra.rows:
+        found["notes"] = [{"text": n["text"], "by": n["by"], "at": iso(tx, n["at"])} for _, n in extra.rows]
+    live = live_claim(tx, task)
+    if live is not None:
+        found["token"], found["expires_at"] = live["token"], iso(tx, live["until"])
+    return {"task": found}
+
+
+def _blocking(tx: Transaction, after: Sequence[str], limit: int = 20) -> list[dict[str, str]]:
+    """Of the tasks one waits for, some that are not complete, those that never will be by themselves first."""
+    records = [task for task in lifecycle.load_all(tx, after).values() if task is not None]
+    found = [{"id": task["task"], "state": task["state"]} for task in records if task["state"] != COMPLETE]
+    found.sort(key=lambda one: one["state"] not in lifecycle.OVER)
+    return found[:limit]
+
+
+def _children(tx: Transaction, task: Record) -> dict[str, Any]:
+    """A parent's progress is that of its children."""
+    members, more = _members(tx, f"tc\t{task['task']}\t")
+    counts: dict[str, int] = {}
+    for child in members:
+        counts[child["state"]] = counts.get(child["state"], 0) + 1
+    return {
+        "total": task["total_kids"], "open": task["kids"], **counts, "progress": lifecycle.progress(members),
+        "ids": [child["task"] for child in members[:100]], "more": more,
+    }  # fmt: skip
+
+
+def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
+    """The results of the tasks that one waited for, and of its children: what it is to work with."""
+    task = lifecycle.load(tx, id)
+    key = f"ta\t{id}"
+    kept = tx.fetch([key]).values[key]
+    names = list(kept["after"]) if kept is not None else []
+    children = lifecycle.members(tx, f"tc\t{id}\t") if task["total_kids"] else ()
+    names += [child["task"] for child in children if child["state"] == COMPLETE]
+    return {"inputs": lifecycle.results(tx, names)}
+
+
+def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record | None:
+    """The live claim behind a task that is executing; with `over` also one past its deadline that nobody has ended."""
+    from dibs.operations.claims import holds
+
+    if task["state"] != EXECUTING:
+        return None
+    for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
+        if record.get(holds.CLAIM) == task["claim"] and (over or record["until"] > tx.now):
+            return record
+    return None
+
+
+# --- moving, calling off, notes
+
+
+def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dict[str, Any]:
+    """Move a task by hand, as the table allows; into and out of work only with a token."""
+    task = lifecycle.load(tx, id)
+    to = lifecycle.check_state(state)
+    hints = {EXECUTING: "task claim", COMPLETE: "task done", lifecycle.FAILED: "task fail"}
+    if to in hints:
+        raise Invalid(f"`dibs {hints[to]} {id}` leads there; it needs the task's claim", field="state", task=id)
+    if to == CANCELLED:
+        return _cancel(tx, call, got, id)
+    allowed = lifecycle.MOVES[task["state"]]
+    if to not in lifecycle.BY_HAND or to not in allowed or task["state"] == EXECUTING:
+        raise lifecycle.refuse_move(task, to)
+    job = long_jobs.covering(tx, task, long_jobs.going(tx))
+    if job is not None:
+        text = f"task {id} is being called off with others ({job['why']}); it can be moved when that is done."
+        raise Conflict(text, task=id, state=CANCELLED, to=to)
+    before = task["state"]
+    lifecycle.move(tx, call.agent, task, to)
+    if before in lifecycle.OVER:  # tried anew, from the start
+        task.update(failures=0, losses=0, not_before=0, finished=0, progress=0)
+        if before == CANCELLED and task["parent"]:
+            cancellations.count_child(tx, task["parent"], 1)
+    task.update(assigned=None, window=0)
+    lifecycle.put(tx, task)
+    if to == PLANNED:
+        from dibs.operations.tasks import pulls
+
+        pulls.wake(tx, [task])
+    return {"task": lifecycle.shown(tx, task)}
+
+
+def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -> dict[str, Any]:
+    """Call a task off, and its children with it."""
+    task = lifecycle.load(tx, id)
+    if task["state"] == CANCELLED:
+        jobs = [job["job"] for job in long_jobs.going(tx) if job["kind"] == "cancel" and job["task"] == id]
+        return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
+    if CANCELLED not in lifecycle.MOVES[task["state"]]:
+        raise lifecycle.refuse_move(task, CANCELLED)
+    done = cancellations.call_off(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
+    return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
+
+
+def known(tx: Transaction, identifier: str) -> Record | None:
+    """A task, if there is one of this id."""
+    key = lifecycle.key_of(lifecycle.check_id(identifier))
+    kept = tx.fetch([key]).values[key]
+    return None if kept is None else lifecycle.full(kept)
+
+
+def having(task: Record) -> list[str]:
+    """The agent that works on a task, or for which it waits."""
+    if task["state"] == EXECUTING:
+        return [task["agent"]]
+    return [task["assigned"]["agent"]] if task["assigned"] else []
+
+
+def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """A task is called off by those who added it or have it; by others only if they orchestrate."""
+    task = known(tx, id)
+    return ("", []) if task is None else ("orchestrator", [task["by"], *having(task)])
+
+
+def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) -> tuple[str, list[str]]:
+    """A task that nobody has is moved by any agent."""
+    if state == CANCELLED:
+        return _asks_to_cancel(tx, call, id)
+    task = known(tx, id)
+    if task is None:
+        return "", []
+    mine = having(task)
+    return ("orchestrator" if mine else "agent"), [task["by"], *mine]
+
+
+def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
+    """A worker speaks about its own tasks."""
+    task = known(tx, id)
+    return ("", []) if task is None else ("agent", [task["by"], *having(task)])
+
+
+def child_over(tx: Transaction, task: Record) -> None:
+    """A child is complete: its parent waits for one less."""
+    if task["parent"]:
+        cancellations.count_child(tx, task["parent"], -1)
+
+
+def _note(tx: Transaction, call: Call, got: Fetched, id: str, text: str) -> dict[str, Any]:
+    """Keep where the work stands; whoever has the task next is told the last note."""
+    task = lifecycle.load(tx, id)
+    keep_note(tx, call, task, text)
+    lifecycle.put(tx, task)
+    return {"task": lifecycle.shown(tx, task)}
+
+
+def keep_note(tx: Transaction, call: Call, task: Record, text: str) -> None:
+    """Add a note to a task; the caller writes the record."""
+    words = check_text(text, "text").strip()
+    if not words:
+        raise Invalid("say where it stands", field="text")
+    prefix = f"tn\t{task['task']}\t"
+    rows = tx.fetch((), [prefix_range(prefix)], NOTES + 1).rows
+    for key, _ in rows[: max(0, len(rows) - NOTES + 1)]:
+        tx.delete(key)
+    last = int(rows[-1][0][len(prefix) :]) if rows else 0
+    tx.put(f"{prefix}{max(tx.now, last + 1):015d}", {"text": words, "by": call.agent, "at": tx.now})
+    task["note"], task["note_by"] = words, call.agent
+    tx.append("task.noted", call.agent, task["task"], {"text": words})
+
+
+ID = Field("id", "text", "the task's id", positional=True, required=True, metavar="ID")
+
+OPERATIONS = (
+    Operation(
+        "task list",
+        _list,
+        "List tasks.", group="tasks",
+        fields=(
+            Field("state", "choice", "only in this state", default="", choices=lifecycle.STATES, metavar="S"),
+            Field("run", "text", "only of this run", default="", metavar="RUN"),
+            Field("parent", "text", "only the children of this task", default="", metavar="ID"),
+            Field("agent", "agent", "only tasks that this agent works on or finished", default="", metavar="AGENT"),
+            *PAGED,
+        ),
+        errors=(Invalid, NotFound),
+        json="tasks[], more, cursor",
+        writes=False,
+    ),
+    Operation(
+        "task show", _show, "Show one task with all that belongs to it.", group="tasks", fields=(ID,),
+        errors=(NotFound,), json="task", writes=False,
+    ),
+    Operation(
+        "task inputs", _inputs, "Show the results that a task builds on: of the tasks before it, and of its children.",
+        group="tasks", fields=(ID,), errors=(NotFound,), json="inputs", writes=False,
+    ),
+    Operation(
+        "task move",
+        _move,
+        "Move a task by hand to another state.", group="tasks",
+        fields=(ID, Field("state", "choice", "where to", positional=True, required=True, choices=lifecycle.STATES)),
+        errors=(NotFound, Conflict, Invalid),
+        may="worker", others="orchestrator", asks=_asks_to_move, json="task",
+    ),
+    Operation(
+        "task cancel",
+        _cancel,
+        "Cancel a task and its children.", group="tasks",
+        fields=(ID, Field("why", "text", "the reason; the agent that works on it is told", default="", metavar="T")),
+        errors=(NotFound, Conflict),
+        may="worker", others="orchestrator", asks=_asks_to_cancel, json="task, cancelled[], count",
+    ),
+    Operation(
+        "task note",
+        _note,
+        "Leave a note on a task: where the work stands.", group="tasks",
+        fields=(ID, Field("text", "text", "where it stands", positional=True, required=True, metavar="TEXT")),
+        errors=(NotFound, Invalid, Fenced, Killed),
+        may="worker", others="agent", asks=_asks_to_note, json="task",
+    ),
+)  # fmt: skip

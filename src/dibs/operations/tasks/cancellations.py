@@ -1,0 +1,141 @@
+"""Calling tasks off: one with all below it, a run's, or those that lost a race. In steps, where there are many.
+
+What happens, in short:
+- success: the task is cancelled, and so is everything open below it. Whoever works on one is told; what it finishes
+  later is refused. Nothing below a task that was over already is touched.
+- many: the first commit cancels the task itself and leaves a job (long_jobs.py). From then on all below it count as
+  cancelled, although the steps come to them later; a parent counts its open children as the steps go.
+- again: cancelling what is cancelled changes nothing; while a job for it is going, the call goes on with that.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.core import long_jobs
+from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, PLANNED
+from dibs.stores.seam import AFTER_KEY, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Record
+    from dibs.stores.seam import Transaction
+
+
+def call_off(tx: Transaction, by: str, task: Record, why: str, room: int = 0) -> dict[str, Any]:
+    """Cancel a task and all below it; for the answer: the ids, how many, and the job if there is more to do."""
+    job = long_jobs.new(tx, "cancel", by, task=task["task"], why=why)
+    _one(tx, job, task)
+    if task["parent"]:
+        count_child(tx, task["parent"], -1)
+    jobs = long_jobs.begin(tx, job, room)
+    return long_jobs.with_jobs({"cancelled": list(job["names"]), "count": job["done"]}, jobs)
+
+
+def race_won(tx: Transaction, winner: Record, room: int) -> list[str]:
+    """The first valid result wins: the other tasks of its race are called off, and late results refused."""
+    job = long_jobs.new(
+        tx, "race", winner["agent"], race=winner["race"], winner=winner["task"], after="",
+        why=f"{winner['task']} was first",
+    )  # fmt: skip
+    return long_jobs.begin(tx, job, room)
+
+
+def step(tx: Transaction, job: Record, room: int) -> int:
+    """Call off up to `room` tasks of a job."""
+    used = 0
+    if job["kind"] == "race":
+        used = members_step(tx, job, f"tg\t{job['race']}\t", room)
+    used += below(tx, job, room - used)
+    if job["kind"] == "cancel":
+        job["answer"] = {"cancelled": job["names"], "count": job["done"]}
+    return used
+
+
+def members_step(tx: Transaction, job: Record, prefix: str, room: int) -> int:
+    """Call off up to `room` of the tasks that the rows behind the job's cursor name: those of a race, of a run."""
+    low, high = prefix_range(prefix)
+    got = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room)
+    if not got.rows:
+        return 0
+    job["after"] = got.rows[-1][0]
+    names = [key[len(prefix) :] for key, _ in got.rows]
+    lost: dict[str, int] = {}
+    for name, task in lifecycle.load_all(tx, names).items():
+        if task is None or task["state"] in lifecycle.OVER or name == job.get("winner"):
+            continue
+        if job["kind"] == "race" and task["created"] > job["at"]:  # it came after the race was won: another race
+            continue
+        _one(tx, job, task)
+        if task["parent"]:
+            lost[task["parent"]] = lost.get(task["parent"], 0) + 1
+    for parent, number in lost.items():
+        count_child(tx, parent, -number)
+    return len(got.rows)
+
+
+def below(tx: Transaction, job: Record, room: int) -> int:
+    """Call off up to `room` of the children whose parents the job has called off."""
+    used = 0
+    prefix = f"jp\t{job['job']}\t"
+    while used < room:
+        part = tx.fetch((), [prefix_range(prefix)], 1).rows
+        if not part:
+            break
+        key, cursor = part[0]
+        parent = key[len(prefix) :]
+        low, high = prefix_range(f"tc\t{parent}\t")
+        got = tx.fetch((), [(cursor["after"] + AFTER_KEY if cursor["after"] else low, high)], room - used)
+        names = [row[len(low) :] for row, _ in got.rows]
+        lost = 0
+        for child in lifecycle.load_all(tx, names).values():
+            if child is not None and child["state"] not in lifecycle.OVER:
+                _one(tx, job, child)
+                lost += 1
+        if lost:
+            count_child(tx, parent, -lost)
+        used += max(1, len(got.rows))
+        if got.truncated:
+            tx.put(key, {"after": got.rows[-1][0]})
+        else:
+            tx.delete(key)
+    return used
+
+
+def _one(tx: Transaction, job: Record, task: Record) -> None:
+    """Cancel one task; its children are left to the job. The caller counts it in its parent."""
+    from dibs.operations.claims import endings
+    from dibs.operations.messages import mailbox
+    from dibs.operations.tasks import board
+
+    by, why = job["by"], job["why"]
+    claim = board.live_claim(tx, task, over=True)
+    holder = task["agent"]
+    lifecycle.move(tx, by, task, CANCELLED, why=why)
+    task.update(assigned=None, window=0, not_before=0, finished=tx.now)
+    lifecycle.put(tx, task)
+    long_jobs.count(job, task["task"])
+    if claim is not None:
+        endings.end(tx, claim, "cancelled")
+        endings.serve(tx, claim["resources"])
+        if holder != by and claim["until"] > tx.now:
+            text = f"Task {task['task']} ({task['title']}) was called off: {why}. Stop working on it."
+            mailbox.post(tx, holder, by, "cancelled", text, task=task["task"])
+    if task["total_kids"]:
+        tx.put(f"jp\t{job['job']}\t{task['task']}", {"after": ""})
+
+
+def count_child(tx: Transaction, parent: str, change: int) -> None:
+    """A parent's count of children that it still waits for."""
+    key = lifecycle.key_of(parent)
+    kept = tx.fetch([key]).values[key]
+    if kept is None or kept.get("state") == COMPLETE:
+        return
+    record = lifecycle.full(kept)
+    record["kids"] = max(0, record["kids"] + change)
+    lifecycle.put(tx, record)
+    if not record["kids"] and record["state"] == PLANNED:
+        from dibs.operations.tasks import pulls
+
+        pulls.wake(tx, [record])

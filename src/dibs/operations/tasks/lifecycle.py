@@ -1,0 +1,304 @@
+"""A task's life: its states and the moves between them, its record, and the indexes under which it is found.
+
+    discovery ⇄ scoped ⇄ planned → executing → complete
+                            ↑          │
+                            └──────────┤ given back, lost, failed for the moment
+                                       ├→ failed        for good; by hand back to planned
+                                       └→ quarantined   failed or lost too often; by hand back to planned
+
+Every state but complete can be cancelled, and a cancelled task can be planned again by hand. Executing means that a
+live claim on `task:ID` stands behind it: only taking it leads there, and whatever ends that claim leads back.
+
+A planned task lies where whoever looks for work finds it at once: ready (by what it asks of an agent, then by priority,
+then by age), with the agent it is assigned to, or with those that have to wait: for other tasks, for a time, for bids.
+Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, NotFound
+from dibs.operations.core.call import iso
+from dibs.stores.seam import KEYS_AT_ONCE, prefix_range, values_of, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Record
+    from dibs.stores.seam import Transaction
+
+DISCOVERY, SCOPED, PLANNED, EXECUTING, COMPLETE = "discovery", "scoped", "planned", "executing", "complete"
+FAILED, CANCELLED, QUARANTINED = "failed", "cancelled", "quarantined"
+
+MOVES: dict[str, tuple[str, ...]] = {
+    DISCOVERY: (SCOPED, CANCELLED),
+    SCOPED: (DISCOVERY, PLANNED, CANCELLED),
+    PLANNED: (SCOPED, EXECUTING, CANCELLED),
+    EXECUTING: (PLANNED, COMPLETE, FAILED, QUARANTINED, CANCELLED),
+    COMPLETE: (),
+    FAILED: (PLANNED, CANCELLED),
+    QUARANTINED: (PLANNED, CANCELLED),
+    CANCELLED: (PLANNED,),
+}
+STATES = tuple(MOVES)
+OVER = frozenset({COMPLETE, FAILED, CANCELLED, QUARANTINED})
+GIVEN_UP = frozenset({FAILED, QUARANTINED})  # there is no next attempt
+BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move` may lead; the rest needs a token
+
+WHOLE = 100  # percent
+MOST = 1_000_000  # the greatest priority, either way
+MAX_ID = 120  # letters of a task's id: it is part of a resource's name
+PATIENCE = 1_000  # ms that a preemptive task leaves to whoever is free before it displaces another
+SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
+ANYBODY = "~"  # the pool of tasks that ask nothing of an agent; no other pool comes behind it
+
+
+# --- names
+
+
+def check_id(identifier: str, field: str = "id") -> str:
+    """Refuse ids that would break a key, a list of ids or the name of a resource."""
+    fine = identifier.isalnum() or all(letter.isalnum() or letter in SIGNS for letter in identifier)
+    if not identifier or len(identifier) > MAX_ID or not fine:
+        raise Invalid(f"{field}: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}", field=field)
+    return identifier
+
+
+def check_word(word: str | None, field: str) -> str:
+    """A word that becomes part of a key: no blanks, commas or bars."""
+    word = word or ""
+    if len(word) > MAX_ID or not word.isprintable() or any(sign in word for sign in " ,|"):
+        raise Invalid(f"{field}: a word of at most {MAX_ID} letters, without blank, comma or |", field=field)
+    return word
+
+
+def check_state(state: str) -> str:
+    """Refuse states that there are not."""
+    if state not in MOVES:
+        raise Invalid(f"state: one of {', '.join(STATES)}, not {state!r}", field="state")
+    return state
+
+
+def resource_of(identifier: str) -> list[str]:
+    """What a claim on a task is a claim on."""
+    return ["name", f"task:{identifier}"]
+
+
+# --- the record
+
+# What a record leaves out, because most tasks have it so: a shorter row is written and read twice for each task.
+DEFAULTS: dict[str, Any] = {
+    "state": PLANNED, "priority": 0, "needs": [], "for": "", "open": 0, "kids": 0, "total_kids": 0, "after": False,
+    "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
+    "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False,
+    "named": False, "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "note_by": "",
+    "progress": 0, "result": False, "origin": "",
+}  # fmt: skip
+
+
+def key_of(identifier: str) -> str:
+    """Where a task is kept."""
+    return f"t\t{identifier}"
+
+
+def load(tx: Transaction, identifier: str) -> Record:
+    """A task by its id."""
+    key = key_of(check_id(identifier))
+    record: Record | None = tx.fetch([key]).values[key]
+    if record is None:
+        raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
+    return full(record)
+
+
+def load_all(tx: Transaction, names: Sequence[str]) -> dict[str, Record | None]:
+    """However many tasks by their ids; None for those that are not there."""
+    kept = values_of(tx, [key_of(name) for name in names])
+    return {name: None if (record := kept[key_of(name)]) is None else full(record) for name in names}
+
+
+def members(tx: Transaction, prefix: str) -> Iterator[Record]:
+    """The tasks that the rows below a prefix name, in the order of their ids: the children of one, those of a run."""
+    names = [key[len(prefix) :] for key, _ in walk(tx, prefix)]
+    for start in range(0, len(names), KEYS_AT_ONCE):
+        yield from [task for task in load_all(tx, names[start : start + KEYS_AT_ONCE]).values() if task is not None]
+
+
+def results(tx: Transaction, names: Sequence[str]) -> dict[str, Any]:
+    """What came of these tasks; None where there is nothing."""
+    kept = values_of(tx, [f"tr\t{name}" for name in names])
+    return {name: kept[f"tr\t{name}"] for name in names}
+
+
+def progress(found: Iterable[Record]) -> int:
+    """How far these tasks are together, from 0 to 100, of all that was not called off; where that is nothing, 100."""
+    points = count = 0
+    for task in found:
+        if task["state"] != CANCELLED:
+            count += 1
+            points += points_of(task)
+    return points // count if count else WHOLE
+
+
+def points_of(task: Record) -> int:
+    """How far one task is: a complete one whole, one at work by its own word, any other not at all."""
+    done: int = WHOLE if task["state"] == COMPLETE else task["progress"] if task["state"] == EXECUTING else 0
+    return done
+
+
+def full(record: Record) -> Record:
+    """A task as it was kept, with what was left out."""
+    return {**DEFAULTS, **record}
+
+
+def put(tx: Transaction, task: Record) -> None:
+    """Write a task, where those who look for it will find it."""
+    entry, when = _places(task, tx.now)
+    kept = {name: value for name, value in task.items() if name not in DEFAULTS or value != DEFAULTS[name]}
+    tx.put(key_of(task["task"]), kept, entry, when)
+
+
+def drop(tx: Transaction, task: Record, room: int) -> int:
+    """Take a task away with all that belongs to it, up to `room` rows; says how many, and fewer means all of it."""
+    identifier = task["task"]
+    used = 0
+    for family in ("tn", "td", "tc", "tb"):
+        rows = tx.fetch((), [prefix_range(f"{family}\t{identifier}\t")], room - used)
+        for key, _ in rows.rows:
+            tx.delete(key)
+        used += len(rows.rows)
+        if used >= room:
+            return used
+    for letter in ("t", "tp", "tr", "ta"):
+        tx.delete(f"{letter}\t{identifier}")
+    if task["key"]:
+        tx.delete(f"tk\t{task['key']}")
+    if task["parent"]:
+        tx.delete(f"tc\t{task['parent']}\t{identifier}")
+    if task["race"]:
+        tx.delete(f"tg\t{task['race']}\t{identifier}")
+    if task["run"]:
+        tx.delete(f"ut\t{task['run']}\t{identifier}")
+    return used
+
+
+def _places(task: Record, now: int) -> tuple[str, str | None]:
+    """The entries in the two indexes: by what it waits for, and when to look at it again without being asked."""
+    state, order = task["state"], f"{task['order']}\t{task['task']}"
+    if state != PLANNED:
+        return f"tasks\t{state}\t{order}", None
+    if task["open"] or task["kids"]:
+        return f"tasks\tblocked\t{order}", None
+    place = f"{MOST - task['priority']:07d}\t{order}"
+    if task["assigned"]:
+        return f"mine\t{task['assigned']['agent']}\t{place}", later(task["assigned"]["until"])
+    if task["window"]:
+        return f"tasks\tauction\t{order}", later(task["window"])
+    if task["not_before"] > now:
+        return f"tasks\tdelayed\t{order}", later(task["not_before"])
+    when = max(task["created"] + PATIENCE, task.get("pressed", 0)) if task["strategy"] == "preemptive" else 0
+    return f"ready\t{pool_of(task)}\t{place}", later(when) if when else None
+
+
+def pool_of(task: Record) -> str:
+    """What a task asks of an agent; tasks that ask the same lie together, those that ask nothing behind all others."""
+    if not task["for"] and not task["needs"]:
+        return ANYBODY
+    return f"-{task['for']}|{','.join(task['needs'])}"
+
+
+def later(when: int) -> str:
+    """The entry in the second index under which a task is found when its time has come."""
+    return f"later\t{when:015d}"
+
+
+# Where the tasks of one state lie in the first index.
+PLACES: dict[str, tuple[str, ...]] = {state: (f"tasks\t{state}\t",) for state in STATES}
+PLACES[PLANNED] = ("ready\t", "mine\t", "tasks\tblocked\t", "tasks\tauction\t", "tasks\tdelayed\t")
+
+
+def of_state(tx: Transaction, state: str, limit: int) -> tuple[list[Record], bool]:
+    """The tasks in one state, up to a limit; and whether there are more."""
+    found: list[Record] = []
+    for prefix in PLACES[state]:
+        after = ""
+        while True:
+            page = tx.scan(1, prefix, min(512, limit - len(found) + 1), after)
+            found += [full(record) for _, _, record in page.rows]
+            if len(found) > limit:
+                return found[:limit], True
+            if not page.truncated:
+                break
+            after = page.rows[-1][0]
+    return found, False
+
+
+def move(tx: Transaction, agent: str, task: Record, to: str, **data: Any) -> None:
+    """Change a task's state, by the table and with its event; the caller writes the record."""
+    before = task["state"]
+    assert to in MOVES[before], f"{before} → {to}"
+    task["state"] = to
+    if to == PLANNED:  # nobody's any more
+        task["agent"] = ""
+    event = {"from": before, "to": to}
+    event.update({key: value for key, value in data.items() if value})
+    tx.append("task.moved", agent, task["task"], event)
+
+
+def refuse_move(task: Record, to: str) -> Conflict:
+    """Why a task cannot be moved there."""
+    by_hand = BY_HAND if task["state"] != EXECUTING else {CANCELLED}  # back to planned needs the token
+    allowed = [state for state in MOVES[task["state"]] if state in by_hand]
+    can = f"it can be moved to {', '.join(allowed)}" if allowed else "it stays there"
+    text = f"task {task['task']} is {task['state']}: {can}, not to {to}."
+    return Conflict(text, task=task["task"], state=task["state"], to=to, allowed=allowed)
+
+
+# --- for people and programs
+
+
+def shown(tx: Transaction, task: Record) -> dict[str, Any]:
+    """A task as people and programs see it."""
+    found: dict[str, Any] = {
+        "id": task["task"],
+        "title": task["title"],
+        "state": task["state"],
+        "priority": task["priority"],
+        "agent": task["agent"] or None,
+        "by": task["by"],
+        "created_at": iso(tx, task["created"]),
+        "attempt": max(1, task["failures"] + (task["state"] not in GIVEN_UP)),  # the one it is at, or the last one
+        "max_attempts": task["max_attempts"],
+    }
+    for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "note_by", "progress"):
+        if task[name]:
+            found[name] = task[name]
+    if task["expect"]:
+        found["expected"] = task["expect"] / 1000
+    for name in ("started", "finished"):
+        if task[name]:
+            found[f"{name}_at"] = iso(tx, task[name])
+    if task["open"]:
+        found["waits_for"] = task["open"]
+    if task["total_kids"]:
+        found["children"] = {"total": task["total_kids"], "open": task["kids"]}
+    if task["state"] == PLANNED:
+        if task["not_before"] > tx.now:
+            found["not_before"] = iso(tx, task["not_before"])
+        if task["assigned"]:
+            found["assigned"] = {
+                "agent": task["assigned"]["agent"], "until": iso(tx, task["assigned"]["until"]),
+                "strategy": task["assigned"]["strategy"],
+            }  # fmt: skip
+        if task["window"]:
+            found["bids_until"] = iso(tx, task["window"])
+    if task["error"]:
+        found["error"] = {**task["error"], "at": iso(tx, task["error"]["at"])}
+    return found
+
+
+def fits(agent: Record | None, needs: Sequence[str], for_type: str) -> bool:
+    """Is this agent of the type, and has it all the capabilities, that a task asks for?"""
+    if agent is None:
+        return not needs and not for_type
+    return (not for_type or agent["type"] == for_type) and all(need in agent["can"] for need in needs)

@@ -1,0 +1,485 @@
+"""How work on a task ends: done, failed, given back, broken down, lost. And what follows in the same transaction.
+
+What happens, in short:
+- done: needs the live token. Whoever comes back late, after its task went to another, is refused and told who has it.
+  Tasks that waited for this one become ready, those that raced it are called off.
+- failed, transient: back to the queue after a pause that doubles each time; too often, and it is quarantined.
+- failed, permanent: it stays failed, and what comes after it stays blocked, until somebody plans it again.
+- lost: the claim ended (deadline, dead process); back to the queue at once; too often, and it is quarantined.
+- given back, preempted, the agent left or was killed: back to the queue, and nobody's fault.
+- crash: all of it or nothing; a task is never between two states.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
+from dibs.operations.claims import endings, holds
+from dibs.operations.core import json_values, long_jobs
+from dibs.operations.core.call import check_text, iso, related, within
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.tasks import additions, board, cancellations, lifecycle
+from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED, WHOLE
+from dibs.stores.seam import AFTER_KEY, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+CLASSES = ("transient", "permanent")
+NOT_DONE = "not_done"  # the key of a result under which stands what was left undone
+LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that count against the task and the agent
+
+
+# --- with the live token
+
+
+def ahead(call: Call, id: str, **_: Any) -> list[Range]:
+    """All that finishing a task looks at, in one trip: who holds its name, itself, those that wait for it."""
+    key = lifecycle.key_of(lifecycle.check_id(id))
+    return [
+        long_jobs.GOING, (f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n"),
+    ]  # fmt: skip
+
+
+def mine(
+    tx: Transaction, call: Call, got: Fetched, identifier: str, token: int | None
+) -> tuple[Record, Record] | Fenced:
+    """The task and the live claim that this token stands for, else the caller's own; or the refusal for who is late."""
+    name, key = lifecycle.resource_of(identifier), lifecycle.key_of(identifier)
+    rows = got.rows
+    kept = next((value for place, value in rows if place == key), None)
+    if kept is None and got.truncated:  # so many wait for its name
+        rows = tx.fetch((), ahead(call, identifier)).rows
+        kept = next((value for place, value in rows if place == key), None)
+    if kept is None:
+        raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
+    task = lifecycle.full(kept)
+    jobs = [value for place, value in rows if place.startswith("j\t")]
+    if jobs and long_jobs.covering(tx, task, jobs) is not None:
+        tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
+        return _late(tx, long_jobs.called_off(tx, task, jobs), None, token)
+    live: Record | None = None
+    for _, record in [row for row in rows if row[0].startswith("n")]:
+        behind = record.get(holds.CLAIM) == task["claim"]
+        if holds.CLAIM in record and record["until"] > tx.now:
+            live = record
+            own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
+            if behind and own and token in {None, record["token"]}:
+                return task, record
+        elif behind:  # its time was over before anybody looked
+            endings.expire(tx, record)
+            endings.serve(tx, record["resources"])
+            task = lifecycle.load(tx, identifier)
+    tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
+    return _late(tx, task, live, token)
+
+
+def _late(tx: Transaction, task: Record, live: Record | None, token: int | None) -> Fenced:
+    """What became of the task meanwhile."""
+    facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
+    facts.update(holder=None, token=None, since=None)
+    facts.update(task=task["task"], state=task["state"])
+    if live is not None:
+        facts.update(holder=live["agent"], token=live["token"], since=iso(tx, live["since"]))
+        return Fenced(**facts)
+    became = f"it is {task['state']} now"
+    if task["state"] in lifecycle.OVER:
+        who = f" by {task['agent']}" if task["agent"] and task["state"] == COMPLETE else ""
+        became = f"it is {task['state']}{who} since {iso(tx, task['finished'])}"
+    what = (
+        f"token {token} for task {task['task']} is no longer live"
+        if token is not None
+        else f"you do not have task {task['task']}"
+    )
+    text = f"{what}: {became}. Nothing was taken; stop working on it."
+    return Fenced(text, **facts)
+
+
+def _done(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    id: str,
+    token: int | None = None,
+    result: Any = None,
+    next: bool = False,
+    run: str = "",
+    not_done: str = "",
+) -> Any:
+    """Finish a task with its result."""
+    jobs: list[str] = []
+    task = finish(tx, call, got, id, token, _with_rest(result, check_text(not_done, "not_done")), jobs)
+    if isinstance(task, Fenced):
+        return task
+    answer = long_jobs.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
+    if next:
+        from dibs.operations.tasks import pulls
+
+        answer["next"] = pulls.follow_up(tx, call, got, check_text(run, "run"))
+    return answer
+
+
+def _with_rest(result: Any, not_done: str) -> Any:
+    """The result with what was left undone, under the key `not_done`."""
+    if not not_done:
+        return result
+    if result is not None and not isinstance(result, dict):
+        raise Invalid("not_done: the result must be an object then, which gets the key `not_done`", field="not_done")
+    return {**(result or {}), NOT_DONE: not_done}
+
+
+def finish(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    id: str,
+    token: int | None,
+    result: Any,
+    jobs: list[str],
+    room: int = 0,
+) -> Record | Fenced:
+    """Finish one task, with all that follows. What is raised here is raised before anything was written.
+
+    What follows for more than `room` others is left to jobs, which are added to `jobs`.
+    """
+    found = mine(tx, call, got, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    if task["kids"]:
+        text = f"task {id} has {task['kids']} open children; it can be finished when they are."
+        raise Conflict(text, task=id, state=EXECUTING, children=task["kids"])
+    if task["require"]:
+        have = result if isinstance(result, dict) else {}
+        missing = [name for name in task["require"] if name not in have]
+        if missing:
+            raise Invalid(f"result: {', '.join(missing)} must be in it", field="result", missing=missing)
+    if result is not None:
+        json_values.check(result, "result")
+        tx.put(f"tr\t{id}", result)
+        task["result"] = True
+    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"))
+    task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
+    lifecycle.put(tx, task)
+    _let_go(tx, claim, "done", got)
+    _strike(tx, claim["agent"], got, failed=False)
+    if got.truncated or got.rows[-1][0].startswith("td\t"):
+        jobs += unblock(tx, task, room)
+    board.child_over(tx, task)
+    if task["race"]:
+        jobs += cancellations.race_won(tx, task, room)
+    return task
+
+
+def _request(call: Call, name: str) -> list[str] | None:
+    return [name, call.request] if call.request else None
+
+
+def _let_go(tx: Transaction, claim: Record, why: str, got: Fetched) -> None:
+    """The claim has served; whoever waits for the name gets it."""
+    endings.give_back(tx, claim, claim["resources"], why)
+    if len([row for row in got.rows if row[0].startswith("n")]) > 1:
+        endings.serve(tx, claim["resources"])
+
+
+def unblock(tx: Transaction, task: Record, room: int = 0) -> list[str]:
+    """Those that waited for this task wait for one less; the last one makes them ready. The job, if they are many."""
+    return long_jobs.begin(tx, long_jobs.new(tx, "unblock", task["agent"], task=task["task"]), room)
+
+
+def unblock_step(tx: Transaction, job: Record, room: int) -> int:
+    """Up to `room` tasks wait for one less."""
+    prefix = f"td\t{job['task']}\t"
+    rows = tx.fetch((), [prefix_range(prefix)], room).rows
+    ready = []
+    for record in lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values():
+        if record is not None:
+            record["open"] -= 1
+            assert record["open"] >= 0, record["task"]
+            lifecycle.put(tx, record)
+            ready.append(record)
+    for key, _ in rows:
+        tx.delete(key)
+    if ready:
+        from dibs.operations.tasks import pulls
+
+        pulls.wake(tx, ready)
+    long_jobs.count(job, *[record["task"] for record in ready])
+    return len(rows)
+
+
+def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: int | None = None, **given: Any) -> Any:
+    """Say that it did not work; what follows depends on the class."""
+    kind = given["class"]
+    if kind not in CLASSES:
+        raise Invalid(f"class: one of {', '.join(CLASSES)}, not {kind!r}", field="class")
+    reason = check_text(why, "why").strip()
+    if not reason:
+        raise Invalid("say why: whoever takes it next is told", field="why")
+    found = mine(tx, call, got, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    task["error"] = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
+    _strike(tx, claim["agent"], got, failed=True)
+    request = _request(call, "task fail")
+    if kind == "permanent":
+        lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
+        task.update(finished=tx.now, failures=task["failures"] + 1)
+        _tell_owner(tx, task, "failed for good, and what comes after it stays blocked")
+    else:
+        settings = call.policy.work["tasks"]
+        pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
+        _again(tx, call.agent, task, pause=pause, token=claim["token"], why=reason, request=request)
+    lifecycle.put(tx, task)
+    _let_go(tx, claim, "failed", got)
+    return {"task": lifecycle.shown(tx, task)}
+
+
+def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any) -> None:
+    """One more failure: back to the queue, or into quarantine if it was one too many."""
+    task["failures"] += 1
+    task["progress"] = 0
+    if task["failures"] >= task["max_attempts"]:
+        lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
+        task.update(finished=tx.now, error={**task["error"], "class": "poison"})
+        tx.append("alert.raised", agent, task["task"], {"what": "poison", "failures": task["failures"]})
+        _tell_owner(tx, task, f"failed or was lost {task['failures']} times and is quarantined")
+        return
+    lifecycle.move(tx, agent, task, PLANNED, **{"class": task["error"]["class"]}, **data)
+    task["not_before"] = tx.now + pause if pause else 0
+
+
+def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
+    """Whoever added a task is told when it will not get done by itself."""
+    from dibs.operations.messages import mailbox
+
+    identifier = task["task"]  # no words of others here: dibs itself speaks
+    text = (
+        f"Task {identifier} {what}. `dibs task show {identifier}` has the reason; "
+        f"`dibs task move {identifier} planned` tries it anew."
+    )
+    mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
+
+
+def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, note: str = "") -> Any:
+    """Give a task back to the queue, unfinished and nobody's fault."""
+    found = mine(tx, call, got, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    if note:
+        board.keep_note(tx, call, task, note)
+    return {"task": lifecycle.shown(tx, returned(tx, got, task, claim))}
+
+
+def returned(tx: Transaction, got: Fetched, task: Record, claim: Record) -> Record:
+    """The task is planned again, and its claim is over."""
+    give_back(tx, claim["agent"], task, "released")
+    _let_go(tx, claim, "returned", got)
+    return task
+
+
+def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
+    """Back to the queue without a word against anybody."""
+    from dibs.operations.tasks import pulls
+
+    lifecycle.move(tx, agent, task, PLANNED, why=why)
+    task["progress"] = 0
+    lifecycle.put(tx, task)
+    pulls.wake(tx, [task])
+
+
+def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, children: Any = None) -> Any:
+    """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
+    parts = additions.checked(children, "children")
+    found = mine(tx, call, got, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    made = additions.create_all(tx, call, [{**part, "parent": id} for part in parts])
+    task = lifecycle.load(tx, id)
+    give_back(tx, claim["agent"], task, "split")
+    _let_go(tx, claim, "returned", got)
+    from dibs.operations.tasks import pulls
+
+    pulls.wake(tx, made)
+    return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in made]}
+
+
+def _progress(
+    tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int | None = None, note: str = ""
+) -> Any:
+    """Say how far it is, and keep the task: its claim gets a new deadline."""
+    from dibs.operations.claims import releases
+
+    if not 0 <= percent <= WHOLE:
+        raise Invalid("percent: from 0 to 100", field="percent")
+    found = mine(tx, call, got, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task, claim = found
+    claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
+    releases.renew_one(tx, claim)
+    if note:
+        board.keep_note(tx, call, task, note)
+    if task["progress"] != percent or note:
+        task["progress"] = percent
+        lifecycle.put(tx, task)
+    return {"task": lifecycle.shown(tx, task), "expires_at": iso(tx, claim["until"])}
+
+
+# --- without it: what the end of a claim means for the task behind it. Called by endings.py and presence.py.
+
+
+def orphaned(tx: Transaction, claim: Record, why: str) -> None:
+    """The claim behind a task ended without its holder's word: the task goes back to the queue."""
+    task = _behind(tx, claim)
+    if task is None:
+        return
+    if why not in LOST:
+        give_back(tx, claim["agent"], task, why)
+        return
+    task["losses"] += 1
+    task["error"] = {
+        "class": "lost",
+        "why": f"{claim['agent']} was lost ({why})",
+        "at": tx.now,
+        "agent": claim["agent"],
+    }
+    _strike(tx, claim["agent"], None, failed=True)
+    _again(tx, claim["agent"], task, pause=0, why=why)
+    lifecycle.put(tx, task)
+    from dibs.operations.tasks import pulls
+
+    pulls.wake(tx, [task])
+
+
+def follow(tx: Transaction, claim: Record) -> None:
+    """The claim behind a task has another holder, or another id: the task goes with it."""
+    for resource in claim["resources"]:
+        key = lifecycle.key_of(resource[1][5:])
+        kept = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None
+        task = lifecycle.full(kept) if kept is not None else None
+        if task is not None and task["state"] == EXECUTING:
+            task["agent"], task["claim"] = claim["agent"], claim["claim"]
+            lifecycle.put(tx, task)
+            tx.append("task.passed", claim["agent"], task["task"], {"claim": claim["claim"]})
+
+
+def _behind(tx: Transaction, claim: Record) -> Record | None:
+    """The task that a claim stands behind."""
+    for resource in claim["resources"]:
+        if resource[0] == "name" and resource[1].startswith("task:"):
+            key = lifecycle.key_of(resource[1][5:])
+            kept = tx.fetch([key]).values[key]
+            task = lifecycle.full(kept) if kept is not None else None
+            if task is not None and task["state"] == EXECUTING and task["claim"] == claim["claim"]:
+                return task
+    return None
+
+
+def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -> None:
+    """Count failures in a row against an agent; a success clears them. pulls.py says what comes of it."""
+    key = f"a\t{agent}"
+    known = got.values.get(key) if got is not None else None
+    record: Record | None = known if known is not None else tx.fetch([key]).values[key]
+    if record is None or (not failed and not record.get("strikes")):
+        return
+    from dibs.operations.core.call import put_agent
+
+    record["strikes"] = record.get("strikes", 0) + 1 if failed else 0
+    record["struck"] = tx.now
+    put_agent(tx, record)
+
+
+_TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")
+_ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
+
+OPERATIONS = (
+    Operation(
+        "task done",
+        _done,
+        "Finish a task with its result.",
+        group="tasks",
+        fields=(
+            board.ID,
+            _TOKEN,
+            Field("result", "json", "its result, as JSON or @FILE", metavar="JSON"),
+            Field("next", "flag", "also take the next task, in the same transaction", default=False),
+            Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
+            Field("not_done", "text", "what was left undone; key `not_done` of the result", default="", metavar="TEXT"),
+        ),
+        errors=_ERRORS,
+        ahead=ahead,
+        may="worker",
+        json="task, next",
+    ),
+    Operation(
+        "task fail",
+        _fail,
+        "Report that a task failed.",
+        group="tasks",
+        fields=(
+            board.ID,
+            _TOKEN,
+            Field("class", "choice", "transient: retry it; permanent: give up", required=True, choices=CLASSES),
+            Field("why", "text", "what happened", required=True, metavar="T"),
+        ),
+        errors=_ERRORS,
+        ahead=ahead,
+        may="worker",
+        json="task",
+    ),
+    Operation(
+        "task release",
+        _release,
+        "Return a task to the queue, unfinished.",
+        group="tasks",
+        fields=(board.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
+        errors=_ERRORS,
+        ahead=ahead,
+        may="worker",
+        json="task",
+    ),
+    Operation(
+        "task split",
+        _split,
+        "Split a task: add its children; the task waits for them.",
+        group="tasks",
+        fields=(
+            board.ID,
+            _TOKEN,
+            Field(
+                "children",
+                "json",
+                "JSON list of tasks, same fields as `task add`; durations in ms",
+                required=True,
+                metavar="JSON",
+            ),
+        ),
+        errors=_ERRORS,
+        ahead=ahead,
+        may="worker",
+        json="task, tasks[]",
+    ),
+    Operation(
+        "task progress",
+        _progress,
+        "Report progress on a task.",
+        group="tasks",
+        fields=(
+            board.ID,
+            Field("percent", "integer", "from 0 to 100", positional=True, required=True, metavar="PERCENT"),
+            _TOKEN,
+            Field("note", "text", "where it stands", default="", metavar="TEXT"),
+        ),
+        errors=_ERRORS,
+        ahead=ahead,
+        may="worker",
+        json="task, expires_at",
+    ),
+)

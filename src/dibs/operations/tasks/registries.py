@@ -1,0 +1,203 @@
+"""Tasks of a home-made registry (`.agent/registry/STATE/TASK`): tasks of the queue, on which its scripts act.
+
+What happens, in short:
+- import: each file becomes a task in its state, with its text as payload; a complete one is added as complete. A task
+  that is there already stays as it is: ids that both have are one task. Again: nothing.
+- a claim that was made on the task's name before it was a task becomes the task's own, with the same holder and end.
+- take: like `task claim`, also of a scoped task, which is planned on the way in the same transaction. One task an
+  agent, as everywhere. A scoped task that comes back unfinished is scoped again (`origin`).
+- adopt: a claimed file that somebody made by hand; whoever it names has the task for what is left of its time. That is
+  taking note of what happened, so no limit of tasks refuses it; a live claim of another agent does.
+- give back, finish: only by whoever holds it.
+- crash: a transaction each, so all or nothing; the files are put right by the next script.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core import long_jobs
+from dibs.operations.core.call import iso, related
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.tasks import additions, board, lifecycle, outcomes, pulls
+from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+BY_HAND = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
+SEEN = 1_000  # tasks that are looked at in one call
+
+
+# --- coming in
+
+
+def _import(tx: Transaction, call: Call, got: Fetched, tasks: Any) -> dict[str, Any]:
+    """Add what is not there yet, all of it or nothing."""
+    made = []
+    known = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"]) for spec in additions.checked(tasks, "tasks")])
+    for place, spec in enumerate(tasks):
+        if known[spec["id"]] is None:
+            made.append(_join(tx, call, spec, place)["task"])
+    return {"tasks": made}
+
+
+def _join(tx: Transaction, call: Call, spec: dict[str, Any], place: int = 0) -> Record:
+    """The task of a file; made if it is not there, and then whoever claimed its name has it."""
+    given = {"id": spec["id"], "title": spec["title"], "payload": spec.get("payload")}
+    complete = spec["state"] == COMPLETE
+    task, _ = additions.create(tx, call, {**given, "state": PLANNED if complete else spec["state"]}, place,
+                            complete=complete)  # fmt: skip
+    if task["named"] and not complete:
+        _convert(tx, call, task)
+    if task["state"] == PLANNED:
+        pulls.wake(tx, [task])
+    return task
+
+
+def _convert(tx: Transaction, call: Call, task: Record) -> None:
+    """A claim on the name alone becomes the claim behind the task."""
+    name = lifecycle.resource_of(task["task"])
+    met = [record for record in holds.meeting(tx, [name], "") if record.get("mode") == resources.WRITE]
+    live = [record for record in met if holds.CLAIM in record and record["until"] > tx.now]
+    for claim in endings.living(tx, call, [record for record in live if name in record["resources"]])[:1]:
+        endings.give_back(tx, claim, [name], "upgraded")
+        origin = _plan(tx, claim["agent"], task)
+        pulls.grant(tx, call, task, agent=claim["agent"], left=claim["until"] - tx.now, origin=origin)
+
+
+def _plan(tx: Transaction, agent: str, task: Record) -> str:
+    """Bring a task that nobody has to where it can be taken; returns its origin."""
+    before: str = task["state"]
+    for state in BY_HAND[BY_HAND.index(before) + 1 :]:
+        lifecycle.move(tx, agent, task, state)
+    return SCOPED if before != PLANNED else str(task["origin"])
+
+
+# --- what the scripts do
+
+
+def _take(tx: Transaction, call: Call, got: Fetched, spec: Any) -> Any:
+    """`claim_task.sh`."""
+    pulls.promote(tx, call)
+    task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]]
+    if task is None:
+        if spec.get("state") != SCOPED:
+            raise NotFound(f"there is no task {spec['id']} to be claimed", task=spec["id"])
+        task = _join(tx, call, spec)
+    return pulls.take(tx, call, got, task, origin=SCOPED)
+
+
+def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> Any:
+    """A claimed file that names the caller."""
+    task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
+    if task["state"] == EXECUTING:
+        return pulls.take(tx, call, got, task)
+    state = long_jobs.called_off(tx, task, long_jobs.going(tx))["state"]
+    if state not in BY_HAND or state != task["state"]:
+        raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
+    blocker = pulls.in_the_way(tx, call, task)
+    if blocker is not None:
+        return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
+    origin = _plan(tx, call.agent, task)
+    return pulls.grant(tx, call, task, left=left, origin=origin)
+
+
+def _give_back(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> Any:
+    """`release_task.sh`: unfinished, back to where it came from; or complete."""
+    task = lifecycle.load(tx, id)
+    claim = board.live_claim(tx, task)
+    if claim is None or not related(claim["agent"], call.agent):
+        tx.append("call.refused", call.agent, f"task:{id}", {"code": "fenced" if claim else "not_found"})
+        return {"done": False, "holder": claim["agent"] if claim is not None else ""}
+    if state == COMPLETE:
+        jobs: list[str] = []
+        finished = outcomes.finish(tx, call, got, id, claim["token"], None, jobs)
+        return finished if isinstance(finished, Fenced) else long_jobs.with_jobs({"done": True, "holder": ""}, jobs)
+    task = outcomes.returned(tx, got, task, claim)
+    _again_scoped(tx, call, task)
+    return {"done": True, "holder": ""}
+
+
+def _again_scoped(tx: Transaction, call: Call, task: Record) -> bool:
+    """A scoped task that came back unfinished is scoped again."""
+    if task["state"] != PLANNED or task["origin"] != SCOPED:
+        return False
+    lifecycle.move(tx, call.agent, task, SCOPED)
+    task.update(origin="", assigned=None, window=0, not_before=0)
+    lifecycle.put(tx, task)
+    return True
+
+
+def _settle(tx: Transaction, call: Call, got: Fetched, ids: Any) -> dict[str, Any]:
+    """`check_stale.sh`: what ended without a word ends now, and what was scoped is scoped again."""
+    found = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
+    claims = [claim for task in found if (claim := board.live_claim(tx, task, over=True)) is not None]
+    over = [claim for claim in claims if claim["until"] <= tx.now]
+    endings.clear(tx, over, endings.gone(tx, call, [claim for claim in claims if claim["until"] > tx.now]))
+    back = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
+    return {"scoped": [task["task"] for task in back if _again_scoped(tx, call, task)]}
+
+
+def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dict[str, Any]:
+    """A file was moved by hand from one state to another: the task follows, where nobody has it."""
+    task = lifecycle.load(tx, id)
+    if state not in BY_HAND or task["state"] not in BY_HAND:
+        raise lifecycle.refuse_move(task, state)
+    here, there = BY_HAND.index(task["state"]), BY_HAND.index(state)
+    way = BY_HAND[here + 1 : there + 1] if there > here else BY_HAND[there:here][::-1]
+    for one in way:
+        lifecycle.move(tx, call.agent, task, one)
+    task.update(origin="", assigned=None, window=0)
+    lifecycle.put(tx, task)
+    if state == PLANNED:
+        pulls.wake(tx, [task])
+    return {"task": lifecycle.shown(tx, task)}
+
+
+def _look(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
+    """Where each task stands and who has it; a claim on the name alone counts. Nothing of those that are not there."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, task in lifecycle.load_all(tx, list(ids)[:SEEN]).items():
+        claim = None
+        if task is None or task["state"] == EXECUTING or task["named"]:
+            claim = _holder(tx, call, name)
+        if task is not None or claim is not None:
+            found[name] = {"state": "", "origin": "", "holder": "", "known_as": "", "since": None}
+        if task is not None:
+            found[name].update(state=task["state"], origin=task["origin"])
+        if claim is not None:
+            holder = claim["agent"]
+            found[name].update(holder=holder, known_as=_known_as(tx, holder), since=iso(tx, claim["since"]))
+    return {"tasks": found}
+
+
+def _holder(tx: Transaction, call: Call, name: str) -> Record | None:
+    met = holds.meeting(tx, [lifecycle.resource_of(name)], "")
+    live = [record for record in met if holds.CLAIM in record and record["until"] > tx.now]
+    return next(iter(endings.living(tx, call, [one for one in live if one["mode"] != resources.WATCH])), None)
+
+
+def _known_as(tx: Transaction, agent: str) -> str:
+    """The id by which the scripts know an agent."""
+    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    also = record.get("also", ()) if record is not None else ()
+    return str(also[-1]) if also else agent
+
+
+_ERRORS = (Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota)
+_ID = Field("id", "text", "the task's id", required=True)
+IMPORT = Operation("registry import", _import, "Add the tasks of a registry.", errors=_ERRORS, may="agent")
+TAKE = Operation("registry take", _take, "Claim a task for a script.", errors=_ERRORS, takes=True, may="worker")
+ADOPT = Operation("registry adopt", _adopt, "Take note of a claim made with files.", errors=_ERRORS, takes=True)
+GIVE_BACK = Operation(
+    "registry release", _give_back, "Give a task back, or finish it.", fields=(_ID,), errors=_ERRORS,
+    ahead=outcomes.ahead,
+)  # fmt: skip
+SETTLE = Operation("registry settle", _settle, "End what ended unseen.", errors=_ERRORS)
+MOVE = Operation("registry move", _move, "Follow a file that was moved by hand.", fields=(_ID,), errors=_ERRORS)
+LOOK = Operation("registry look", _look, "Where do these tasks stand?", writes=False)

@@ -1,0 +1,262 @@
+"""Who gets a task: the strategies, each a small function that ranks those who could have it, best first.
+
+All have one signature, `(task, candidates, facts)`, and decide nothing beyond the order. Push (assignments.py) takes the
+first who has room; pull (`task next`) gives the task to the caller if the caller is the first.
+
+- priority: whoever asks; pushed, who has waited longest, else who has least to do. preemptive: the same (assignments.py
+  has what happens where nobody has room).
+- round_robin: who was given a task longest ago. load_balanced: who has the fewest, then as round_robin.
+- capability: who has the fewest capabilities beyond those needed, so that those who can do everything stay free.
+- sticky: rendezvous hashing; the same word goes to the same agent, and one agent more or less moves 1/N of the words.
+- auction: the highest bid, the earlier of equal ones.
+
+Whom a task waits for must be somebody who will come for it, or it would wait for ever. So for a pull by round_robin,
+load_balanced and capability only those compete who wait for work now, and have room; by sticky also those who asked for
+work of the task's run within the last five minutes, or work on a task of it. Who has left, was killed, is known to be
+dead or has an open breaker never does.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.core.call import due, lineage_of
+from dibs.operations.core.policy import DAY, MINUTE
+from dibs.operations.tasks import lifecycle, pulls
+from dibs.operations.tasks.lifecycle import EXECUTING
+from dibs.stores.seam import digest_of, prefix_range, values_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+    Rank = Callable[[Record, Sequence[Record], "Facts"], list[Record]]
+
+RECENT = 5 * MINUTE  # seen or asking within this, an agent is taken to be there; five times what "seen" is written by
+ASKED_EVERY = MINUTE  # how often it is noted that an agent asks
+RUNS = 16  # for so many runs it is noted that an agent asked; the oldest makes room
+LOOKED_AT = 1_000  # agents, and tasks at work, that one choice looks at
+OPENED = 64  # auctions that one look opens; the next opens more
+NOT_IN_LINE = 1 << 30  # the place of one who does not wait
+ROTATING = frozenset({"round_robin", "load_balanced"})  # strategies that ask when an agent was last given a task
+
+
+class Facts:
+    """What the strategies go by. Gathered once for a choice, and for all the looks of one `next`."""
+
+    __slots__ = ("asked", "assigned", "bids", "busy", "given", "live", "not_mine", "now", "opened", "place", "waiting")
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+        self.busy: dict[str, list[str]] = {}  # agent → the runs of the tasks that it works on
+        self.assigned: dict[str, list[int]] = {}  # agent → the priorities of the tasks that wait for it to pick them up
+        self.given: dict[str, int] = {}  # agent → when it was last given a task by a strategy that asks for it
+        self.asked: dict[str, dict[str, int]] = {}  # agent → run → when it last asked for such work
+        self.waiting: dict[str, list[Record]] = {}  # agent → its places among those who wait for work now
+        self.place: dict[str, int] = {}  # agent → how many came before it
+        self.bids: dict[str, Record] = {}
+        self.live: list[Record] = []
+        self.not_mine: set[tuple[str, str, str]] = set()  # strategies, demands and runs of which others come first
+        self.opened = 0
+
+    def load(self, agent: str) -> int:
+        """How many tasks an agent has, at work or waiting for it."""
+        return len(self.busy.get(agent, ())) + len(self.assigned.get(agent, ()))
+
+    def in_line(self, agent: str) -> int:
+        """An agent's place among those who wait for work."""
+        return self.place.get(agent, NOT_IN_LINE)
+
+
+# --- the strategies
+
+
+def priority(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+    """Who has waited longest, then who has least to do."""
+    return sorted(candidates, key=lambda one: (facts.in_line(_id(one)), facts.load(_id(one)), _id(one)))
+
+
+def round_robin(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+    """Who was given a task longest ago."""
+    return sorted(candidates, key=lambda one: (facts.given.get(_id(one), 0), facts.in_line(_id(one)), _id(one)))
+
+
+def load_balanced(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+    """Who has the fewest tasks."""
+    return sorted(round_robin(task, candidates, facts), key=lambda one: facts.load(_id(one)))
+
+
+def capability(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+    """Who can do least beside what is needed."""
+    needs = set(task["needs"])
+    return sorted(priority(task, candidates, facts), key=lambda one: len(set(one["can"]) - needs))
+
+
+def sticky(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+    """For each word (the task's own, else its key, its parent or its id) the agents have an order of their own."""
+    word = task.get("sticky") or task["key"] or task["parent"] or task["task"]
+    return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
+
+
+def auction(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+    """Who bids most, the earlier of those who bid the same; who did not bid is not among them."""
+    bidders = [one for one in candidates if _id(one) in facts.bids]
+    return sorted(bidders, key=lambda one: (-facts.bids[_id(one)]["amount"], facts.bids[_id(one)]["commit"], _id(one)))
+
+
+RANKS: dict[str, Rank] = {
+    "priority": priority, "round_robin": round_robin, "load_balanced": load_balanced, "capability": capability,
+    "sticky": sticky, "auction": auction, "preemptive": priority,
+}  # fmt: skip
+
+
+def _id(agent: Record) -> str:
+    return str(agent["agent"])
+
+
+# --- what they go by
+
+
+def gather(tx: Transaction, without: str = "") -> Facts:
+    """Who waits, who works on what, who was given something when. `without` is a task that does not count."""
+    facts = Facts(tx.now)
+    for place, record in enumerate([one for one in pulls.present(tx) if not one.get("task")]):
+        facts.waiting.setdefault(record["agent"], []).append(record)
+        facts.place.setdefault(record["agent"], place)
+    for task in lifecycle.of_state(tx, EXECUTING, LOOKED_AT)[0]:
+        facts.busy.setdefault(task["agent"], []).append(task["run"])
+    for _, _, kept in tx.scan(1, "mine\t", LOOKED_AT).rows:
+        task = lifecycle.full(kept)
+        if task["task"] != without:
+            facts.assigned.setdefault(task["assigned"]["agent"], []).append(task["priority"])
+    for key, kept in tx.fetch((), [prefix_range("tl\t")], LOOKED_AT).rows:
+        facts.given[key[3:]], facts.asked[key[3:]] = kept["given"], kept["asked"]
+    return facts
+
+
+def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | None = None) -> list[Record]:
+    """The agents (or those of them that are named) that are there to work, as far as can be known."""
+    known = _agents(tx, among)
+    killed = {name for name, agent in known.items() if agent["killed"]}
+    wanted = known if among is None else [name for name in dict.fromkeys(among) if name in known]
+    there = [known[name] for name in wanted if not known[name]["left"] and killed.isdisjoint(lineage_of(name))]
+    call.know([agent["process"] for agent in there])
+    return [agent for agent in there if _is_there(tx, call, agent, facts)]
+
+
+def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
+    """Agents by their names; with those that are named also their ancestors, with whom they would be killed."""
+    if among is not None:
+        values = values_of(tx, sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
+        return {agent["agent"]: agent for agent in values.values() if agent is not None}
+    found = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows}
+    return {name: agent for name, agent in found.items() if agent.get("works") or agent["killed"]}
+
+
+def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:
+    alive = call.alive(agent["process"])
+    if alive is False or pulls.breaker(tx, call, agent)[0] == "open":
+        return False
+    return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + RECENT > tx.now)
+
+
+def asks(facts: Facts, agent: Record, task: Record) -> bool:
+    """Does this agent come for such work by itself: does it wait for it now, or has it asked lately?"""
+    name, run = _id(agent), task["run"]
+    asked = facts.asked.get(name, {}).get(run, 0)
+    return _waits(facts, name, run) or (bool(asked) and asked + RECENT > facts.now)
+
+
+def _waits(facts: Facts, agent: str, run: str) -> bool:
+    return any(record["run"] in {"", run} for record in facts.waiting.get(agent, ()))
+
+
+def given(tx: Transaction, agent: str, facts: Facts) -> None:
+    """Note that an agent gets a task now."""
+    facts.given[agent] = tx.now
+    _keep(tx, agent, facts)
+
+
+def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
+    """Written for the strategies that ask for it only; a sweep drops it after a day."""
+    kept = {"given": facts.given.get(agent, 0), "asked": facts.asked.get(agent, {})}
+    tx.put(f"tl\t{agent}", kept, i2=due(tx.now + DAY))
+
+
+# --- pull
+
+
+def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str) -> bool:
+    """Is the caller the one to whom this ready task goes?"""
+    if strategy in {"priority", "preemptive"}:
+        return True
+    facts = _facts(tx, call)
+    if strategy == "auction":
+        return _auctioned(tx, call, task, facts)
+    me = _id(agent)
+    kind = (strategy, lifecycle.pool_of(task), task["run"])
+    if kind in facts.not_mine:
+        return False
+    facts.place[me] = -1  # among equals, whoever asks now
+    if strategy == "sticky":
+        _note_asking(tx, me, task["run"], facts)
+    rivals = [one for one in facts.live if _id(one) != me and _competes(tx, call, one, task, strategy, facts)]
+    first = _id(RANKS[strategy](task, [agent, *rivals], facts)[0])
+    if first != me:
+        if strategy != "sticky":  # each sticky task is for somebody else
+            facts.not_mine.add(kind)
+        for record in facts.waiting.get(first, ())[:1]:
+            if record["wake"]:
+                tx.wake(record["wake"])
+        return False
+    if strategy in ROTATING and pulls.in_the_way(tx, call, task) is None:
+        given(tx, me, facts)
+    return True
+
+
+def _competes(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str, facts: Facts) -> bool:
+    """Will this agent come for the task, if it goes to it?"""
+    if not lifecycle.fits(agent, task["needs"], task["for"]):
+        return False
+    name = _id(agent)
+    if strategy == "sticky":
+        return asks(facts, agent, task) or task["run"] in facts.busy.get(name, ())
+    return _waits(facts, name, task["run"]) and facts.load(name) < pulls.limit_of(tx, call, agent)
+
+
+def _note_asking(tx: Transaction, agent: str, run: str, facts: Facts) -> None:
+    asked = facts.asked.setdefault(agent, {})
+    if asked.get(run, 0) + ASKED_EVERY > tx.now and run in asked:
+        return
+    asked[run] = tx.now
+    while len(asked) > RUNS:
+        del asked[min(asked, key=lambda one: (asked[one], one))]
+    _keep(tx, agent, facts)
+
+
+def _auctioned(tx: Transaction, call: Call, task: Record, facts: Facts) -> bool:
+    """A task that had its auction is anybody's. One that came to the queue without it is put up when it is found."""
+    if task.get("auctioned"):
+        return True
+    if facts.opened < OPENED:
+        from dibs.operations.tasks import assignments
+
+        facts.opened += 1
+        assignments.put_up(tx, call, task)
+    return False
+
+
+def _facts(tx: Transaction, call: Call) -> Facts:
+    """The facts for all looks of one transaction: `next` may look at many tasks that are not for this agent."""
+    global _last  # noqa: PLW0603 - a cache of one entry
+    last = _last
+    if last is not None and last[0] is tx:
+        return last[1]
+    facts = gather(tx)
+    facts.live = living(tx, call, facts, [*facts.waiting, *facts.busy, *facts.asked])
+    _last = (tx, facts)
+    return facts
+
+
+_last: tuple[Transaction, Facts] | None = None

@@ -1,0 +1,89 @@
+"""A turn: what a worker has finished, and what it takes next, in one transaction.
+
+For workers whose tasks are shorter than a commit. `max_tasks` says how many an agent may have at a time.
+
+- success: each task that is handed in is finished as by `task done`, and up to `take` others are the caller's.
+- refusal: one that is no longer the caller's, or whose result is not as it must be, is named with why; others count.
+- again: with a request id the second call gets the first's answer. crash: all of the turn or nothing.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import DibsError, Fenced, Invalid, Killed
+from dibs.operations.core import long_jobs
+from dibs.operations.core.call import check_text
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.tasks import outcomes, pulls
+from dibs.stores.seam import Fetched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Transaction
+
+MOST = 100  # tasks handed in, and taken, in one turn: all others wait for its transaction
+
+
+def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
+    """Hand in what is done, take what comes next."""
+    handed = _checked(done)
+    if not 0 <= take <= MOST:
+        raise Invalid(f"take: from 0 to {MOST}", field="take")
+    finished: list[str] = []
+    refused: list[dict[str, Any]] = []
+    jobs: list[str] = []
+    room = max(1, long_jobs.STEP // max(1, len(handed)))
+    for one in handed:
+        identifier = one["id"]
+        rows = tx.fetch((), outcomes.ahead(call, identifier))
+        seen = Fetched(got.values, rows.rows, rows.truncated)
+        found: Any
+        try:
+            found = outcomes.finish(tx, call, seen, identifier, one["token"], one.get("result"), jobs, room)
+        except DibsError as error:  # nothing of this one was written
+            found = error
+        if isinstance(found, DibsError):
+            refused.append({"id": identifier, "code": found.code, "message": found.message})
+        else:
+            finished.append(identifier)
+    taken = pulls.take_some(tx, call, got, check_text(run, "run"), take) if take else []
+    return long_jobs.with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
+
+
+def _checked(done: Any) -> list[dict[str, Any]]:
+    """What is handed in: a list of objects with `id`, `token`, and perhaps `result`, each task once."""
+    if done is None:
+        return []
+    if not isinstance(done, list) or len(done) > MOST:
+        raise Invalid(f"done: a list of at most {MOST} objects with id, token and result", field="done")
+    for one in done:
+        fine = isinstance(one, dict) and isinstance(one.get("id"), str) and not set(one) - {"id", "token", "result"}
+        token = one.get("token") if fine else None
+        if not fine or isinstance(token, bool) or not isinstance(token, int):
+            raise Invalid("done: each has an id (a text), a token (a number) and perhaps a result", field="done")
+    if len({one["id"] for one in done}) < len(done):
+        raise Invalid("done: a task stands there twice", field="done")
+    return list(done)
+
+
+OPERATIONS = (
+    Operation(
+        "task turn",
+        _turn,
+        "Finish tasks and take the next ones, in one transaction.",
+        group="tasks",
+        fields=(
+            Field("done", "json", "a list of objects with id, token and result", metavar="JSON"),
+            Field(
+                "take", "integer", "take up to N tasks, as far as max_tasks allows (default 1)", default=1, metavar="N"
+            ),
+            Field("run", "text", "take only of this run", default="", metavar="RUN"),
+        ),
+        errors=(Invalid, Fenced, Killed),
+        may="worker",
+        json="done[], refused[], tasks[]",
+        takes=True,
+    ),
+)

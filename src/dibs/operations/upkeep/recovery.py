@@ -1,0 +1,56 @@
+"""What is written first into a store that lost something: one in a damaged one's place, a server without its memory.
+
+Claims are not carried over: what cannot be read cannot be trusted to be all. Tokens go on above every one ever
+answered, so whatever is still done with an old one is refused. The kill switch is carried over as far as it could be
+read.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.core.call import put_agent
+from dibs.operations.core.declare import Operation
+
+SOME = 256  # claims ended in one transaction
+MANY = 10_000  # looked at for it
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+
+def _recovered(
+    tx: Transaction, call: Call, got: Fetched, agents: Sequence[Record] = (), aside: str = ""
+) -> dict[str, Any]:
+    kept = []
+    for agent in agents:
+        if agent.get("killed") and agent["agent"] != call.agent:
+            put_agent(tx, agent)
+            kept.append(agent["agent"])
+    # No document was written more often than there were commits: new ones begin above what any stale writer names.
+    tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
+    tx.append("store.recovered", call.agent, aside, {"killed": kept})
+    return {"killed": kept}
+
+
+def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """End the claims that were granted before this epoch: another may have been granted since, and lost."""
+    from dibs.operations.claims import endings, holds
+
+    ended = 0
+    old = [claim for claim in holds.every(tx, holds.CLAIM, MANY)[0] if claim["token"] < tx.since]
+    for claim in old[:SOME]:
+        endings.end(tx, claim, "epoch")
+        ended += 1
+    waiting, _ = holds.every(tx, holds.WAITER, SOME)
+    for waiter in waiting if len(old) <= SOME else ():
+        endings.drop_waiter(tx, waiter, "epoch")
+    tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
+    return {"more": len(old) > SOME or len(waiting) >= SOME}
+
+
+VOID = Operation("void", _void, "Give up what was granted before the store lost something.")
+RECOVERED = Operation("recovered", _recovered, "Begin a database that takes a damaged one's place.")

@@ -1,0 +1,40 @@
+"""What is written when a workspace changes its store: who did it, from where, to where.
+
+The copying itself is no decision and is not here (stores/move/carry.py). Where a URL has a password it is not in the record.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.core.declare import Operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Fetched, Transaction
+
+
+def _moving(tx: Transaction, call: Call, got: Fetched, to: str, move: str) -> dict[str, Any]:
+    """Somebody who may act wants it moved: a killed agent does not come this far."""
+    tx.append("store.moving", call.agent, to, {"move": move})
+    return {"agent": call.agent}
+
+
+def _moved(
+    tx: Transaction, call: Call, got: Fetched, to: str, left: str, move: str, digest: str, events: int
+) -> dict[str, Any]:
+    """The first that is written to the new store."""
+    tx.append("store.moved", call.agent, to, {"from": left, "move": move, "digest": digest, "events": events})
+    return {"agent": call.agent}
+
+
+def _fallen_back(tx: Transaction, call: Call, got: Fetched, left: str) -> dict[str, Any]:
+    """SQLite stands in for a server that does not start; nothing of what it holds can be known here."""
+    tx.append("store.fallback", call.agent, left, {})
+    return {"agent": call.agent}
+
+
+MOVING = Operation("store move", _moving, "Say that the workspace is about to be moved.", may="person")
+MOVED = Operation("store moved", _moved, "Say that the workspace was moved here.")
+FALLEN_BACK = Operation("store fallback", _fallen_back, "Say that this store stands in for another.")

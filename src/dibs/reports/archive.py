@@ -1,0 +1,157 @@
+"""A run's archive: one tar.gz with its record, its report in three forms, its tasks with all results, its events.
+
+Written beside its place, made durable and then put there, so that what has the name of an archive is whole. Equal
+content gives equal bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tarfile
+import tempfile
+from hashlib import sha256
+
+from dibs import jsontext
+from dibs.errors import Unavailable
+from dibs.facts import clock
+from dibs.operations.tasks import lifecycle
+from dibs.reports import html_page, markdown, source
+from dibs.stores.seam import KEYS_AT_ONCE, values_of, walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.session.session import Session
+    from dibs.stores.seam import Transaction
+
+FOLDER = "runs"  # below .dibs/local/
+IN_MEMORY = 8 * 1024 * 1024  # bytes of one member that are kept in memory while it is made
+CHUNK = 1024 * 1024
+
+
+def path_of(session: Session, run: str) -> str:
+    """Where a run's archive lies."""
+    return os.path.join(session.place.local, FOLDER, f"{run}.tar.gz")
+
+
+def write(session: Session, found: source.Gathered, report: dict[str, Any]) -> dict[str, Any]:
+    """Make the archive; gives its place below .dibs/local/, its digest and its size."""
+    run = found.run["run"]
+    path = path_of(session, run)
+    making = f"{path}.{os.getpid()}.{clock.random_id()}"
+    try:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        with open(making, "xb", opener=_private) as file:
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                _pack(session, found, report, packed)
+            file.flush()
+            os.fsync(file.fileno())
+        digest, size = _digest(making)
+        os.replace(making, path)
+        _sync(os.path.dirname(path))
+    except OSError as error:
+        _forget(making)
+        again = f"`dibs run end --run {run} --archive`"
+        text = f"{path} cannot be written: {error.strerror or error}. The run has ended; {again} tries it anew."
+        raise Unavailable(text, path=path) from None
+    return {"file": f"{FOLDER}/{run}.tar.gz", "sha256": digest, "size": size}
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _pack(session: Session, found: source.Gathered, report: dict[str, Any], packed: gzip.GzipFile) -> None:
+    run = found.run
+    when = (run["wall"] + found.end - found.start) // 1000
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+
+        def add(name: str, lines: Iterator[bytes]) -> None:
+            with tempfile.SpooledTemporaryFile(IN_MEMORY) as member:
+                for line in lines:
+                    member.write(line)
+                info = tarfile.TarInfo(f"{run['run']}/{name}")
+                info.size, info.mtime, info.mode = member.tell(), when, 0o600
+                member.seek(0)
+                tar.addfile(info, member)
+
+        kept = {name: value for name, value in run.items() if name != "archive"}
+        add("run.json", _text({**kept, "agents": found.raw["members"]}))
+        add("report.json", _text(report))
+        add("report.md", iter([markdown.render(report).encode()]))
+        add("report.html", iter([html_page.render(report).encode()]))
+        add("tasks.jsonl", (_line(task) for task in _tasks(session, run["run"])))
+        add("events.jsonl", (_line(event) for event in source.events(session.store, run, found.raw["last"])))
+        for digest, path in kept_files(session, run["run"]):
+            if os.path.exists(path):
+                add(f"results/{digest}", _content(path))
+
+
+def _text(value: Any) -> Iterator[bytes]:
+    yield _line(value)
+
+
+def _line(value: Any) -> bytes:
+    return (jsontext.encode(value) + "\n").encode()
+
+
+def _content(path: str) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
+
+
+def _tasks(session: Session, run: str) -> Iterator[dict[str, Any]]:
+    """Each task with its payload and its result, whole; a page at a time, so that they need not fit into memory."""
+    prefix = f"ut\t{run}\t"
+    names = session.store.look(lambda tx: [key[len(prefix) :] for key, _ in walk(tx, prefix, KEYS_AT_ONCE)])
+    for start in range(0, len(names), KEYS_AT_ONCE):
+        some = names[start : start + KEYS_AT_ONCE]
+
+        def read(tx: Transaction, some: list[str] = some) -> dict[str, Any]:
+            return values_of(tx, [f"{letter}\t{name}" for name in some for letter in ("t", "tp", "tr")])
+
+        values = session.store.look(read)
+        for name in some:
+            record = values[f"t\t{name}"]
+            if record is not None:
+                task = lifecycle.full(record)
+                yield {**task, "payload": values[f"tp\t{name}"], "result": values[f"tr\t{name}"]}
+
+
+def kept_files(session: Session, run: str) -> list[tuple[str, str]]:
+    """The files that results of a run's tasks name, which are kept beside the store: digest and path."""
+    found = set()
+    for task in _tasks(session, run):
+        kept = task["result"].get("kept") if isinstance(task["result"], dict) else None
+        digest = kept.removeprefix("results/") if isinstance(kept, str) else ""
+        if digest and all(letter in "0123456789abcdef" for letter in digest):
+            found.add(digest)
+    return [(digest, os.path.join(session.place.local, "results", digest)) for digest in sorted(found)]
+
+
+def _digest(path: str) -> tuple[str, int]:
+    digest, size = sha256(), 0
+    for chunk in _content(path):
+        digest.update(chunk)
+        size += len(chunk)
+    return digest.hexdigest(), size
+
+
+def _sync(folder: str) -> None:
+    """The new name survives a loss of power."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _forget(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

@@ -1,0 +1,134 @@
+"""Words and figures as the reports for people show them. What agents wrote is made harmless here, in one place."""
+
+from __future__ import annotations
+
+import html
+
+from dibs import jsontext
+from dibs.session import durations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+UNKNOWN = "\ufffd"
+NONE = "-"  # where there is no figure
+LONGEST = 300  # letters of a text in a table
+HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\ufeff\ufffe\uffff")
+MARKS = frozenset("\\`*_[]<>#|~&")  # what Markdown could take for something else
+
+
+def clean(value: Any, longest: int = LONGEST) -> str:
+    """A text on one line, without letters that control, hide, turn around or cannot be written."""
+    text = value if isinstance(value, str) else jsontext.encode(value)
+    text = " ".join(text[: longest * 4].split())
+    text = "".join(UNKNOWN if _strange(letter) else letter for letter in text)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _strange(letter: str) -> bool:
+    code = ord(letter)
+    return code < 32 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000 or letter in HIDDEN or code & 0xFFFE == 0xFFFE  # noqa: PLR2004 - as Unicode has them
+
+
+def safe(value: Any, longest: int = LONGEST) -> str:
+    """A text for HTML, in an element or an attribute."""
+    return html.escape(clean(value, longest), quote=True)
+
+
+def plain(value: Any, longest: int = LONGEST) -> str:
+    """A text for Markdown, in a table or a line."""
+    text = "".join(f"\\{letter}" if letter in MARKS else letter for letter in clean(value, longest))
+    return text.replace("://", "\\://")  # no link where there is only a text
+
+
+def seconds(value: float | None) -> str:
+    """A length of time, as people say it."""
+    if value is None:
+        return NONE
+    ms = round(value * 1000)
+    if not ms:
+        return "0 s"
+    if ms < 1000:  # noqa: PLR2004 - a second
+        return f"{ms} ms"
+    return f"{value:.1f} s" if ms < 60_000 else durations.show(ms)  # noqa: PLR2004 - a minute
+
+
+def percent(value: float | None) -> str:
+    """A share."""
+    return NONE if value is None else f"{value * 100:.1f} %"
+
+
+def size(value: int) -> str:
+    """Bytes, as people say it."""
+    amount = float(value)
+    for unit in ("B", "KiB", "MiB"):
+        if amount < 1024:  # noqa: PLR2004 - as many to the next unit
+            return f"{amount:.0f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"
+
+
+def tables(report: dict[str, Any], tasks: int) -> list[tuple[str, tuple[str, ...], list[list[Any]], str]]:
+    """The tables of a report: title, head, rows of plain values, and what is left out."""
+    found = [
+        ("Quality gates", ("gate", "at", "passed", "why"), _gates(report), ""),
+        ("Agents", ("agent", "type", "state", "attempts", "complete", "lost", "failed", "work", "cpu", "memory"),
+         _agents(report), ""),
+        ("Phases", ("phase", "since", "time", "by"), _phases(report), ""),
+        ("Errors", ("number", "error", "by", "at", "handled"), _notes(report["errors"], handled=True), ""),
+        ("Warnings", ("number", "warning", "by", "at"), _notes(report["warnings"], handled=False), ""),
+        ("Contention", ("resource", "refusals", "waits", "gave up", "longest wait"), _contention(report), ""),
+    ]  # fmt: skip
+    rows, left = _tasks(report, tasks)
+    more = f"{left} more tasks are in the JSON report." if left else ""
+    found.append(("Tasks", ("task", "title", "state", "agent", "time", "failures", "losses", "result"), rows, more))
+    return [one for one in found if one[2]]
+
+
+def _gates(report: dict[str, Any]) -> list[list[Any]]:
+    return [[gate["name"], gate["at"], "yes" if gate["passed"] else "NO", gate["why"]] for gate in report["gates"]]
+
+
+def _agents(report: dict[str, Any]) -> list[list[Any]]:
+    rows = []
+    for name, one in report["by_agent"].items():
+        peak = one.get("peak") or {}
+        failed = one.get("failed", 0) + one.get("retried", 0) + one.get("quarantined", 0)
+        rows.append([
+            name, one["type"], one.get("state", ""), one["attempts"], one["complete"], one.get("lost", 0), failed,
+            seconds(one["work_time"]), f"{peak['cpu']:.0f} %" if peak else "", size(peak["memory"]) if peak else "",
+        ])  # fmt: skip
+    return rows
+
+
+def _phases(report: dict[str, Any]) -> list[list[Any]]:
+    return [[one["phase"], one["at"], seconds(one["time"]), one["by"]] for one in report["phases"]]
+
+
+def _notes(notes: list[dict[str, Any]], *, handled: bool) -> list[list[Any]]:
+    return [
+        [one["number"], one["text"], one["by"], one["at"], *([one.get("handled", "")] if handled else [])]
+        for one in notes
+    ]
+
+
+def _contention(report: dict[str, Any]) -> list[list[Any]]:
+    return [
+        [one["resource"], one["refusals"], one["waits"], one["gave_up"], seconds(one["longest_wait"])]
+        for one in report["contention"]
+    ]
+
+
+def _tasks(report: dict[str, Any], most: int) -> tuple[list[list[Any]], int]:
+    """The tasks, those that did not work first."""
+    order = {"failed": 0, "quarantined": 0, "executing": 1, "planned": 2, "scoped": 2, "discovery": 2, "complete": 3}
+    found = sorted(report["by_task"].items(), key=lambda one: (order.get(one[1]["state"], 4), one[0]))
+    rows = []
+    for name, one in found[:most]:
+        came = one["result"] if "result" in one else one["error"]["why"] if one.get("error") else ""
+        rows.append([
+            name, one["title"], one["state"], one["agent"] or "", seconds(one.get("time")), one["failures"],
+            one["losses"], came,
+        ])  # fmt: skip
+    return rows, max(0, len(report["by_task"]) - most)

@@ -1,0 +1,269 @@
+"""What a report is made of: the run's records as the store has them, and its part of the log, put together.
+
+One snapshot for the records, one walk through the log from the run's start to its end. The answer is a plain value, the
+same for the same run: for one that has ended, times are those of its own start, not of the day on which one asks.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.facts import clock
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.runs import quality_gates, run_records, run_views
+from dibs.operations.tasks import lifecycle
+from dibs.reports import timeline
+from dibs.reports.story import Story
+from dibs.stores.seam import KEYS_AT_ONCE, read_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.session.session import Session
+    from dibs.stores.seam import Store, Transaction
+
+PAGE = 2_000  # events read at a time
+RESULT = 2_000  # letters of one result in the report; the archive and `dibs task show` have it whole
+RESULTS = 4 * 1024 * 1024  # letters of all results together
+TASKS = 20_000  # tasks told one by one
+CONTENDED = 100  # resources told one by one
+OF_AGENT = 100  # ids of the tasks that an agent finished
+
+
+def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict[str, Any]:
+    """All records that belong to a run, in one snapshot."""
+    record = run_records.chosen(tx, run, reading=True)
+    name = record["run"]
+    found = list(run_views.tasks(tx, name))
+    counted = run_views.Count()
+    for task in found:
+        counted.add(task)
+    members = run_views.members(tx, name)
+    ended = record["state"] == run_records.ENDED
+    times = quality_gates.TIMES[2:] if ended else quality_gates.times_of(record)
+    return {
+        "run": record, "tasks": found, "results": _results(tx, found), "counted": counted, "members": members,
+        "agents": run_views.with_states(tx, call, members, counted),
+        "errors": run_views.notes(tx, name, run_records.ERROR), "warnings": run_views.notes(tx, name, run_records.WARNING),
+        "gates": quality_gates.check(tx, call, record, times, facts or {}),
+        "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
+    }  # fmt: skip
+
+
+def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
+    """The results of tasks, as far as they fit: long ones are cut, and say so."""
+    kept: dict[str, Any] = {}
+    room = RESULTS
+    names = [task["task"] for task in found if task["result"]]
+    for start in range(0, len(names), KEYS_AT_ONCE):  # a page at a time: all of them whole may be too much to hold
+        for name, value in lifecycle.results(tx, names[start : start + KEYS_AT_ONCE]).items():
+            text = jsontext.encode(value)
+            cut = len(text) > RESULT or room <= 0
+            begins = text[: RESULT // 10] if room > 0 else ""
+            kept[name] = {"cut": True, "letters": len(text), "begins": begins} if cut else value
+            room -= min(len(text), RESULT)
+    return kept
+
+
+# A look that no door but the report's takes.
+READ = Operation(
+    "run read",
+    _read,
+    "Read all that belongs to a run.",
+    fields=(run_records.RUN, Field("facts", "json", "what only a door can know")),
+    writes=False,
+)
+
+
+def events(store: Store, run: Record, last: int) -> Iterator[dict[str, Any]]:
+    """The events of a run's time, in order: behind the one before its start, up to its end or to `last`."""
+    after = run["seq"]
+    while True:
+        page = store.events(after, PAGE)
+        for stored in page:
+            after = stored.seq
+            if after > last:
+                return
+            event = read_event(stored)
+            yield event
+            if event["kind"] == "run.ended" and event["subject"] == run["run"]:
+                return
+        if len(page) < PAGE:
+            return
+
+
+class Gathered:
+    """A run's records and its story; `report` makes the plain value of it."""
+
+    def __init__(self, session: Session, call: Call, run: str, facts: dict[str, str]) -> None:
+        self.raw: dict[str, Any] = session.run(READ, call, {"run": run, "facts": facts})
+        self.run: Record = self.raw["run"]
+        self.start, self.end = self.run["since"], self.raw["now"]
+        self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
+        self.story = Story(set(self.titles))
+        self.first = 0
+        for event in events(session.store, self.run, self.raw["last"]):
+            self.first = self.first or event["seq"]
+            self.story.read(event)
+        self.story.close(self.end)
+        self._fill_in()
+
+    def _fill_in(self) -> None:
+        """Tasks whose work is no longer in the log: their records know the last of it."""
+        known = {span.task for span in self.story.spans}
+        for task in self.raw["tasks"]:
+            if task["started"] and task["task"] not in known:
+                self.story.begin(task["task"], task["agent"], task["started"])
+                span = self.story.spans[-1]
+                span.end = task["finished"] or self.end
+                span.outcome = task["state"] if task["state"] in lifecycle.OVER else "returned"
+
+    def at(self, when: int) -> str:
+        """A time of the store's clock as the run's own start saw it."""
+        return clock.iso(self.run["wall"] + when - self.start)
+
+    def report(self) -> dict[str, Any]:
+        """The report."""
+        by_agent = self._by_agent()
+        left = len(self.raw["tasks"]) - TASKS
+        notes = []
+        if self.first > self.run["seq"] + 1:
+            notes.append(f"the log before event {self.first} was pruned: work before it is told from the records only")
+        if left > 0:
+            notes.append(f"{left} tasks are not told one by one")
+        hidden = len(self.story.contention) - CONTENDED
+        if hidden > 0:
+            notes.append(f"{hidden} resources with less contention are left out")
+        return {
+            "run": self._run(), "summary": self._summary(by_agent), "performance": self._performance(),
+            "by_agent": by_agent, "by_task": {task["task"]: self._task(task) for task in self.raw["tasks"][:TASKS]},
+            "errors": [self._note(note) for note in self.raw["errors"]],
+            "warnings": [self._note(note) for note in self.raw["warnings"]], "phases": self._phases(),
+            "contention": self._contention(), "timeline": self._timeline(by_agent), "gates": self.raw["gates"],
+            "notes": notes,
+        }  # fmt: skip
+
+    def _run(self) -> dict[str, Any]:
+        run = self.run
+        found = {name: run[name] for name in ("operation", "coordinator", "state", "phase")}
+        found = {"id": run["run"], **found, "started_at": self.at(self.start), "as_of": self.at(self.end)}
+        found["progress"] = self.raw["counted"].progress
+        if run["ended"]:
+            found.update(ended_at=self.at(run["ended"]), ended_by=run["ended_by"])
+        if run["spec"]:
+            found["spec"] = run["spec"]
+        return found
+
+    def _summary(self, by_agent: dict[str, Any]) -> dict[str, Any]:
+        counted = self.raw["counted"]
+        found = {"total": counted.total}
+        found.update({state: counted.states.get(state, 0) for state in ("complete", "failed", "cancelled")})
+        found.update(quarantined=counted.states.get("quarantined", 0), open=counted.open)
+        found["agents_used"] = sum(1 for agent in by_agent.values() if agent["attempts"])
+        found["total_time"] = _seconds(self.end - self.start)
+        found["work_time"] = round(sum(agent["work_time"] for agent in by_agent.values()), 3)
+        return found
+
+    def _performance(self) -> dict[str, Any]:
+        times = sorted(span.end - span.start for span in self.story.spans if span.outcome == "complete")
+        states = self.raw["counted"].states
+        done = states.get("complete", 0)
+        tried = done + states.get("failed", 0) + states.get("quarantined", 0)
+        elapsed = (self.end - self.start) / 1000
+        return {
+            "throughput": round(done / elapsed, 3) if elapsed > 0 else None,
+            "success_rate": round(done / tried, 4) if tried else None,
+            "average_time": round(sum(times) / len(times) / 1000, 3) if times else None,
+            "p95_time": _seconds(times[-(-95 * len(times) // 100) - 1]) if times else None,
+            "attempts": len(self.story.spans),
+        }  # fmt: skip
+
+    def _by_agent(self) -> dict[str, Any]:
+        """What each agent did: those that joined, and those that worked without it."""
+        found: dict[str, dict[str, Any]] = {}
+        for member in self.raw["agents"]:
+            one = found[member["agent"]] = _nobody(member["type"], member["can"])
+            one.update(state=member["state"], pid=member["pid"], assigned=member["tasks"])
+        for member in self.raw["members"]:
+            found[member["agent"]].update(
+                joined_at=self.at(member["joined"]), usage=member["usage"], peak=member["peak"]
+            )
+            if member["usage"]:
+                usage = {**member["usage"], "at": self.at(member["usage"]["at"])}
+                found[member["agent"]]["usage"] = usage
+        for span in self.story.spans:
+            one = found.setdefault(span.agent, _nobody("", []))
+            one["attempts"] += 1
+            one[span.outcome] = one.get(span.outcome, 0) + 1
+            one["ms"] += span.end - span.start
+            if span.outcome == "complete" and len(one["tasks"]) < OF_AGENT:
+                one["tasks"].append(span.task)
+        for one in found.values():
+            one["work_time"] = _seconds(one.pop("ms"))
+        return dict(sorted(found.items()))
+
+    def _task(self, task: Record) -> dict[str, Any]:
+        found = {
+            "title": task["title"], "state": task["state"], "agent": task["agent"] or None,
+            "failures": task["failures"], "losses": task["losses"],
+        }  # fmt: skip
+        if task["started"]:
+            found["started_at"] = self.at(task["started"])
+        if task["finished"]:
+            found["finished_at"] = self.at(task["finished"])
+            if task["started"]:
+                found["time"] = _seconds(task["finished"] - task["started"])
+        if task["parent"]:
+            found["parent"] = task["parent"]
+        if task["error"]:
+            found["error"] = {**task["error"], "at": self.at(task["error"]["at"])}
+        if task["task"] in self.raw["results"]:
+            found["result"] = self.raw["results"][task["task"]]
+        return found
+
+    def _note(self, note: Record) -> dict[str, Any]:
+        found = {"number": note["number"], "text": note["text"], "by": note["by"], "at": self.at(note["at"])}
+        if note["handled"]:
+            found["handled"] = note["handled"]
+        return found
+
+    def _phases(self) -> list[dict[str, Any]]:
+        moves = self.run["phases"]
+        ends = [*[at for _, at, _ in moves[1:]], self.end]
+        return [
+            {"phase": phase, "at": self.at(at), "by": by, "from": _seconds(at - self.start), "time": _seconds(end - at)}
+            for (phase, at, by), end in zip(moves, ends, strict=True)
+        ]
+
+    def _contention(self) -> list[dict[str, Any]]:
+        found = sorted(
+            self.story.contention.items(), key=lambda one: (-one[1].refusals - one[1].waits, -one[1].longest, one[0])
+        )
+        return [
+            {
+                "resource": name, "refusals": one.refusals, "waits": one.waits, "gave_up": one.gave_up,
+                "longest_wait": _seconds(one.longest), "total_wait": _seconds(one.total),
+            }
+            for name, one in found[:CONTENDED]
+        ]  # fmt: skip
+
+    def _timeline(self, by_agent: dict[str, Any]) -> dict[str, Any]:
+        """The picture; of agents that have nothing to do with the run, what they held is left out."""
+        agents = [*by_agent, self.run["coordinator"]]
+        drawn = timeline.draw(self.story, self.title, agents, self.start, self.end)
+        return {"from": self.at(self.start), "to": self.at(self.end), **drawn}
+
+    def title(self, task: str) -> str:
+        """What a task is called."""
+        return str(self.titles.get(task, ""))
+
+
+def _seconds(ms: int) -> float:
+    return round(max(0, ms) / 1000, 3)
+
+
+def _nobody(kind: str, can: list[str]) -> dict[str, Any]:
+    """An agent that has not done anything yet."""
+    return {"type": kind, "can": can, "attempts": 0, "complete": 0, "tasks": [], "ms": 0}

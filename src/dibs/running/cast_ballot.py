@@ -1,0 +1,57 @@
+"""`python -m dibs.running.cast_ballot VOTE CHOICE`: casts what an elector's command printed. For workers of a vote.
+
+Beside `dibs vote cast` it knows two things: a choice may come as JSON, `{"option": "yes"}`; and a ballot that comes
+after the outcome is no failure of the elector's: the task is done, and its result says that it came late.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from dibs.errors import YES, Conflict, DibsError, Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+REFUSED = 65  # EX_DATAERR: no second attempt would end otherwise
+
+
+def main(words: list[str]) -> int:
+    """Cast one ballot and print what came of it, as JSON."""
+    from dibs.session.session import Session
+
+    poll, said = words
+    try:
+        option = choice_of(said)
+        session = Session(os.getcwd(), os.environ.get("DIBS_WORKSPACE"), short_lived=True)
+        fields = {"id": poll, "option": option}
+        answer = session.run(session.operation("vote cast"), session.identify(None), fields)
+        result = {"option": option, "late": False, "vote": answer["vote"]["state"]}
+    except Conflict as error:
+        result = {"option": option, "late": True, "vote": error.fields.get("state"), "why": error.message}
+    except DibsError as error:
+        sys.stderr.write(f"dibs: {error.message}\n")
+        return REFUSED if error.code in {"invalid", "forbidden", "not_found"} else error.exit
+    sys.stdout.write(json.dumps(result) + "\n")
+    return YES
+
+
+def choice_of(said: str) -> str:
+    """The option: the whole text, or the `option` of a JSON object."""
+    text = said.strip()
+    if not text.startswith("{"):
+        return text
+    try:
+        found: Any = json.loads(text).get("option")
+    except ValueError:
+        found = None
+    if not isinstance(found, str):
+        raise Invalid('the choice: an option as text, or {"option": "…"}', field="option")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,207 @@
+"""Commands that end with their owner: started, ended as a whole, and never left behind. held_command.py adds the claim.
+
+Each command is a process group of its own. The keeper (child_keeper.py) knows the group and the claim's deadline before the
+command's first instruction runs, so that the command ends when its owner dies, by whatever signal, and when the claim's
+time is over although the owner is stopped. What leaves the group (`setsid`) has left this care.
+"""
+
+from __future__ import annotations
+
+import calendar
+import os
+import signal
+import subprocess
+import sys
+import time
+from threading import RLock
+
+from dibs.facts import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+MERCY = 5_000  # ms between asking a command to end and killing it
+# Waits for a word from the owner, which comes when the keeper knows of the group; if the owner dies before, it ends.
+WAIT_FOR_WORD = 'read -r _ </dev/fd/"$0" && exec "$@"'
+
+
+def until_of(expires_at: str) -> int:
+    """A claim's deadline, as an answer tells it, on the clock since boot."""
+    seconds = calendar.timegm(time.strptime(expires_at[:19], "%Y-%m-%dT%H:%M:%S"))
+    return clock.since_boot() + seconds * 1000 + int(expires_at[20:23]) - clock.wall()
+
+
+def say_end(code: int) -> str:
+    """How a command ended, in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+class Keeper:
+    """The owner's end of its keeper, which is started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self.lock = RLock()  # a heartbeat's thread, the main one, and a signal that comes into the main one
+
+    def tell(self, group: int, until: int) -> None:
+        """Which group runs, and when its claim is over; a keeper that is gone is replaced."""
+        line = b"%d %d\n" % (group, until)
+        with self.lock:
+            for _ in range(2):
+                process = self._process or self._start()
+                assert process.stdin is not None
+                try:
+                    process.stdin.write(line)
+                except BrokenPipeError:
+                    self._drop()
+                else:
+                    return
+
+    def close(self) -> None:
+        """Nothing runs any more: it may go."""
+        if self._process is not None:
+            self.tell(0, 0)
+            self._drop()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        script = os.path.join(os.path.dirname(__file__), "keeper.py")
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter on a file of ours
+            [sys.executable, "-I", "-S", script],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return self._process
+
+    def _drop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            try:
+                process.wait(MERCY / 1000)
+            except subprocess.TimeoutExpired:  # somebody stopped it
+                process.kill()
+                process.wait()
+
+
+class Child:
+    """One command at work."""
+
+    __slots__ = ("_asked", "_keeper", "_over", "_process", "_word")
+
+    def __init__(
+        self, keeper: Keeper, command: Sequence[str], *, until: int, waits: bool = False, **settings: Any
+    ) -> None:
+        """Start it. `settings` are those of subprocess.Popen: the environment, the folder, the three streams.
+
+        `waits`: it does nothing until `go`; if this process dies before, it never does.
+        """
+        self._keeper = keeper
+        self._asked = 0  # when it was asked to end
+        self._over = False  # from then on its number may be another's
+        reading, self._word = os.pipe()
+        try:
+            words = ["/bin/sh", "-c", WAIT_FOR_WORD, str(reading), *command]
+            self._process = subprocess.Popen(words, pass_fds=(reading,), start_new_session=True, **settings)  # noqa: S603 - a command is what we are here for
+            try:
+                keeper.tell(self._process.pid, until)
+                if not waits:
+                    self.go()
+            except BaseException:
+                self._process.kill()
+                self._process.wait()
+                raise
+        except BaseException:
+            self._close_word()
+            raise
+        finally:
+            os.close(reading)
+
+    def go(self) -> None:
+        """It may begin."""
+        word, self._word = self._word, -1
+        try:
+            os.write(word, b"\n")
+        except BrokenPipeError:  # it was ended before it began
+            pass
+        finally:
+            os.close(word)
+
+    def cancel(self) -> None:
+        """It is not to begin."""
+        self._close_word()
+        self._process.kill()
+        self._process.wait()
+        with self._keeper.lock:
+            self._over = True
+            self._keeper.tell(0, 0)
+
+    def _close_word(self) -> None:
+        word, self._word = self._word, -1
+        if word >= 0:
+            os.close(word)
+
+    @property
+    def pid(self) -> int:
+        """The process, and its group."""
+        return self._process.pid
+
+    @property
+    def stderr(self) -> Any:
+        """Its standard error, where that is a pipe."""
+        return self._process.stderr
+
+    @property
+    def asked(self) -> bool:
+        """Was it asked to end?"""
+        return self._asked > 0
+
+    def keep(self, until: int) -> None:
+        """Its claim has a new deadline."""
+        with self._keeper.lock:
+            if not self._over:
+                self._keeper.tell(self.pid, until)
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        """Ask it to end; asked again, it has to."""
+        self._signal(signal.SIGKILL if self._asked else number)
+        self._asked = self._asked or clock.since_boot()
+
+    def insist(self) -> None:
+        """Kill it if it was asked long enough ago."""
+        if self._asked and clock.since_boot() - self._asked >= MERCY:
+            self._signal(signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None, *, leaves: bool = False) -> int | None:
+        """Its exit code (minus a signal's number), or None if it still runs.
+
+        What it left behind in its group ends, unless it ended well and `leaves`.
+        """
+        try:
+            code = self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+        with self._keeper.lock:
+            if code or not leaves:
+                self._signal(signal.SIGKILL)
+            self._over = True
+            self._keeper.tell(0, 0)
+        return code
+
+    def _signal(self, number: int) -> None:
+        with self._keeper.lock:
+            if self._over:
+                return
+            try:
+                os.killpg(self.pid, number)
+            except (ProcessLookupError, PermissionError):  # nobody is left (macOS says it the second way of zombies)
+                pass

@@ -1,0 +1,191 @@
+"""Heartbeats: a thread that keeps a worker's task while it is worked on, and the task as a handler sees it.
+
+The thread attends to the task's claim every second (held_command.py: renewed well before the deadline, its command
+ended when it is lost) and tells the store how far the task is. Nothing about tasks is decided here.
+"""
+
+from __future__ import annotations
+
+from threading import Event, Lock, Thread
+
+from dibs.errors import DibsError
+from dibs.facts import clock, paths
+from dibs.running.held_command import Hold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.doors.python import Workspace
+    from dibs.facts.usage import Meter
+    from dibs.running.child_process import Child
+
+LOOK = 1.0  # seconds between two looks whether the task is still ours: a look is cheap, and called off is called off
+CALM = 0.2  # seconds between two things that a command says of its progress; those between are passed over
+BEAT = 20.0  # seconds between two renewals at most; less where a claim's life is short
+LONGEST_WORDS = 500  # letters of a reason or a note that are kept
+
+
+class Job:
+    """One task that is worked on, as a handler sees it."""
+
+    def __init__(self, ws: Workspace, taken: dict[str, Any]) -> None:
+        self.task: dict[str, Any] = {k: v for k, v in taken["task"].items() if k not in {"payload", "inputs"}}
+        self.id: str = taken["task"]["id"]
+        self.resource: Any = paths.of_name(f"task:{self.id}")  # what its claim is on
+        self.payload: Any = taken["task"].get("payload")
+        self.inputs: dict[str, Any] = {}
+        self.token: int = taken["token"]
+        self.claim: str = taken["claim"]
+        self.started = clock.since_boot()
+        self.hold = Hold(
+            f"task:{self.id}", self.token, taken["expires_at"],
+            confirm=lambda: ws.confirm(self.resource, token=self.token), renew=lambda: ws.renew(self.resource),
+            longest_beat=BEAT,
+        )  # fmt: skip
+        self.watch: Callable[[], None] | None = None  # called now and then while it is worked on
+        self.poke = Event()  # there is something to be told
+        self._said: tuple[int, str] | None = None  # progress that the store does not know yet
+        self._saying = Lock()
+
+    @property
+    def until(self) -> int:
+        """The claim's deadline, on the clock since boot."""
+        return self.hold.until
+
+    @property
+    def lost(self) -> DibsError | None:
+        """Why the task is no longer ours; None while it is."""
+        return self.hold.lost
+
+    @lost.setter
+    def lost(self, error: DibsError) -> None:
+        self.hold.lost = error
+
+    @property
+    def child(self) -> Child | None:
+        """Its command, while one runs."""
+        return self.hold.child
+
+    def progress(self, percent: int, note: str = "") -> None:
+        """Say how far it is; told to the store soon, the latest for all. Raises Fenced when the task is lost."""
+        if self.lost is not None:
+            raise self.lost
+        with self._saying:
+            note = note or (self._said[1] if self._said else "")
+            self._said = (max(0, min(100, int(percent))), note)
+        self.poke.set()
+
+    def heard(self, *, only_words: bool = False) -> tuple[int, str] | None:
+        """What was said of the progress and nobody has heard yet."""
+        with self._saying:
+            if only_words and self._said is not None and not self._said[1]:
+                return None
+            said, self._said = self._said, None
+        return said
+
+
+class Heart:
+    """Keeps one job at a time."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self.job: Job | None = None
+        self._telling = Lock()  # held while something is told about the job, which does not end meanwhile
+        self._wake = Event()
+        self._thread: Thread | None = None
+        self._resting = False  # the thread waits for a job
+        self._reported = -int(BEAT * 1000)
+        self._meter: Meter | None = None
+        self.trouble = ""  # what went wrong in the thread and should not have
+
+    def keep(self, job: Job) -> None:
+        """Keep this one from now on."""
+        job.poke = self._wake
+        self.job = job
+        if self._thread is None:
+            self._thread = Thread(target=self._beat, name="dibs-heartbeat", daemon=True)
+            self._thread.start()
+        elif self._resting:  # else it looks within a second: waking it for each of many short tasks would cost more
+            self._wake.set()
+
+    def let_go(self) -> None:
+        """No more heartbeats for the job; what it last said in words is told."""
+        with self._telling:
+            job, self.job = self.job, None
+        assert job is not None
+        said = job.heard(only_words=True)
+        try:
+            if job.lost is None and said is not None:
+                self._say_progress(job, *said)
+            self._report_usage(job)
+        except DibsError:  # what comes now will meet the same
+            pass
+
+    def close(self) -> None:
+        """End the thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._wake.set()
+            thread.join(timeout=LOOK)
+
+    def _beat(self) -> None:
+        """The thread: attend to one job after the other."""
+        while self._thread is not None:
+            self._resting = True
+            job = self.job
+            if job is None:
+                self._wake.wait()
+                self._wake.clear()
+                continue
+            self._resting = False
+            while self.job is job:
+                poked = self._wake.wait(min(LOOK, job.hold.beat))
+                self._wake.clear()
+                with self._telling:
+                    if self.job is job:
+                        self._attend(job)
+                if poked and self.job is job:  # a command that says much is heard now and then
+                    clock.sleep(CALM)
+
+    def _attend(self, job: Job) -> None:
+        """One look after a job."""
+        try:
+            if job.watch is not None:
+                job.watch()
+            said = job.heard() if job.lost is None else None
+            job.hold.attend((lambda: self._say_progress(job, *said)) if said is not None else None)
+            if job.lost is None:
+                self._report_usage(job)
+        except DibsError:  # of its usage, which nobody misses
+            pass
+        except Exception as error:  # noqa: BLE001 - a defect must not end the heartbeats: then every task would be lost
+            self.trouble = f"{type(error).__name__}: {error}"
+
+    def _say_progress(self, job: Job, percent: int, note: str) -> str:
+        """Tell the store, which renews the claim; its new deadline."""
+        answer = self.ws.task_progress(job.id, percent, token=job.token, note=clean(note) or None)
+        expires_at: str = answer["expires_at"]
+        return expires_at
+
+    def _report_usage(self, job: Job) -> None:
+        """What this process and its command use, now and then, into the record of the task's run."""
+        run = job.task.get("run")
+        if not run or clock.since_boot() - self._reported < BEAT * 1000:
+            return
+        self._reported = clock.since_boot()
+        try:
+            from dibs.facts import usage
+        except ImportError:  # psutil is not there
+            return
+        from dibs.operations.runs import run_records
+
+        self._meter = self._meter or usage.Meter()
+        self.ws.session.run(run_records.USAGE, self.ws.caller(), {"run": run, **self._meter.read()})
+
+
+def clean(text: str) -> str:
+    """A line for a reason or a note: no control characters, not too long."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(plain.split())[:LONGEST_WORDS]

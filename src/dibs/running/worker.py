@@ -1,0 +1,404 @@
+"""The worker: takes tasks, has them worked on, keeps them meanwhile, and says what came of them.
+
+`dibs worker --exec CMD` runs a command for each task (task_command.py); `dibs.work(ws, handler)` calls a function. Both
+are a handler here: called with a Job, it gives the task's result or raises why there is none. Nothing about tasks is
+decided here; every step is one operation.
+
+What happens, in short:
+- success: `done` with the result, under a request id that is the claim's own: sent again after a lost answer, it is the
+  same. A result `{"tasks": […]}` breaks the task down instead. While children that were added meanwhile are open, the
+  task is given back to wait for them, and comes again when they are complete.
+- failure: an exception is transient, `Permanent` is not; so is a result that `done` refuses.
+- lost (cancelled, preempted, its deadline over, the agent's name taken over): seen within a second by looking, the
+  command is ended, the result dropped; on to the next task.
+- stopped: the command is ended, the task given back with a note; nobody's fault.
+- a store that is busy or cannot be used: tried again with a pause; a result as long as its claim lives.
+- a crash: the claim ends with this process, and the task goes back to the queue.
+Between tasks and while it waits it sweeps, so that what dead agents held comes back within seconds.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Busy, Conflict, DibsError, Fenced, Forbidden, Invalid, Killed, NotFound, Quota, Unavailable
+from dibs.facts import clock
+from dibs.operations.tasks import remaining
+from dibs.running import sweep_loop
+from dibs.running.heartbeat import Heart, Job, clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.doors.python import Workspace
+
+    Handler = Callable[[Job], Any]
+    Tell = Callable[[dict[str, Any]], None]
+
+SWEEP = 2_000  # ms between two sweeps of one worker
+WAIT = 3_600_000  # ms of one wait for work; then it waits again
+PATIENCE = 300_000  # ms without a store before a worker that has no task gives up
+PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)  # seconds between tries while the store is busy; the last goes on
+LAST_TRIES = 5_000  # ms that a worker that was told to stop still tries to reach the store
+
+
+class Permanent(Exception):
+    """Raised by a handler: this task cannot be done, however often it is tried."""
+
+
+class Stopped(Exception):
+    """Raised by a handler that was ended because the worker was told to stop."""
+
+
+class _Enough(Exception):
+    """Nothing more will come, or the worker is to stop."""
+
+
+class Worker:
+    """Takes tasks until it is told to stop, or until there is nothing left to do."""
+
+    def __init__(  # noqa: PLR0913 - one for each option of `dibs worker`
+        self,
+        ws: Workspace,
+        handler: Handler | None = None,
+        *,
+        command_for: Callable[[dict[str, Any]], str | None] | None = None,
+        type: str = "",
+        can: Any = (),
+        run: str = "",
+        drain: bool = False,
+        limit: int = 0,
+        idle: int | None = None,
+        fresh: bool = False,
+        tell: Tell | None = None,
+    ) -> None:
+        """Work with a function of a Job, or with a command for each task (`command_for` gives it, or None).
+
+        `drain`: end when nothing could come any more; `limit`: after so many tasks; `idle`: after so many milliseconds
+        without one. `fresh`: what an earlier process of this agent worked on is reported as failed, not kept.
+        """
+        self.ws, self.type, self.can, self.run_name = ws, type, can, run
+        self.drain, self.limit, self.idle, self.fresh = drain, limit, idle, fresh
+        self.agent = ""
+        self.counts = {"done": 0, "split": 0, "failed": 0, "lost": 0, "returned": 0}
+        self.signal = 0  # that told it to stop
+        self.stopped = False
+        self._stopped_at = 0
+        self._tell_all = tell
+        self._heart = Heart(ws)
+        self._handed: dict[str, Any] | None = None  # the next task, which came with the answer to the last
+        self._idle_since = clock.since_boot()
+        self._swept = 0
+        self._waits_for: dict[str, Any] = {}  # what a draining worker last said that it waits for
+        self._unsure = False  # an answer was lost: a task may be ours without our knowing
+        self._watch = sweep_loop.Watch(
+            ws.sweep, lambda found: self.tell("swept", swept=found), lambda why: self.tell("store", why=why)
+        )
+        if command_for is not None:
+            from dibs.running.task_command import Commands
+
+            handler = Commands(self, command_for)
+        assert handler is not None, "a worker works with a handler or with commands"
+        self._handler = handler
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Say what happens, to whoever wants to know."""
+        if self._tell_all is not None:
+            self._tell_all({"event": event, **facts})
+
+    # --- the loop
+
+    def run(self) -> dict[str, int]:
+        """Work until there is an end. Raises Killed or Fenced if the agent may not go on."""
+        self._begin()
+        try:
+            while not self.stopped and not (self.limit and sum(self.counts.values()) >= self.limit):
+                self._sweep()
+                taken, self._handed = self._handed or self._take(), None
+                if taken is None:
+                    break
+                self._work(taken)
+        finally:
+            self._heart.close()
+            close = getattr(self._handler, "close", None)
+            if close is not None:
+                close()
+        return self.counts
+
+    def stop(self, number: int = 0) -> None:
+        """Take no more; end the command, whose task is given back. Safe in a signal's handler; twice: at once."""
+        self.stopped, self.signal = True, self.signal or number
+        self._stopped_at = self._stopped_at or clock.since_boot()
+        job = self._heart.job
+        if job is not None and job.child is not None:
+            job.child.end()
+
+    def told_to_end(self, job: Job) -> bool:
+        """Is work on this one to end: because the worker is to stop, or because the task is lost?"""
+        return self.stopped or job.lost is not None
+
+    def _begin(self) -> None:
+        """Say who we are; what an earlier process of the same agent left behind did not work out."""
+        briefing = self._persist(
+            lambda: self.ws.boot(type=self.type or None, can=self.can or None), clock.since_boot() + PATIENCE
+        )
+        self.agent = briefing["agent"]
+        self.tell("started", agent=self.agent)
+        for claim in briefing["held"] if self.fresh else ():
+            for name in claim["resources"]:
+                if name.startswith("task:"):
+                    self._give_up(name[5:], claim["token"])
+
+    def _give_up(self, identifier: str, token: int) -> None:
+        """A task that the process before this one was at."""
+        try:
+            why = f"{self.agent} was started anew while it was at it"
+            self.ws.task_fail(identifier, token=token, class_="transient", why=why)
+        except (Fenced, NotFound, Conflict):
+            pass
+
+    # --- taking
+
+    def _take(self) -> dict[str, Any] | None:
+        """The next task; None when it is time to end."""
+        self._idle_since = clock.since_boot()
+        waiter: list[str] = []
+        while True:
+            try:
+                taken: dict[str, Any] = self._persist(lambda: self._next(waiter), clock.since_boot() + PATIENCE)
+            except _Enough:
+                return None if self.stopped else self._last_look(waiter)
+            except NotFound:
+                continue  # it waited for long; what comes of that is seen at the next look
+            except Quota as error:
+                self._settle(error)
+            else:
+                return taken
+
+    def _next(self, waiter: list[str]) -> dict[str, Any]:
+        session, fields = self.ws.session, {"run": self.run_name}
+        operation = session.operation("task next")
+        found: dict[str, Any]
+        try:
+            found = session.run(operation, self.ws.caller(), fields)
+        except (NotFound, Forbidden):
+            self._look_round()  # with nothing to do: is that the end?
+            if not waiter:
+                self.tell("idle")
+        else:
+            return found
+
+        def told(answer: dict[str, Any]) -> None:
+            waiter[:] = [answer["waiting"]]
+            self._look_round()
+
+        left = WAIT if self.idle is None else max(1, min(WAIT, self.idle + self._idle_since - clock.since_boot()))
+        found = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": left}, told)
+        return found
+
+    def _look_round(self) -> None:
+        """While there is nothing to do: sweep, and raise _Enough when it is time to end."""
+        if self.stopped:
+            raise _Enough
+        self._sweep()
+        if self.idle is not None and clock.since_boot() - self._idle_since >= self.idle:
+            raise _Enough
+        if self.drain:
+            fields = {"agent": self.agent, "run": self.run_name}
+            found = self.ws.session.run(remaining.OUTLOOK, self.ws.caller(), fields)
+            if not any(found[what] for what in ("ready", "executing", "later")):
+                raise _Enough
+            if found != self._waits_for:
+                self._waits_for = found
+                self.tell("draining", **found)
+
+    def _last_look(self, waiter: list[str]) -> dict[str, Any] | None:
+        """One more look before the end, which also gives up the place among those who wait."""
+        session, fields = self.ws.session, {"run": self.run_name, **({"waiter": waiter[0]} if waiter else {})}
+        try:
+            found: dict[str, Any] = session.run(session.operation("task next"), self.ws.caller(), fields)
+        except (NotFound, Forbidden, Quota, Busy, Unavailable):
+            return None
+        return found
+
+    def _settle(self, error: Quota) -> None:
+        """We have a task already: one whose answer was lost goes back; any other is somebody's, who shares our name."""
+        if not self._unsure:
+            raise error
+        self._unsure = False
+        for held in error.fields.get("tasks", ()):
+            self._give_back(held["id"], held["token"], "")
+
+    # --- working
+
+    def _work(self, taken: dict[str, Any]) -> None:
+        job = Job(self.ws, taken)
+        facts = {"task": job.id, "title": job.task["title"], "attempt": job.task["attempt"], "token": job.token}
+        self.tell("taken", **facts)
+        self._heart.keep(job)
+        try:
+            if taken["task"].get("inputs"):
+                job.inputs = self._persist(lambda: self.ws.task_inputs(job.id)["inputs"], job.until)
+            result = self._handler(job)
+        except BaseException as error:  # whatever a handler raises is said of its task, then raised if it must
+            self._heart.let_go()
+            self._failed(job, error)
+            if not isinstance(error, Exception) or isinstance(error, Killed):
+                raise
+        else:
+            self._heart.let_go()
+            self._finish(job, result)
+
+    def _failed(self, job: Job, error: BaseException) -> None:
+        if job.lost is not None:
+            self._lost(job)
+        elif isinstance(error, Stopped) or not isinstance(error, Exception):
+            self._give_back(job.id, job.token, f"{self.agent} was stopped while it was at it")
+        elif isinstance(error, Permanent):
+            self._fail(job, "permanent", str(error))
+        else:
+            self._fail(job, "transient", str(error) or type(error).__name__)
+
+    def _finish(self, job: Job, result: Any) -> None:
+        """Hand in what came of it."""
+        if job.lost is not None:
+            self._lost(job)
+            return
+        try:
+            if isinstance(result, dict) and list(result) == ["tasks"] and isinstance(result["tasks"], list):
+                self._split(job, result["tasks"])
+            else:
+                self._done(job, result)
+        except (Fenced, NotFound, Busy, Unavailable) as error:
+            job.lost = error
+            self._lost(job)
+        except (Invalid, Conflict, Quota) as error:
+            self._fail(job, "permanent", f"its result was refused: {error.message}")
+        except (
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:  # from a handler in Python: it cannot be written as JSON
+            self._fail(job, "permanent", f"its result is not JSON: {error}")
+
+    def _done(self, job: Job, result: Any) -> None:
+        more = not self.stopped and not (self.limit and sum(self.counts.values()) + 1 >= self.limit)
+        try:
+            answer = self._persist(
+                lambda: self.ws.task_done(
+                    job.id,
+                    token=job.token,
+                    result=result,
+                    next=more or None,
+                    run=self.run_name or None,
+                    request_id=f"done-{job.claim}",
+                ),
+                job.until,
+            )
+        except Conflict as error:
+            if not error.fields.get("children"):
+                raise
+            self._give_back(job.id, job.token, "")  # it comes again when they are complete
+            return
+        self._handed = answer.get("next")
+        self._count("done", job)
+
+    def _split(self, job: Job, parts: list[Any]) -> None:
+        try:
+            answer = self._persist(
+                lambda: self.ws.task_split(
+                    job.id, token=job.token, children=parts, request_id=f"split-{job.claim}"
+                ),
+                job.until,
+            )  # fmt: skip
+        except NotFound as error:  # a part that waits for nothing there is
+            if "task" in error.fields and error.fields["task"] == job.id:
+                raise
+            raise Invalid(error.message) from None
+        self._count("split", job, children=answer["tasks"])
+
+    def _fail(self, job: Job, kind: str, why: str) -> None:
+        reason = clean(why) or "it did not say why"
+        try:
+            self._persist(
+                lambda: self.ws.task_fail(
+                    job.id, token=job.token, class_=kind, why=reason, request_id=f"fail-{job.claim}"
+                ),
+                job.until,
+            )  # fmt: skip
+        except (Fenced, NotFound, Busy, Unavailable) as error:
+            job.lost = error
+            self._lost(job)
+        else:
+            self._count("failed", job, **{"class": kind}, why=reason)
+
+    def _give_back(self, identifier: str, token: int, note: str) -> None:
+        try:
+            until = clock.since_boot() + LAST_TRIES
+            self._persist(lambda: self.ws.task_release(identifier, token=token, note=note or None), until)
+        except (Fenced, NotFound, Conflict, Busy, Unavailable) as error:
+            self.tell("lost", task=identifier, why=error.message)
+            self.counts["lost"] += 1
+        else:
+            self.tell("returned", task=identifier)
+            self.counts["returned"] += 1
+
+    def _lost(self, job: Job) -> None:
+        """What came of it is nobody's business any more."""
+        why = job.lost.message if job.lost is not None else ""
+        try:
+            why = f"it is {self.ws.task_show(job.id)['task']['state']} now; {why}"
+        except DibsError:
+            pass
+        self._count("lost", job, why=why)
+        if isinstance(job.lost, Killed):
+            raise job.lost
+
+    def _check_heart(self) -> None:
+        """A defect in the thread beside is said here, where somebody listens."""
+        if self._heart.trouble:
+            self.tell("store", why=f"an error inside dibs ({self._heart.trouble}); please report it")
+            self._heart.trouble = ""
+
+    def _count(self, event: str, job: Job, **facts: Any) -> None:
+        self.counts[event] += 1
+        self._check_heart()
+        self.tell(event, task=job.id, seconds=round((clock.since_boot() - job.started) / 1000, 3), **facts)
+
+    # --- the store
+
+    def _persist(self, what: Callable[[], Any], until: int) -> Any:
+        """Do it, again while the store is busy; no longer than until that time, nor long after we were told to stop."""
+        tries = 0
+        while True:
+            try:
+                return what()
+            except (Busy, Unavailable) as error:
+                self._unsure = True
+                end = min(until, self._stopped_at + LAST_TRIES) if self.stopped else until
+                if clock.since_boot() >= end:
+                    raise
+                if not tries:
+                    self.tell("store", why=error.message)
+            self._pause(PAUSES[min(tries, len(PAUSES) - 1)])
+            tries += 1
+
+    def _pause(self, seconds: float) -> None:
+        clock.sleep(seconds)
+
+    def _sweep(self) -> None:
+        if clock.since_boot() - self._swept >= SWEEP:
+            self._watch.step()
+            self._swept = clock.since_boot()
+
+
+def work(
+    ws: Workspace, handler: Callable[[dict[str, Any], Any, dict[str, Any], Callable[..., None]], Any], **settings: Any
+) -> dict[str, int]:
+    """Take tasks and call `handler(task, payload, inputs, progress)` for each; what it returns is the task's result.
+
+    An exception is a failure that is tried again, `dibs.Permanent` one that is not. `progress(percent, note)` says how
+    far it is, and raises Fenced when the task is lost. Settings: type, can, run, drain, limit, idle (in milliseconds),
+    tell. Gives how many were done, failed and so on.
+    """
+    return Worker(ws, lambda job: handler(job.task, job.payload, job.inputs, job.progress), **settings).run()

@@ -1,0 +1,237 @@
+"""`.dibs/config.toml`, read once and kept in a form that loads fast.
+
+`tomllib` costs 17 ms; the hook path has 6 in all. What was read is kept as JSON in `.dibs/local/`, together with the
+file's signature (inode, size, time of change), and read again when that differs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import jsontext
+from dibs.errors import Invalid
+from dibs.facts import paths
+from dibs.operations.core.policy import ABSURD, Policy, check_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "config.toml"
+VERSION = 5  # of the kept form; another one is read anew
+
+DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
+ORDERINGS = ("off", "enforce")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs", "log")
+
+TEMPLATE = """\
+# dibs: settings of this workspace. Commit this file; it names no machine.
+
+id = "{id}"            # names this workspace on a shared store
+
+# store = "sqlite:"              # in .dibs/local/; "redis://HOST:PORT" for several machines, see docs/REDIS.md;
+#                                # DIBS_STORE overrides it, which keeps a password out of this file
+
+[claims]
+# ttl = "30m"                    # how long a claim lasts without renewal
+# max_ttl = "8h"                 # the longest --ttl
+# max_life = "8h"                # how long a claim can be renewed
+# expected = "15m"               # what a hold is taken to last; waiting twice that raises an alert
+# ordering = "off"               # "enforce": claims must be taken in the order of their names
+
+# Lifetimes by resource; the first pattern that matches wins.
+# [[claims.patterns]]
+# match = "migrations/**"
+# ttl = "10m"
+# max_life = "1h"
+
+[guards]
+# on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
+# free = []                      # paths that need no claim, beside those that git ignores
+# across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
+# strict = ["deploy/"]           # an explicit claim first; beside this config, the rules, the clients' settings and
+#                                # migrations, which are strict anyway (`"!**/migrations/**"` takes one of them out)
+
+# Roles: viewer, worker, agent, orchestrator, and your own. A viewer only reads; a worker writes only to its scratch
+# folder (`dibs scratch`); an orchestrator integrates, commits, deploys, and may act on others' tasks and claims.
+# [roles]
+# default = "worker"             # every agent that is not named below; a person at a terminal has no default role
+# [roles.assign]                 # an agent's id (with one *), "type:T", "client:C" or "subagents"; the first wins
+# "lead" = "orchestrator"
+# [roles.worker]
+# write = ["reports/"]           # beside the scratch folder
+# tools = ["WebFetch"]           # tools that are refused before they run, whatever they do
+# commit = false
+# deploy = false
+# [roles.reviewer]               # a role of your own
+# may = "worker"                 # counts as: viewer, worker, agent (default) or orchestrator
+
+# Pointed out to every agent at boot, and strict.
+# [files]
+# state = "docs/STATE.md"
+# decisions = "docs/DECISIONS.md"
+# lessons = "docs/LESSONS.md"
+
+# [tasks]
+# max_tasks = 1                  # live tasks of one agent
+# max_attempts = 5               # failed or lost so often, a task is quarantined
+# backoff = "1s"                 # before the second attempt; doubled before each further one, up to max_backoff
+# max_backoff = "5m"
+# strategy = "priority"          # or round_robin, load_balanced, capability, sticky, auction, preemptive
+# bid_window = "10s"             # how long an auction collects bids
+# assign_wait = "2m"             # an assigned task that is not picked up goes to others
+# breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
+# breaker_pause = "1m"
+
+# [messages]
+# visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
+# life = "7d"
+# inbox = 1000                   # messages kept for one recipient,
+# from_one = 250                 # of these from one sender
+
+# [agents]
+# keep = "7d"                    # `dibs sweep` forgets an agent that is gone and was not seen for this long
+
+# [runs]
+# keep = "7d"                    # an ended run and its tasks are dropped after this
+
+# [log]
+# keep = "30d"                   # `dibs sweep` seals the log each day and drops events older than this; else all stay
+
+# [deploy]
+# branch = "main"                # what a deploy must contain (default: the remote's default branch)
+# remote = "origin"              # where that branch is
+# protected = ["main", "master"] # branches whose push is a deploy
+# placeholders = ["TODO", "TBD", "coming soon"]
+# commands = {{ "make ship" = "prod" }}  # in an agent's shell they need `dibs deploy`, like those known anyway
+# [deploy.targets.prod]
+# verify = "curl -fsS https://example.com/healthz"
+# branch = "main"
+# ships = ["site/**"]
+"""
+
+
+class Config:
+    """What the file says."""
+
+    __slots__ = ("fold", "id", "policy", "store")
+
+    def __init__(self, read: dict[str, Any]) -> None:
+        self.id: str = read["id"]
+        self.store: str = read["store"]
+        self.fold: bool = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
+        self.policy = Policy(**read["policy"])
+
+
+def load(path: str, local: str, top: str, shared: str = "") -> Config:
+    """The settings in `path`, through what is kept in `local`.
+
+    On a branch from before dibs neither the config nor the launcher is there; then what they last said, kept in
+    `shared`, goes on: to change branches must not free anybody of a role.
+    """
+    try:
+        status = os.stat(path)
+        signature = [VERSION, path, status.st_ino, status.st_size, status.st_mtime_ns]
+        name = f"config-{status.st_ino}.json"
+    except FileNotFoundError:
+        kept = f"{shared}/{NAME}"
+        if shared and path != kept and not os.path.exists(f"{path[: -len(NAME)]}hook") and os.path.exists(kept):
+            return load(kept, local, top, shared)
+        signature, name = [VERSION, path, 0, 0, 0], "config-none.json"
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
+    kept = f"{local}/{name}"
+    try:
+        with open(kept, encoding="utf-8") as file:
+            known = jsontext.decode(file.read())
+        if known["signature"] == signature:
+            return Config(known["read"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    read = parse(path)
+    read["fold"] = paths.folds_case(top)
+    _keep(kept, {"signature": signature, "read": read})
+    if shared and signature[2] and path == f"{local[: -len('local')]}{NAME}":  # the main working tree's
+        _keep_text(path, f"{shared}/{NAME}")
+    return Config(read)
+
+
+def parse(path: str) -> dict[str, Any]:
+    """The file itself, checked."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            text = tomllib.load(file)
+    except FileNotFoundError:
+        text = {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path} is not valid TOML: {error}", path=path) from None
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
+    for name in text:
+        if name not in KNOWN:  # a misspelt table would silently guard nothing
+            raise Invalid(f"{path}: there is no setting {name!r}; there are {', '.join(KNOWN)}", path=path)
+    claims = _table(text, "claims", path)
+    policy = _durations(claims, path)
+    ordering = claims.get("ordering", "off")
+    if ordering not in ORDERINGS:
+        raise Invalid(f"{path}: claims.ordering is one of {', '.join(ORDERINGS)}, not {ordering!r}", path=path)
+    patterns = []
+    listed = claims.get("patterns", [])
+    if not isinstance(listed, list):
+        raise Invalid(f"{path}: claims.patterns is a list of tables, `[[claims.patterns]]`", path=path)
+    for place, entry in enumerate(listed):
+        if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
+            raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
+        patterns.append({"match": entry["match"], **_durations(entry, path)})
+    from dibs.session import config_guards, config_work
+
+    policy.update(ordering=ordering, patterns=patterns, guards=config_guards.read(text, path))
+    policy["work"] = config_work.read(text, path)
+    store = text.get("store", "sqlite:")
+    if not isinstance(store, str):
+        raise Invalid(f'{path}: store is a text such as "sqlite:"', path=path)
+    return {"id": str(text.get("id", "")), "store": store, "policy": policy}
+
+
+def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
+    from dibs.session import durations
+
+    found = {}
+    for name in DURATIONS:
+        if name in table:
+            value = durations.parse(str(table[name]), f"{path}: {name}")
+            found[name] = check_duration(value, f"{path}: {name}", most=ABSURD)
+    return found
+
+
+def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    found = text.get(name, {})
+    if not isinstance(found, dict):
+        raise Invalid(f"{path}: [{name}] is a table", path=path)
+    return found
+
+
+def _keep_text(path: str, kept: str) -> None:
+    """Keep the file itself, as it was just read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        making = f"{kept}.{os.getpid()}"
+        with open(making, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(making, kept)
+    except (OSError, ValueError):
+        pass  # no such folder, or a sandbox; the file that was read counts
+
+
+def _keep(path: str, what: dict[str, Any]) -> None:
+    """Write what was read, for the next call. Where that cannot be done, the next call reads the file again."""
+    making = f"{path}.{os.getpid()}"
+    try:
+        with open(making, "w", encoding="utf-8") as file:
+            file.write(jsontext.encode(what))
+        os.replace(making, path)
+    except OSError:
+        pass

@@ -1,0 +1,103 @@
+"""What a door adds to an operation's answer: things of the file system, which operations do not touch."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Unavailable
+
+NOTED = 300  # files of a claim that are looked at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.session.session import Session
+
+
+def finish(session: Session, name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """The answer with what the file system has to say."""
+    if name in {"rules", "boot"}:
+        from dibs.session import rules_file
+
+        text = rules_file.text(session.place)
+        if name == "rules":
+            return {**result, "text": text}
+        if "files" in result:
+            from dibs.session import memory_files
+
+            result = {**result, "files": memory_files.told(memory_files.load(session), result["files"])}
+        return {**result, "rules": {**result["rules"], "text": text}} if result["rules"] else result
+    if name == "status":
+        found = warnings(session)
+        return {**result, "warnings": found} if found else result
+    folder = os.path.join(session.place.root, result["scratch"])
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"{folder} cannot be made: {error.strerror}", path=folder) from None
+    return {**result, "scratch": folder}
+
+
+def note_claim(session: Session, answer: dict[str, Any]) -> None:
+    """A claim by hand, where guards are at work: its files are looked at from now on, so that a change is noticed."""
+    from dibs.doors.hooks import trees
+
+    tree = trees.of(session.place)
+    paths = [path for name in answer["resources"] for path in _files(session, name)][:NOTED]
+    if not paths:
+        return
+    try:
+        tree.look(paths)
+        tree.write()
+        tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(session, tree, answer["agent"], paths))
+        tree.write()
+    except OSError:  # a client's sandbox keeps its shell from git's directory; the hooks will look
+        pass
+
+
+def _files(session: Session, name: str) -> list[str]:
+    """The files that a resource means, from the top of the working tree."""
+    top = session.place.top
+    real = os.path.realpath(os.path.join(top, name))
+    if os.path.isfile(real):
+        return [real[len(top) + 1 :]] if real.startswith(f"{top}/") else []
+    if not session.place.common or not (os.path.isdir(real) or any(mark in name for mark in "*?[")):
+        return []
+    from dibs.facts.git import queries as git
+
+    pathspec = f":(top,glob){name.rstrip('/')}" if not os.path.isdir(real) else f":(top,literal){name.rstrip('/')}"
+    return [path for path in git.known(top, [pathspec]) if os.path.isfile(os.path.join(top, path))]
+
+
+def _taken_over(session: Session, tree: Any, agent: str, paths: list[str]) -> list[tuple[str, ...]]:
+    """Whoever claims a file with unfinished work of one that is gone, or of several, goes on with it."""
+    heads = tree.state.heads
+    owned = {path: heads[path].owners for path in paths if path in heads and heads[path].owners}
+    if not owned:
+        return []
+    from dibs.operations.guards.audits import PEERS
+    from dibs.operations.guards.ledger import passes_to
+
+    owners = sorted({owner for found in owned.values() for owner in found})
+    there = session.run(PEERS, session.identify(agent), {"agents": owners})["there"]
+    return [("P", agent, path) for path, found in owned.items() if passes_to(found, agent, there)]
+
+
+def warnings(session: Session) -> list[str]:
+    """What is wrong with the store itself, as far as somebody should do something about it."""
+    from dibs.storage import workspace_store
+
+    pin = workspace_store.read_pin(session.place.local)
+    if pin.fallback:
+        from dibs.stores.redis.wire import hidden
+
+        return [f"SQLite stands in for {hidden(pin.fallback)}, which did not start; `dibs up` comes back to it."]
+    if not workspace_store.is_redis(pin.url):
+        return []
+    from dibs.storage.redis_health import Facts
+    from dibs.stores.redis.store import RedisStore
+
+    store = session.store
+    assert isinstance(store, RedisStore)
+    return Facts(store).warnings()

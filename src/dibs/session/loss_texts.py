@@ -1,0 +1,85 @@
+"""How an agent is told what it does not have (any more): tasks first, each with its holder; then the rest.
+
+One copy of these sentences, for the clients' hooks and for `dibs boot`. operations/agents/beliefs.py decides who has what.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SHOWN = 12  # of each kind; a briefing is read only if it is short
+RESOURCES = 5  # of one claim
+WHY = {
+    "expired": "its time was over", "gone": "its process was gone", "killed": "the agent was stopped",
+    "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
+    "cancelled": "it was called off", "preempted": "more urgent work came",
+    "forced": "it was taken away", "epoch": "the server was restarted and may have lost what it had granted",
+}  # fmt: skip
+OPEN = ("discovery", "scoped")  # states that come before one in which a task can be taken
+OVER = ("complete", "failed", "cancelled", "quarantined")
+
+
+def first(result: dict[str, Any]) -> list[str]:
+    """What has to be read before anything else: the tasks that are not the agent's, and an id that is another's."""
+    found = [loss for loss in result["lost"] if _task_of(loss)]
+    lines = [_about_task(loss) for loss in found[:SHOWN]] + _more(len(found))
+    rival = result.get("rival")
+    if rival:
+        lines.append(
+            f"Your environment calls you {rival['id']}, but that is {named(rival)}, another session that is still "
+            "there: what it has is not yours. Use an id of your own."
+        )
+    return lines
+
+
+def rest(result: dict[str, Any]) -> list[str]:
+    """The other losses, each with whoever holds it now."""
+    found = [loss for loss in result["lost"] if not _task_of(loss)]
+    lines = []
+    for loss in found[:SHOWN]:
+        holder = f"{named(loss, 'holder')} holds it now" if loss["holder"] else "nobody holds it now"
+        todo = "Stop working on it" if loss["holder"] else "Claim it again before you go on"
+        names = ", ".join(loss["resources"][:RESOURCES])
+        lines.append(f"You LOST {names} {_when(loss)}; {holder}. {todo}{_settle(loss)}.")
+    return lines + _more(result["lost_count"] - len(result["lost"]) + len(found))
+
+
+def _task_of(loss: dict[str, Any]) -> str:
+    return next((name[5:] for name in loss["resources"] if name.startswith("task:")), "")
+
+
+def _about_task(loss: dict[str, Any]) -> str:
+    task = _task_of(loss)
+    lost = f"You LOST {task} {_when(loss)}. " if loss["had"] else ""
+    state = loss.get("state")
+    if loss["holder"]:
+        now = f"{task} is {named(loss, 'holder')}'s since {loss['since_ago']} ago: do not work on it"
+    elif state in OVER:
+        by = f" by {named(loss, 'finished_by')}" if loss.get("finished_by") else ""
+        since = f" since {loss['since_ago']} ago" if loss.get("since_ago") else ""
+        now = f"{task} is {state}{by}{since}: do not work on it"
+    elif state in OPEN:
+        now = (
+            f"{task} is nobody's and still {state}: do not work on it before it is planned "
+            f"(`dibs task move {task} planned`) and you have claimed it (`dibs task claim {task}`)"
+        )
+    else:
+        how = f"dibs task claim {task}" if state else f"dibs claim task:{task}"
+        now = f"{task} is nobody's: claim it again before you work on it (`{how}`)"
+    return f"{lost}{now}{_settle(loss)}."
+
+
+def _when(loss: dict[str, Any]) -> str:
+    return f"{loss['ago']} ago ({WHY.get(loss['why'], loss['why'])})"
+
+
+def _settle(loss: dict[str, Any]) -> str:
+    return f" (`dibs ack {loss['claim']}` when you know)" if loss.get("claim") else ""
+
+
+def _more(count: int) -> list[str]:
+    return [f"And {count - SHOWN} more losses: `dibs log --kind claim.ended`."] if count > SHOWN else []

@@ -1,0 +1,140 @@
+"""From words to an operation's fields: one reader for each kind of field, for every door that gets text."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Invalid
+from dibs.facts.paths import Canonical
+from dibs.operations.core.declare import is_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.declare import Field, Operation
+    from dibs.session.session import Session
+
+DIGITS = 20  # of the largest whole number that is kept; `int` of a text of millions takes seconds
+
+
+def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> Any:
+    """The value that the operation gets for what somebody wrote; `typed` where it is a value already, from Python.
+
+    What a reader makes of it is checked by the declaration: the one place that says what each kind of field holds.
+    """
+    if field.kind == "json" and typed:
+        from dibs.operations.core import json_values
+
+        return json_values.check(value, field.name)  # a value that is no JSON is refused before anything is made of it
+    reader = _READERS.get(field.kind)
+    return field.check(value if reader is None else reader(session, field, value))
+
+
+def default_run(given: str) -> str:
+    """The run that is named, or that the environment names."""
+    return given or os.environ.get("DIBS_RUN", "")
+
+
+def add_run(operation: Operation, values: dict[str, Any]) -> None:
+    """Where a run's command does not say which, the environment may."""
+    if operation.name.startswith("run ") and "run" not in values and any(f.name == "run" for f in operation.fields):
+        named = default_run("")
+        if named:
+            values["run"] = named
+
+
+def _words(_: Session, field: Field, value: Any) -> list[str]:
+    """Words from one text with commas, or from a list."""
+    words = value.split(",") if isinstance(value, str) else value
+    field.check(words)
+    return [word.strip() for word in words if word.strip()]
+
+
+def _resource(session: Session, field: Field, value: Any) -> Canonical:
+    """A canonical resource from text; one that facts/paths made stays as it is."""
+    if isinstance(value, Canonical):
+        return value
+    if not is_text(value):
+        raise field.refusal(value, "a path, a glob or a name such as db:migrations")
+    return session.paths.canonical(value, session.cwd)
+
+
+def _resources(session: Session, field: Field, value: Any) -> list[Canonical]:
+    if not isinstance(value, (list, tuple)):
+        raise field.refusal(value)
+    found: list[Canonical] = []
+    for one in value:
+        if isinstance(one, Canonical):
+            found.append(one)
+        elif is_text(one):
+            found += session.paths.expanded(one, session.cwd)  # `src/{a,c}*` is two
+        else:
+            raise field.refusal(one, "a path, a glob or a name such as db:migrations")
+    return found
+
+
+def _json(session: Session, field: Field, text: str) -> Any:
+    """The value of a JSON text, or of the file that `@FILE` names."""
+    from dibs.session import json_input
+
+    return json_input.read(session, field.name, text)
+
+
+def _whole(_: Session, field: Field, value: Any) -> Any:
+    """A whole number, from its decimal text where it came as a text."""
+    if isinstance(value, str):
+        digits = value.removeprefix("-") if field.kind == "number" else value
+        if digits.isascii() and digits.isdigit() and len(digits) <= DIGITS:
+            return int(value)
+    return value
+
+
+def _commit(session: Session, field: Field, value: Any) -> str:
+    """A commit's full id. Where there is a repository it has to be in it: a wrong one would be in the log for good."""
+    if not is_text(value):
+        raise field.refusal(value)
+    if not value or not session.place.common:
+        return str(value)
+    from dibs.facts.git import queries as git
+
+    found = "" if value.startswith("-") else git.commit(session.place.top, value)
+    if not found:
+        raise field.refusal(value, "a commit that is in this repository")
+    return found
+
+
+def _process(_: Session, field: Field, value: Any) -> list[Any]:
+    from dibs.facts import processes
+
+    pid = _whole(_, field, value)
+    if isinstance(pid, bool) or not isinstance(pid, int):
+        raise field.refusal(value, "a process id")
+    found = processes.of(pid)
+    if found is None:
+        raise Invalid(f"{field.name}: there is no process {value}", field=field.name)
+    return found
+
+
+def _duration(_: Session, field: Field, value: Any) -> int:
+    """Texts such as `30m`; numbers, which come from Python, are seconds."""
+    from dibs.session import durations
+
+    if isinstance(value, str):
+        return durations.parse(value, field.name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < durations.MOST:
+        raise field.refusal(value, 'seconds, or a text such as "30m"')
+    return round(value * 1000)
+
+
+_READERS = {
+    "resources": _resources,
+    "resource": _resource,
+    "duration": _duration,
+    "integer": _whole,
+    "number": _whole,
+    "words": _words,
+    "process": _process,
+    "json": _json,
+    "commit": _commit,
+}

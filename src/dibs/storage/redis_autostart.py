@@ -1,0 +1,182 @@
+"""A local server that does not run: who notices has it started, once, and the others hear that it is on its way.
+
+The start itself is `dibs up`, in a process of its own: it may take longer than a hook lives. This file is loaded by
+hooks whose store is a local server; it imports next to nothing until something is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Unavailable
+from dibs.facts import clock
+from dibs.storage.workspace_store import fallback_mark
+
+AGAIN = 30_000  # ms after a start that failed before another is tried: it would fail for the same reason
+LONG_ENOUGH = 5_000  # ms: a process that goes on does not start one after the other
+FOLDER = "redis"  # below .dibs/local: the server's files
+BACKGROUND = "DIBS_BACKGROUND"  # in the environment of a `dibs up` that nobody waits for
+MEMORY = "redis-commit"  # the engine's memory of the highest commit answered here
+NOT_OURS = (
+    "dibs did not start that server, and an empty one in its place would know nothing of what it holds: start it again "
+    "as it was started. `dibs up --anew` starts an empty one."
+)
+STARTING, FAILED, STOPPED = "starting", "failed", "stopped"  # files there
+
+
+class Missing:
+    """Told by the engine that no server listens where one should."""
+
+    def __init__(self, local: str, url: str, *, patient: bool) -> None:
+        self._local, self._url, self._patient = local, url, patient
+        self._started = 0
+
+    def __call__(self) -> None:
+        """Have it started, unless that is under way, was tried just now, or somebody stopped it. Raises for a hook."""
+        from dibs.storage import redis_server
+        from dibs.stores.redis.wire import hidden
+
+        if redis_server.place_of(self._url) is None:
+            return  # not on this machine: not ours to start
+        where = hidden(self._url)
+        if of_another(self._local):
+            if self._patient:
+                return  # whoever started it will start it again: an empty one in its place would be a second store
+            raise Unavailable(f"{where} does not answer. {NOT_OURS}", store=where, unreachable=True)
+        if os.path.exists(f"{self._local}/{FOLDER}/{STOPPED}"):
+            message = f"{where} does not run: it was stopped with `dibs up --stop`. `dibs up` starts it again."
+            raise Unavailable(message, store=where, stopped=True)
+        why = recent_failure(self._local)
+        if why:
+            message = f"{where} does not run and could not be started: {why} Run `dibs up`."
+            raise Unavailable(message, store=where, unreachable=True)
+        now = clock.since_boot()
+        if not self._started or now - self._started > LONG_ENOUGH:
+            self._started = now
+            if not under_way(self._local):
+                spawn(self._local, self._url)
+        if not self._patient:
+            message = f"{where} does not run; it is being started. Try again in a moment."
+            raise Unavailable(message, store=where, starting=True)
+
+
+def of_another(local: str) -> bool:
+    """Was this workspace in use on a server that dibs did not start here?"""
+    folder = f"{local}/{FOLDER}"
+    if os.path.exists(f"{folder}/server.json") or os.path.exists(f"{folder}/appendonlydir"):
+        return False
+    from dibs.stores.redis.epoch import Remembered
+
+    memory = Remembered(f"{local}/{MEMORY}")
+    try:
+        return memory.number > 0
+    finally:
+        memory.close()
+
+
+def refuse_fallback_elsewhere(local: str, url: str, workspace: str) -> None:
+    """Another clone on this machine went over to SQLite because this server did not start: then it is the only one."""
+    try:
+        with open(fallback_mark(workspace), encoding="utf-8", errors="replace") as file:
+            lines = file.read(8192).split("\n")
+    except OSError:
+        return
+    if lines[1:2] == [os.path.realpath(local)] or lines[0] != place_text(url):
+        return
+    if not os.path.exists(f"{lines[1]}/store"):
+        return  # that clone is gone, and what it knew with it
+    message = (
+        f"another clone of this workspace on this machine ({lines[1]}) coordinates through SQLite, because this server "
+        "did not start; agents on two stores would not see each other. Run `dibs up` there: it comes back to the "
+        "server."
+    )
+    raise Unavailable(message, fallback=lines[1])
+
+
+def place_text(url: str) -> str:
+    """A URL without credentials and options: where the server is."""
+    scheme, _, rest = url.partition("?")[0].partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"
+
+
+def recent_failure(local: str) -> str:
+    """Why the last start failed, if that is not long ago."""
+    path = f"{local}/{FOLDER}/{FAILED}"
+    try:
+        if clock.wall() - os.stat(path).st_mtime_ns // 1_000_000 > AGAIN:
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(2000).strip()
+    except OSError:
+        return ""
+
+
+def under_way(local: str) -> bool:
+    """Is somebody starting it right now?"""
+    with Turn(local) as turn:
+        return not turn.mine
+
+
+class Turn:
+    """One at a time starts a server, moves a workspace: a file lock, which the kernel drops with its holder."""
+
+    def __init__(self, local: str, name: str = f"{FOLDER}/{STARTING}", patience: float = 0.0) -> None:
+        self._path, self._patience = f"{local}/{name}", patience
+        self._fd = -1
+        self.mine = False
+
+    def __enter__(self) -> Turn:  # noqa: PYI034 - `typing.Self` is not to be loaded here
+        import fcntl
+
+        end = clock.since_boot() + int(self._patience * 1000)
+        try:
+            os.makedirs(os.path.dirname(self._path), 0o700, exist_ok=True)
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            message = f"{self._path} cannot be written: {error.strerror}. Nothing was changed."
+            raise Unavailable(message, path=self._path) from None
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if clock.since_boot() >= end:
+                    return self
+            else:
+                self.mine = True
+                return self
+            clock.sleep(0.05)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+def spawn(local: str, url: str) -> None:
+    """`dibs up` in a session of its own; it tells what came of it through the files in its folder."""
+    import sys
+
+    folder = f"{local}/{FOLDER}"
+    root = os.path.dirname(os.path.dirname(local))
+    source = __file__.rpartition("/dibs/doors/")[0]
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.doors.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", code, source, "up", "--json", "--workspace", root]
+    environment = {**os.environ, "DIBS_STORE": url, BACKGROUND: "1"}
+    for name in ("DIBS_TREE", "PYTHONPATH"):
+        environment.pop(name, None)
+    os.makedirs(folder, 0o700, exist_ok=True)
+    log = os.open(f"{folder}/up.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        actions = [
+            (os.POSIX_SPAWN_DUP2, nothing, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2),
+        ]  # fmt: skip
+        try:
+            os.posix_spawn(sys.executable, words, environment, file_actions=actions, setsid=True)
+        except NotImplementedError:  # a C library that knows no sessions here
+            os.posix_spawn(sys.executable, words, environment, file_actions=actions, setpgroup=0)
+    except OSError as error:
+        raise Unavailable(f"`dibs up` cannot be started: {error.strerror}", store=url) from None
+    finally:
+        os.close(log)
+        os.close(nothing)

@@ -1,0 +1,101 @@
+"""SQLite in the place of a local server that does not start, after somebody agreed; and the way back.
+
+For the whole workspace: the pin says so to every process of this clone, a mark in the user's state folder to other
+clones on this machine, and a server on loopback or a socket has no users elsewhere. What the server held is out of
+reach, so the new database begins empty, with tokens above every one that was answered here. When the server answers
+again, what happened meanwhile is carried over to it (a move); what it held before is set aside there, not deleted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Unavailable
+from dibs.facts import clock
+from dibs.storage import redis_autostart, redis_server, store_move, workspace_store
+from dibs.stores.redis.wire import hidden
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.session.session import Session
+
+
+def fallen_back(session: Session) -> bool:
+    """Does SQLite stand in for a server?"""
+    return bool(workspace_store.read_pin(session.place.local).fallback)
+
+
+def possible(session: Session, url: str) -> bool:
+    """Only in the place of a server that nobody elsewhere can reach."""
+    return redis_server.place_of(url) is not None and not fallen_back(session)
+
+
+def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
+    """Go over to SQLite: the database first, then the mark for others, then the pin, which decides."""
+    from dibs.operations.upkeep.store_moves import FALLEN_BACK
+    from dibs.stores.redis import epoch
+    from dibs.stores.sqlite import database_file, store
+    from dibs.stores.sqlite.gate import Gate
+
+    local = session.place.local
+    path = workspace_store.sqlite_path(local, "sqlite:")
+    remembered = epoch.Remembered(f"{local}/redis-commit").number
+    kept = workspace_store.kept_line(local, session.place.shared)
+    gate = Gate(f"{path}.gate", max(session.timeout, 1.0), kept)
+    answered, _ = gate.enter()
+    try:
+        start = max(clock.wall() // 1000 << epoch.EPOCH_BITS, remembered + 1, answered + 1)
+        start = max(start, ((remembered >> epoch.EPOCH_BITS) + 1) << epoch.EPOCH_BITS)
+        if os.path.exists(path):
+            database_file.set_aside(path, "former")
+        identifier = store.create(path, start)
+        gate.leave(start, identifier)
+    except BaseException:
+        gate.leave()
+        raise
+    finally:
+        gate.close()
+    _tell_others(session, url)
+    pin = workspace_store.Pin("sqlite:")
+    former = workspace_store.read_pin(local)
+    pin.former, pin.fallback = [one for one in former.former if one != "sqlite:"], url
+    workspace_store.write_pin(local, pin)
+    session.close()
+    call = session.identify(agent)
+    store_move.run_pinned(session, FALLEN_BACK, call, {"left": hidden(url)})
+    return {"store": "sqlite:", "fallback": True, "instead": hidden(url), "commit": start, "started": False}
+
+
+def come_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
+    """The server answers again: carry over what happened meanwhile."""
+    call = session.identify(agent)
+    result = store_move.move(session, url, call, replaces=True)
+    untell(session)
+    return {"store": hidden(url), "came_back": True, **result}
+
+
+def untell(session: Session) -> None:
+    """Other clones may use the server again, as far as this one is concerned."""
+    path = workspace_store.fallback_mark(session.config.id)
+    try:
+        with open(path, encoding="utf-8") as file:
+            mine = file.read().split("\n")[1:2] == [os.path.realpath(session.place.local)]
+        if mine:
+            os.unlink(path)
+    except OSError:
+        pass
+
+
+def _tell_others(session: Session, url: str) -> None:
+    path = workspace_store.fallback_mark(session.config.id)
+    try:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"{redis_autostart.place_text(url)}\n{os.path.realpath(session.place.local)}\n")
+    except OSError as error:
+        message = (
+            f"{path} cannot be written: {error.strerror}. It tells other clones on this machine; nothing was changed."
+        )
+        raise Unavailable(message, path=path) from None

@@ -1,0 +1,271 @@
+"""Moving a workspace from one store to another: the order of the steps, and what makes each of them safe to lose.
+
+1. An intention is noted in `.dibs/local/store-move`: the id of the move, from where, to where.
+2. The old store is frozen: from that commit on nobody writes, for half a minute that each page of the copy renews.
+3. Everything is copied to where nobody looks, read back, and compared by digest with the old store.
+4. The old store gives up: its mark says `moved`, if not a single commit was made since it was frozen. This is the one
+   moment that decides. Before it, a crash leaves the old store in charge, which goes on by itself when its time is
+   over. After it, the new one is, and whoever comes next finishes what is left:
+5. The copy takes its place in the new store, in one step.
+6. The pin names the new store, the intention goes.
+
+Steps 5 and 6 are done by `finish`, which may be called by anybody on this machine, any number of times.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import jsontext
+from dibs.errors import Busy, Invalid, Unavailable
+from dibs.facts import clock
+from dibs.storage import workspace_store
+from dibs.storage.redis_autostart import Turn
+from dibs.stores.move import carry, moved_mark
+from dibs.stores.redis.wire import hidden
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.session.session import Session
+    from dibs.stores.move.carry import Side
+
+INTENTION = "store-move"
+TURN = "store-move.turn"
+PATIENCE = 10.0  # seconds for whoever moves right now
+BEAT = 2_000  # ms after which the old store is kept frozen anew: it stays so for thirty seconds
+
+
+def move(
+    session: Session, to: str, call: Any, *, replaces: bool = False, told: Callable[[str], None] | None = None
+) -> dict[str, Any]:
+    """Move the workspace to that store; what was carried over. The session is closed: open another one."""
+    local = session.place.local
+    pin = workspace_store.read_pin(local)
+    if not workspace_store.is_redis(to) and not to.startswith("sqlite:"):
+        raise workspace_store.unknown(to)
+    if not pin.url:
+        raise Invalid("this workspace coordinates through no store yet: name it with `store` in .dibs/config.toml")
+    with Turn(local, TURN) as turn:
+        if not turn.mine:
+            raise Unavailable("the workspace is being moved by another process; try again in a moment.")
+        _finish_former(session)
+        pin = workspace_store.read_pin(local)
+        if pin.url == to:
+            raise Invalid(f"this workspace coordinates through {hidden(to)} already", store=hidden(to))
+        old, new = _sides(session, pin.url, to, replaces=replaces)
+        try:
+            followed = _follow_others(session, old, new, pin, to)
+            return followed or _move(session, old, new, pin, to, call, replaces=replaces, told=told)
+        finally:
+            old.close()
+            new.close()
+
+
+def _move(
+    session: Session, old: Side, new: Side, pin: workspace_store.Pin, to: str, call: Any, *,
+    replaces: bool, told: Callable[[str], None] | None,
+) -> dict[str, Any]:  # fmt: skip
+    from dibs.operations.upkeep.store_moves import MOVED, MOVING
+
+    used = new.in_use()
+    if used:
+        raise Unavailable(f"{used}: two histories cannot be one. Nothing was changed.", store=hidden(to))
+    identifier = clock.random_id()
+    where, left = hidden(to), hidden(pin.url)
+    run_pinned(session, MOVING, call, {"to": where, "move": identifier})
+    _note(session.place.local, {"id": identifier, "from": pin.url, "to": to, "replaces": replaces})
+    given_up = False
+    try:
+        frozen = old.freeze(identifier, where)
+        contents = _copy(old, new, identifier, frozen, where, told)
+        given_up = old.give_up(identifier, where, frozen.commit)
+        if not given_up:
+            message = "the workspace was written to while it was copied (was this process paused?). Nothing was moved."
+            raise Unavailable(message, store=left)
+    finally:
+        if not given_up:
+            _take_back(session.place.local, old, new, identifier)
+    aside = _finish(session, old, new, identifier, pin, to)
+    call.facts.clear()
+    said = {"to": where, "left": left, "move": identifier, "digest": contents.digest, "events": contents.events}
+    try:
+        run_pinned(session, MOVED, call, said)
+    except (Busy, Unavailable):
+        pass  # it is moved all the same, and both stores say so
+    return {"from": left, "to": where, **contents.as_json(), **({"aside": aside} if aside else {})}
+
+
+def _copy(
+    old: Side, new: Side, identifier: str, frozen: carry.Frozen, where: str, told: Callable[[str], None] | None
+) -> carry.Contents:
+    """Copy and compare, while the old side stays frozen."""
+    last = clock.since_boot()
+
+    def beat() -> None:
+        nonlocal last
+        if clock.since_boot() - last > BEAT:
+            last = clock.since_boot()
+            old.freeze(identifier, where)
+
+    for _ in carry.copy(old, new, identifier, frozen):
+        beat()
+    contents = carry.Contents(old, beat=beat)
+    if told is not None:
+        told(f"copied {contents.rows} rows and {contents.events} events; comparing")
+    _compare(contents, carry.Contents(new, identifier, beat=beat))
+    new.complete(identifier)
+    return contents
+
+
+def _compare(was: carry.Contents, is_now: carry.Contents) -> None:
+    if was.as_json() != is_now.as_json():
+        message = f"the copy is not what was copied ({is_now.as_json()} instead of {was.as_json()}). Nothing was moved."
+        raise Unavailable(message)
+
+
+def _finish(session: Session, old: Side, new: Side, identifier: str, pin: workspace_store.Pin, to: str) -> str:
+    """The old store has given up: the copy takes its place, then the pin changes. Done again, it comes to the same."""
+    local = session.place.local
+    aside = ""
+    if new.origin() != identifier:
+        if not new.staged(identifier):  # lost on the way, on a server that keeps little: the old one still has it all
+            _copy_again(old, new, identifier)
+        aside = new.publish(identifier)
+    _pin(local, pin, to)
+    _forget(local, INTENTION)
+    old.retire()
+    session.close()
+    return aside
+
+
+def _copy_again(old: Side, new: Side, identifier: str) -> None:
+    for _ in carry.copy(old, new, identifier, old.standing()):
+        pass
+    _compare(carry.Contents(old), carry.Contents(new, identifier))
+    new.complete(identifier)
+
+
+def follow(session: Session, error: Unavailable) -> bool:
+    """Somebody met a store that was moved: finish that if it is this machine's, and say whether to go on elsewhere."""
+    local = session.place.local
+    before = getattr(session.store, "path", "") or getattr(getattr(session.store, "wire", None), "url", "")
+    with Turn(local, TURN, PATIENCE) as turn:
+        noted = _noted(local)
+        if turn.mine and noted.get("id") == error.fields["moved"]:
+            _finish_former(session)
+    pin = workspace_store.read_pin(local)
+    return (
+        bool(pin.url)
+        and (pin.url if workspace_store.is_redis(pin.url) else workspace_store.sqlite_path(local, pin.url)) != before
+    )
+
+
+def _finish_former(session: Session) -> None:
+    """A move that was cut short: finish it if the old store has given up, else forget it."""
+    local = session.place.local
+    noted = _noted(local)
+    if not noted:
+        return
+    pin = workspace_store.read_pin(local)
+    if pin.url == noted["to"]:
+        _forget(local, INTENTION)
+        return
+    old, new = _sides(session, noted["from"], noted["to"], replaces=bool(noted.get("replaces")))
+    try:
+        mark = old.mark()
+        if mark.startswith(f"{moved_mark.MOVED} ") and moved_mark.is_of(mark, noted["id"]):
+            _finish(session, old, new, noted["id"], pin, noted["to"])
+        else:
+            _take_back(local, old, new, noted["id"])
+    finally:
+        old.close()
+        new.close()
+
+
+def _follow_others(session: Session, old: Side, new: Side, pin: workspace_store.Pin, to: str) -> dict[str, Any]:
+    """Was it moved to that store already, from another machine? Then only the pin is left to change."""
+    mark = old.mark()
+    if not mark.startswith(f"{moved_mark.MOVED} "):
+        return {}
+    _, identifier, where = mark.split(" ", 2)
+    if new.origin() != identifier:
+        message = f"this workspace was moved to {where}, not to {hidden(to)}. Nothing was changed."
+        raise Unavailable(message, moved=identifier, to=where)
+    _pin(session.place.local, pin, to)
+    session.close()
+    return {"from": hidden(pin.url), "to": hidden(to), "followed": True}
+
+
+def _pin(local: str, pin: workspace_store.Pin, to: str) -> None:
+    """The new store, which also stands for all that this workspace had before."""
+    fresh = workspace_store.Pin(to)
+    before = [*pin.former, pin.url, pin.fallback]
+    fresh.former = [url for url in dict.fromkeys(before) if url and url != to]
+    workspace_store.write_pin(local, fresh)
+
+
+def _take_back(local: str, old: Side, new: Side, identifier: str) -> None:
+    """Nothing came of it. Where a store cannot be told, its mark, or what was filled there, ends by itself."""
+    for undo in (old.thaw, new.drop):
+        try:
+            undo(identifier)
+        except (Busy, Unavailable):
+            pass
+    _forget(local, INTENTION)
+
+
+# --- the parts
+
+
+def _sides(session: Session, old: str, new: str, *, replaces: bool) -> tuple[Side, Side]:
+    return side_of(session, old), side_of(session, new, replaces=replaces)
+
+
+def side_of(session: Session, url: str, *, replaces: bool = False) -> Side:
+    """A store as a move sees it."""
+    local, timeout = session.place.local, max(session.timeout, 5.0)
+    if workspace_store.is_redis(url):
+        from dibs.stores.move.redis_side import RedisSide
+
+        return RedisSide(workspace_store.redis_store(local, url, session.config.id, timeout), replaces=replaces)
+    from dibs.stores.move.sqlite_side import SqliteSide
+
+    return SqliteSide(workspace_store.sqlite_path(local, url), timeout)
+
+
+def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, Any]) -> None:
+    """One operation on the store that is pinned, whatever the environment names."""
+    session.use(workspace_store.open_pinned(session.place.local, session.config.id, session.timeout))
+    try:
+        session.run(operation, call, fields)
+    finally:
+        session.close()
+
+
+def _note(local: str, what: dict[str, Any]) -> None:
+    path = f"{local}/{INTENTION}"
+    making = f"{path}.{os.getpid()}"
+    with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(jsontext.encode(what) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(making, path)
+
+
+def _noted(local: str) -> dict[str, Any]:
+    try:
+        with open(f"{local}/{INTENTION}", encoding="utf-8") as file:
+            found: dict[str, Any] = jsontext.decode(file.read().strip())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _forget(local: str, name: str) -> None:
+    try:
+        os.unlink(f"{local}/{name}")
+    except FileNotFoundError:
+        pass

@@ -1,0 +1,328 @@
+"""Which store a workspace coordinates through: `sqlite:`, `redis://…`; found, pinned, opened.
+
+The first opening pins the store in `.dibs/local/store`; another one named later is refused, because agents on two
+stores would not see each other. The pin's first line is the store in use. Lines behind it name what it stands for:
+`moved-from URL` after `dibs store move` (a config that still names the old one is understood), `fallback-from URL`
+while SQLite stands in for a local server that does not start (`dibs up --allow-fallback`).
+
+`git clean -x`, `git stash -a` and `rm` take `.dibs/local/` away as a whole. So the pin, and what was answered, are also
+kept below git's own directory (`Place.shared`), from the first call on that finds the pin: a workspace whose database
+is missing is told from one that never had any, and is not begun anew by itself.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Invalid, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.storage.redis_autostart import Missing
+    from dibs.stores.redis.store import RedisStore
+    from dibs.stores.seam import Store
+
+REDIS = ("redis", "rediss", "unix", "redis+sentinel")
+MOVED, FALLBACK = "moved-from", "fallback-from"
+REDIS_COMMIT = "redis-commit"  # the highest commit of a server that was answered on this machine
+PIN, ANSWERED = "store", "answered"  # the pin's file; the file below git's directory that has the last answered commit
+WAIT, REFUSE, LEAVE = "wait", "refuse", "leave"  # while a local server that is missing is started; or let it be
+
+
+class Pin:
+    """What `.dibs/local/store` says."""
+
+    __slots__ = ("fallback", "former", "url")
+
+    def __init__(self, text: str = "") -> None:
+        lines = text.split("\n")
+        self.url = lines[0].strip()
+        pairs = [line.strip().partition(" ")[::2] for line in lines[1:]]
+        self.former = [url for word, url in pairs if word == MOVED]
+        self.fallback = next((url for word, url in pairs if word == FALLBACK), "")
+
+    def stands_for(self, url: str) -> bool:
+        """Does whoever names that URL mean this store?"""
+        if url == self.url or url in self.former or url == self.fallback:
+            return True
+        return "expire=" in url + self.url and bare(url) in map(bare, (self.url, *self.former, self.fallback))
+
+    def text(self) -> str:
+        """As it is written."""
+        lines = [self.url, *[f"{MOVED} {url}" for url in self.former]]
+        return "\n".join([*lines, *([f"{FALLBACK} {self.fallback}"] if self.fallback else [])]) + "\n"
+
+
+def configured_url(configured: str) -> str:
+    """The store that is asked for here."""
+    return os.environ.get("DIBS_STORE") or configured or "sqlite:"
+
+
+def open_store(
+    local: str,
+    configured: str,
+    workspace: str,
+    timeout: float,
+    *,
+    short_lived: bool = False,
+    missing: str = WAIT,
+    shared: str = "",
+) -> Store:
+    """Open the store that this workspace coordinates through, and no other."""
+    url = configured_url(configured)
+    pin = kept_twice(local, shared)
+    if pin.url:
+        refuse_other(pin, url)
+        if bare(url) != bare(pin.url):
+            url = pin.url
+    if is_redis(url):
+        return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing, shared=shared)
+    if not url.startswith("sqlite:"):
+        raise unknown(url)
+    return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived, kept=kept_line(local, shared))
+
+
+def kept_twice(local: str, shared: str) -> Pin:
+    """The pin, brought back if `.dibs/local/` was swept away; kept a second time if it was not yet."""
+    pin = read_pin(local)
+    if not shared or shared == local:
+        return pin
+    try:
+        found = read_pin(shared)
+    except Unavailable:
+        found = Pin()
+    if pin.url:
+        if found.text() != pin.text():
+            keep_pin(shared, pin)
+        return pin
+    if not (is_redis(found.url) or found.url.startswith("sqlite:")):  # damaged, or none: nothing is known
+        return pin
+    try:
+        write_pin(local, found)
+    except Unavailable:
+        pass  # it counts all the same
+    return found
+
+
+def keep_pin(shared: str, pin: Pin) -> None:
+    """Keep the pin a second time, if that is possible here: a client's sandbox may forbid to write in git's folder."""
+    try:
+        os.makedirs(shared, 0o700, exist_ok=True)
+        write_pin(shared, pin)
+    except (OSError, Unavailable):
+        pass
+
+
+def kept_line(local: str, shared: str) -> str:
+    """Where the last answered commit is kept a second time; "" where there is no other place."""
+    return f"{shared}/{ANSWERED}" if shared and shared != local else ""
+
+
+def open_pinned(local: str, workspace: str, timeout: float) -> Store:
+    """The store that is pinned, whatever is configured; for those who move it."""
+    url = read_pin(local).url
+    if is_redis(url):
+        return redis_store(local, url, workspace, timeout)
+    return _sqlite(local, url, timeout, pinned=True, short_lived=True)
+
+
+def refuse_other(pin: Pin, url: str) -> None:
+    """No two agents ever coordinate through different stores."""
+    if pin.stands_for(url):
+        return
+    from dibs.stores.redis.wire import hidden
+
+    message = (
+        f"this workspace coordinates through {hidden(pin.url)}, not {hidden(url)}: agents on two stores would not see "
+        "each other. Unset DIBS_STORE, or move the workspace: `dibs store move URL`."
+    )
+    raise Unavailable(message, store=hidden(url), pinned=hidden(pin.url))
+
+
+def is_redis(url: str) -> bool:
+    """Is that a Redis server?"""
+    scheme, mark, _ = url.partition("://")
+    return bool(mark) and scheme in REDIS
+
+
+def unknown(url: str) -> Unavailable:
+    """There is no engine for that."""
+    from dibs.stores.redis.wire import hidden
+
+    url = hidden(url)
+    message = f"store {url}: dibs opens `sqlite:`, `redis://`, `rediss://`, `unix://` and `redis+sentinel://`"
+    return Unavailable(message, store=url)
+
+
+def sqlite_path(local: str, url: str) -> str:
+    """Where the file of a `sqlite:` URL lies."""
+    return url.partition(":")[2] or f"{local}/dibs.db"
+
+
+def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: bool, kept: str = "") -> Store:
+    _load_apsw()
+    from dibs.stores.sqlite import store as sqlite_store
+
+    path = sqlite_path(local, url)
+    if not pinned:
+        if not os.path.exists(path):
+            _refuse_forgotten(path, kept)
+            try:
+                sqlite_store.create(path)
+            except Unavailable:
+                if not os.path.exists(path):  # else another process made it in the same moment
+                    raise
+        write_pin(local, Pin(url))
+    return sqlite_store.SqliteStore(path, timeout=timeout, short_lived=short_lived, kept=kept)
+
+
+def _refuse_forgotten(path: str, kept: str) -> None:
+    """A database that answered here before is missing: an empty one in its place would forget who holds what."""
+    from dibs.stores.sqlite import database_file
+    from dibs.stores.sqlite.gate import Gate
+
+    if kept and Gate(f"{path}.gate", 0, kept).remembered()[1]:
+        raise database_file.cannot_open(path)
+
+
+def _redis(
+    local: str, url: str, workspace: str, timeout: float, *, pinned: bool, missing: str, shared: str
+) -> Store:  # fmt: skip
+    store = redis_store(local, url, workspace, timeout, shared)
+    if url.startswith(("redis:", "unix:")):
+        if os.path.exists(fallback_mark(workspace)):
+            from dibs.storage import redis_autostart
+
+            redis_autostart.refuse_fallback_elsewhere(local, url, workspace)
+        if missing != LEAVE:
+            store.missing = _when_missing(local, url, patient=missing == WAIT)
+    if not pinned:
+        from dibs.stores.redis import epoch
+
+        epoch.begin(store)
+        write_pin(local, Pin(url))
+    return store
+
+
+def _when_missing(local: str, url: str, *, patient: bool) -> Callable[[], None]:
+    """What the engine calls when no server listens there; loaded only then."""
+    known: list[Missing] = []
+
+    def missing() -> None:
+        if not known:
+            from dibs.storage.redis_autostart import Missing
+
+            known.append(Missing(local, url, patient=patient))
+        known[0]()
+
+    return missing
+
+
+def fallback_mark(workspace: str) -> str:
+    """The file that tells other clones on this machine that SQLite stands in for their server."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return f"{state}/dibs/fallback-{workspace}"
+
+
+def redis_store(local: str, url: str, workspace: str, timeout: float, shared: str = "") -> RedisStore:
+    """The workspace on a server; nothing is asked of it yet."""
+    if not workspace:
+        message = (
+            "a store that several machines share needs the `id` of this workspace in .dibs/config.toml; run `dibs init`"
+        )
+        raise Invalid(message, store=url)
+    try:
+        from dibs.stores.redis.store import RedisStore
+        from dibs.stores.redis.wire import open_wire
+
+        wire = open_wire(url, timeout)
+    except ImportError as error:
+        message = f"store {url.partition(':')[0]}: needs `pip install 'dibs[redis]'` ({error})"
+        raise Unavailable(message, store=url) from None
+    kept = f"{shared}/{REDIS_COMMIT}" if shared and shared != local else ""
+    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT}", kept=kept)
+    if "expire=" in url:
+        from dibs.session import durations
+        from dibs.stores.redis.wire import option_of
+
+        store.expire = durations.parse(option_of(url, "expire"), "expire in the URL of the store")
+    return store
+
+
+def _load_apsw() -> None:
+    """Save apsw from loading all of `collections` (2 ms) for the one class that it wants of it, `abc.Mapping`.
+
+    apsw asks whether the values given to a statement are a Mapping; dibs gives tuples. A stand-in is there while apsw
+    is loaded, and whoever wants `collections` afterwards gets the real one.
+    """
+    import sys
+
+    if "collections" in sys.modules or "apsw" in sys.modules:
+        return
+    abc = sys.modules.get("_collections_abc")
+    if abc is None:
+        abc = type(sys)("collections.abc")
+        abc.__dict__["Mapping"] = dict
+    standing_in = type(sys)("collections")
+    standing_in.__dict__["abc"] = abc
+    sys.modules["collections"] = standing_in
+    sys.modules["collections.abc"] = abc
+    try:
+        import apsw  # noqa: F401 - for its being loaded
+    finally:
+        del sys.modules["collections"], sys.modules["collections.abc"]
+
+
+def database_path(local: str, configured: str) -> str:
+    """Where the SQLite file lies, for doctor."""
+    return sqlite_path(local, read_pin(local).url or configured_url(configured))
+
+
+def refuse_missing(local: str) -> None:
+    """Raise if this workspace is pinned to an SQLite file that is not there any more."""
+    url = read_pin(local).url
+    if url.startswith("sqlite:") and not os.path.exists(sqlite_path(local, url)):
+        from dibs.stores.sqlite import database_file
+
+        raise database_file.cannot_open(sqlite_path(local, url))
+
+
+def read_pin(local: str) -> Pin:
+    """The store that this workspace is pinned to; one without a URL where nothing was opened yet."""
+    path = f"{local}/{PIN}"
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return Pin(file.read(16_384))
+    except FileNotFoundError:
+        return Pin()
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}. Nothing was changed.", path=path) from None
+
+
+def write_pin(local: str, pin: Pin) -> None:
+    """From now on this workspace's store is this one, and a missing database is an error."""
+    path = f"{local}/{PIN}"
+    making = f"{path}.{os.getpid()}"
+    try:
+        with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(pin.text())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(making, path)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None
+    try:  # another store has another log: what was seen of the former is no witness against it
+        os.unlink(f"{local}/{REDIS_COMMIT}-log")
+    except OSError:
+        pass
+
+
+def bare(url: str) -> str:
+    """A URL without what does not say where: when it may go."""
+    if "expire=" not in url:
+        return url
+    from dibs.stores.redis.wire import without_option
+
+    return without_option(url, "expire")

@@ -1,0 +1,199 @@
+"""A connection to Redis through redis-py, for processes that live longer: TLS, ACL users, Sentinel, Unix sockets.
+
+`redis://`, `rediss://` (TLS) and `unix://` as redis-py reads them; `redis+sentinel://HOST:PORT,HOST:PORT/NAME` asks the
+sentinels for the primary of that name, again after each loss. One connection is pinned for questions and answers; a
+second one waits for wakes.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.sentinel import MasterNotFoundError, Sentinel
+
+from dibs.stores.redis.wire import STRANGE, Lost, Said, identity_of, without_option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+SENTINEL = "redis+sentinel"
+SENTINEL_PORT = 26379
+WORDS = (
+    (redis.exceptions.NoScriptError, "NOSCRIPT"),
+    (redis.ReadOnlyError, "READONLY"),
+    (redis.exceptions.NoPermissionError, "NOPERM"),
+    (redis.OutOfMemoryError, "OOM"),
+    (redis.exceptions.TryAgainError, "TRYAGAIN"),
+    (redis.exceptions.MasterDownError, "MASTERDOWN"),
+    (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
+)
+BROKEN = (redis.ConnectionError, redis.TimeoutError, OSError)
+
+
+class ClientWire:
+    """One pinned connection; opened again when it broke."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self.url, self._timeout = url, timeout
+        self._options: dict[str, Any] = {
+            "socket_timeout": timeout,
+            "socket_connect_timeout": timeout,
+            "retry": Retry(NoBackoff(), 0),  # the engine tries again, for as long as it may
+            "protocol": 2,  # answers of the same shape as those over the plain socket
+        }
+        self._client: list[Any] = []  # the one of the pinned connection, and those that ask the sentinels for it
+        self._other: list[Any] = []  # the same for those who wait, which may be several threads
+        self._connection: Any = None
+        self.run_id = ""
+        self._connected = False  # the whole way in
+        self._asking = False  # an answer may be on the way: to a call that was interrupted, if no other asks
+
+    def call(self, *words: Any) -> Any:
+        """Send one command and give its answer."""
+        if not self._connected or self._asking:
+            self._connect()
+        return self._exchange(words)
+
+    def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:  # noqa: ARG002 - one at a time
+        """Wait for a push to the list `name`."""
+        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None, None
+
+    def block(self, command: str, timeout: float, *words: Any) -> Any:
+        """A command that blocks for some milliseconds."""
+        return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
+
+    def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
+        """On a connection of another pool: the pinned one stays free for questions, and may break alone."""
+        try:
+            if not self._other:
+                self._other = self._open()
+            pool = self._other[0].connection_pool
+            connection = pool.get_connection()
+            try:
+                connection.send_command(*words)
+                return connection.read_response(timeout=timeout + self._timeout)
+            except BaseException:
+                connection.disconnect()  # its answer may still be on the way
+                raise
+            finally:
+                pool.release(connection)
+        except BROKEN as error:
+            raise Lost(str(error)) from None
+        except redis.RedisError as error:
+            raise _said(error) from None
+
+    def close(self) -> None:
+        """Close all."""
+        self._drop()
+        for one in self._other:
+            one.close()
+        self._other = []
+
+    def _drop(self) -> None:
+        """Close the pinned connection."""
+        self.run_id = ""
+        self._connected = False
+        if self._connection is not None:
+            self._connection.disconnect()
+            self._connection = None
+        for one in self._client:
+            one.close()
+        self._client = []
+
+    def identify(self) -> None:
+        """Ask the server for its run id."""
+        if not self._connected or self._asking:
+            self._connect()
+            return
+        self._identify()
+
+    def _identify(self) -> None:
+        server = self._exchange(("INFO", "server"))
+        self.run_id = identity_of(server, self._exchange(("INFO", "replication")))
+
+    def _connect(self) -> None:
+        self._drop()
+        self._asking = False
+        try:
+            self._client = self._open()
+            self._connection = self._client[0].connection_pool.get_connection()
+            self._connection.connect()
+        except redis.AuthenticationError as error:
+            self._drop()
+            raise Said(f"WRONGPASS {error}") from None
+        except (*BROKEN, MasterNotFoundError) as error:
+            self._drop()
+            raise Lost(str(error)) from None
+        except redis.RedisError as error:
+            self._drop()
+            raise _said(error) from None
+        except ValueError as error:
+            self._drop()
+            raise Said(f"ERR {error}") from None
+        try:
+            self._identify()
+            self._connected = True
+        except BaseException:  # half a way in is none
+            self._drop()
+            raise
+
+    def _open(self) -> list[Any]:
+        if not self.url.startswith(f"{SENTINEL}://"):
+            return [redis.Redis.from_url(without_option(self.url, "expire"), **self._options)]
+        hosts, name, user, password = _sentinels(without_option(self.url, "expire"))
+        sentinel: Any = Sentinel(hosts, sentinel_kwargs=self._options)  # type: ignore[no-untyped-call]
+        primary = sentinel.master_for(name, username=user or None, password=password or None, **self._options)
+        return [primary, *sentinel.sentinels]
+
+    def _exchange(self, words: tuple[Any, ...]) -> Any:
+        connection = self._connection
+        try:
+            self._asking = True
+            connection.send_command(*words)
+            answer = connection.read_response()
+            self._asking = False
+        except BROKEN as error:
+            self._drop()
+            raise Lost(str(error)) from None
+        except redis.ReadOnlyError as error:
+            self._drop()  # it became a replica; when it is a primary again it is to be asked for its name
+            raise _said(error) from None
+        except redis.RedisError as error:
+            if not isinstance(error, redis.ResponseError):
+                self._drop()
+            self._asking = False
+            raise _said(error) from None
+        except BaseException:  # interrupted between question and answer: the next answer would be the wrong one
+            self._drop()
+            raise
+        return answer
+
+
+def _said(error: redis.RedisError) -> Said:
+    """An error with the word that the server began it with; redis-py takes it off."""
+    if isinstance(error, redis.InvalidResponse):
+        return Said(f"{STRANGE} ({error})")
+    for kind, word in WORDS:
+        if isinstance(error, kind) and not str(error).startswith(word):
+            return Said(f"{word} {error}")
+    return Said(str(error))
+
+
+def _sentinels(url: str) -> tuple[list[tuple[str, int]], str, str, str]:
+    """`redis+sentinel://[USER:PASSWORD@]HOST:PORT,HOST:PORT/NAME`."""
+    rest = url.partition("://")[2]
+    credentials, _, place = rest.rpartition("@")
+    hosts, _, name = place.partition("/")
+    found = []
+    for host in hosts.split(","):
+        address, _, port = host.partition(":")
+        if port and not port.isdigit():
+            raise ValueError(f"{port} is no port")
+        found.append((address, int(port or SENTINEL_PORT)))
+    user, _, password = credentials.partition(":")
+    return found, name or "mymaster", unquote(user), unquote(password)

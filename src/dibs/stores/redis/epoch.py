@@ -1,0 +1,249 @@
+"""What happens when the server lost something, or may have: epochs.
+
+A commit's number has the epoch in its high bits, the seconds since 1970 at which it began. While the same server
+process answers, nothing is lost and numbers go on by one. When another answers (a restart, a failover), numbers go on
+from a new epoch, above all that were ever given. What was answered can only be trusted to be all there if the server
+writes every command to its disk before it answers (appendonly, appendfsync always), did so before the restart too, was
+never a replica, and stands where this machine remembers. Otherwise whoever comes first has to give up what rests on
+lost commits (`Unsettled`). A machine that comes later and remembers more than was there begins another epoch; so does
+one that remembers another event than the log has, because an older state was put back into the running server and
+others went on from there.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Unavailable
+from dibs.facts import clock
+from dibs.stores.redis import scripts
+from dibs.stores.redis.wire import Lost, Said, hidden
+from dibs.stores.seam import GENESIS, sha1_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.stores.redis.store import RedisStore
+
+SCHEMA = "1"
+EPOCH_BITS = 20  # below the epoch: a million commits a second; with 33 bits for the seconds (to the year 2242) a number
+LARGEST = 1 << 53  # stays below this, which JSON and Lua can carry
+WITNESS = 160  # bytes of the file with a remembered commit: number, event, link, and a digest of these
+SLOTS, WIDTH = 16, 21  # of the memory: numbers side by side
+NEVER = b"0" * 40  # the second replication id of a server that was never a replica
+
+
+class Remembered:
+    """The highest commit that was answered on this machine, in a file of `.dibs/local/`, and in a second one if given.
+
+    The second lies where nothing sweeps it away. Without a memory the server's own word has to do.
+    """
+
+    def __init__(self, path: str, kept: str = "") -> None:
+        self._fds: list[int] = []
+        self.number = 0
+        self.witness = b""  # a commit that was answered here, the number and the link of its last event
+        self._witness_fd = -1
+        if path:
+            self._open_witness(f"{path}-log")
+        for name in (path, kept):
+            if name:
+                try:
+                    self._fds.append(os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                except OSError:
+                    pass
+        self.look()
+
+    def look(self) -> None:
+        """See what other processes remembered meanwhile."""
+        for fd in self._fds:
+            try:
+                written = os.pread(fd, SLOTS * WIDTH, 0)
+            except OSError:
+                continue
+            for place in range(0, len(written), WIDTH):
+                text = written[place : place + WIDTH - 1]
+                if text.isdigit() and self.number < int(text) < LARGEST:
+                    self.number = int(text)
+
+    def rise(self, number: int) -> None:
+        """Remember a higher one.
+
+        Processes write at the same time, and one that was stopped for a while writes a number that others are past.
+        Each number has its slot, so a late one takes the place of one other at most: the highest but one is there.
+        """
+        if number > self.number:
+            self.number = number
+            for fd in self._fds:
+                try:
+                    os.pwrite(fd, b"%020d\n" % number, number % SLOTS * WIDTH)
+                except OSError:
+                    pass  # the commit is done, and a full disk here does not undo it
+
+    def _open_witness(self, path: str) -> None:
+        try:
+            self._witness_fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            line, _, check = os.pread(self._witness_fd, WITNESS, 0).rstrip().rpartition(b" ")
+        except OSError:
+            return
+        if line and sha1_of(line).encode() == check:  # two that wrote at once may have left a mixture
+            self.witness = line
+
+    def saw(self, number: int, seq: int, link: bytes) -> None:
+        """Remember what the log's last event was at a commit that is about to be answered."""
+        if not seq:
+            return
+        self.witness = b"%d %d %s" % (number, seq, link)
+        if self._witness_fd >= 0:
+            try:
+                os.pwrite(self._witness_fd, (self.witness + b" " + sha1_of(self.witness).encode()).ljust(WITNESS), 0)
+            except OSError:
+                pass
+
+    def close(self) -> None:
+        """Close the files."""
+        if self._witness_fd >= 0:
+            os.close(self._witness_fd)
+            self._witness_fd = -1
+        while self._fds:
+            os.close(self._fds.pop())
+
+
+def begin(store: RedisStore, *, lost: bool = False) -> bool:
+    """Begin the workspace on this server; False if it had begun already."""
+    number, sure = next_number(store), keeps_all(store)
+
+    def words() -> list[Any]:
+        return [str(number), GENESIS, clock.random_id(), SCHEMA, store.wire.run_id, int(sure), int(lost)]
+
+    head = store.keys[4]
+    beside = [*[key for key in store.keys if key != head], f"{store.tag}seals"]
+    answer = store.script(scripts.BEGIN, [head, *beside], words)
+    if answer < 0:
+        damaged(store)
+    begun = bool(answer == 1)
+    if begun and store.expire:
+        keep_as_told(store)
+    # From now on this machine knows that the workspace was there: a server without it has lost it.
+    store.remembered.rise(number if begun else int(store.ask("HGET", head, "commit") or 0))
+    return begun
+
+
+def keep_as_told(store: RedisStore) -> None:
+    """All of it goes after so long without a commit, or, as is usual, never."""
+    names = [*store.keys, f"{store.tag}seals"]
+    if store.expire:
+        store.ask("HSET", store.keys[4], "expire", str(store.expire))
+        for name in names:
+            store.ask("PEXPIRE", name, str(store.expire))
+    elif store.ask("HDEL", store.keys[4], "expire"):
+        for name in names:
+            store.ask("PERSIST", name)
+
+
+def damaged(store: RedisStore) -> None:
+    """A part of the workspace is missing, or was changed by something else."""
+    where = hidden(store.wire.url)
+    message = (
+        f"{where} has lost a part of this workspace (were keys evicted, or deleted by hand?). Nothing was changed. "
+        "`dibs doctor` says what can be done."
+    )
+    raise Unavailable(message, store=where, damaged=True)
+
+
+def empty(store: RedisStore, *, leftovers: bool) -> None:
+    """The workspace is not there. Where it was used before, the server lost all: it begins again, numbers above."""
+    if leftovers:
+        damaged(store)
+    store.remembered.look()
+    if not store.remembered.number:
+        where = hidden(store.wire.url)
+        message = f"this workspace is not on {where}. Nothing was changed; `dibs up` begins it there."
+        raise Unavailable(message, store=where, absent=True)
+    begin(store, lost=True)
+
+
+def another_server(store: RedisStore, before: str, commit: int) -> None:
+    """Another server process answers than before: go on if nothing can be missing, else begin a new epoch."""
+    store.remembered.look()
+    store.ask_who()
+    if store.wire.run_id == before:  # it goes by another name since this connection stands
+        return
+    if commit >= store.remembered.number and keeps_all(store):
+        words = [before, store.wire.run_id, str(next_number(store))]
+        if store.script(scripts.KEEP, [store.keys[4]], lambda: words):
+            return
+    _new(store, before)
+
+
+def check(store: RedisStore, commit: int, since: int) -> bool:
+    """Is all there that this machine remembers? If not, a new epoch begins, and it is to be asked again."""
+    number = store.remembered.number
+    if commit < number:  # an older state was put in the place of this one
+        _new(store, store.wire.run_id, commit)
+        return False
+    if number >> EPOCH_BITS == commit >> EPOCH_BITS or number < since:
+        return True  # of the same run, or given up with all that was before this epoch
+    kept = store.ask("HGET", store.keys[4], "kept") or b""
+    for one in kept.split():
+        there, gone_on = map(int, one.split(b":"))
+        if number < gone_on:  # the first restart after it was answered
+            if there < number:
+                _new(store, store.wire.run_id, commit)
+                return False
+            break
+    store.remembered.rise(commit)
+    return True
+
+
+def replaced(store: RedisStore, commit: int) -> None:
+    """The log has another event where this machine saw one: an older state was put back, and others went on from it."""
+    store.remembered.look()
+    _new(store, store.wire.run_id, commit)
+
+
+def _new(store: RedisStore, before: str, commit: int | None = None) -> None:
+    number, sure = next_number(store), keeps_all(store)
+    there = "" if commit is None else str(commit)
+
+    def words() -> list[Any]:
+        return [before, store.wire.run_id, str(number), int(sure), there]
+
+    begun = store.script(scripts.EPOCH, [store.keys[4]], words)
+    if begun:
+        store.remembered.rise(int(begun))
+
+
+def next_number(store: RedisStore) -> int:
+    """The number to go on from: above all that this machine remembers, in an epoch of the server's own time."""
+    seconds = int(store.ask("TIME")[0])
+    number = max(seconds, (store.remembered.number >> EPOCH_BITS) + 1) << EPOCH_BITS
+    if number >= LARGEST >> 1:
+        where = hidden(store.wire.url)
+        message = f"{where} has a clock that is centuries ahead; numbers would come to an end. Nothing was changed."
+        raise Unavailable(message, store=where, seconds=seconds)
+    return number
+
+
+def keeps_all(store: RedisStore) -> bool:
+    """Does this server answer only what is on its disk, and was it always the primary? Sentinel may name another."""
+    if store.wire.url.startswith("redis+sentinel:"):
+        return False
+    try:
+        settings = store.wire.call("CONFIG", "GET", "*append*")
+        replication = store.wire.call("INFO", "replication")
+    except (Lost, Said):  # it may not be asked: then it is not trusted
+        return False
+    pairs = (
+        list(settings.items()) if isinstance(settings, dict) else list(zip(settings[::2], settings[1::2], strict=True))
+    )
+    said = {bytes(name): bytes(value) for name, value in pairs}
+    lines = dict(line.split(b":", 1) for line in bytes(replication).splitlines() if b":" in line)
+    return (
+        said.get(b"appendonly") == b"yes"
+        and said.get(b"appendfsync") == b"always"
+        and said.get(b"no-appendfsync-on-rewrite", b"no") == b"no"
+        and lines.get(b"role") == b"master"
+        and lines.get(b"master_replid2", NEVER) == NEVER
+    )

@@ -1,0 +1,238 @@
+"""A connection to Redis for a process that lives for milliseconds: hiredis over a plain socket.
+
+It uses the C modules directly (`_socket`, `hiredis`): the packages around them cost more than the call. No TLS, no
+Sentinel, no pool: client.py has those.
+"""
+
+from __future__ import annotations
+
+import _socket
+import sys
+
+from hiredis import HiredisError, Reader, pack_command
+
+from dibs.errors import Unavailable
+from dibs.stores.redis.wire import STRANGE, Absent, Lost, Said, hidden, identity_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+PORT, LAST_PORT = 6379, 65_535
+WHO = b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"  # both in one trip
+CHUNK = 65_536  # bytes read at once
+
+
+class PlainWire:
+    """One socket; opened again when it broke."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self.url, self._timeout = url, timeout
+        self._where, self._user, self._password, self._database = parse(url)
+        self._socket: Any = None
+        self._reader: Any = None
+        self._others: list[PlainWire] = []  # connections to wait on, not in use right now
+        self.run_id = ""
+        self._connected = False  # the whole way in
+        self._asking = False  # an answer may be on the way: to a call that was interrupted, if no other asks
+
+    def call(self, *words: Any) -> Any:
+        """Send one command and give its answer."""
+        if not self._connected or self._asking:
+            self._connect()
+        return self._exchange(words)
+
+    def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:
+        """Wait for a push to the list `name`, and have a question answered at the same moment."""
+        words = ("BLPOP", name, f"{max(0.001, timeout):.3f}")
+        if not then:
+            return self._waiting(words, timeout) is not None, None
+        woken, answer = self._waiting(words, timeout, tuple(then))
+        return woken is not None, None if isinstance(answer, Exception) else answer
+
+    def block(self, command: str, timeout: float, *words: Any) -> Any:
+        """A command that blocks for some milliseconds."""
+        return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
+
+    def _waiting(self, words: tuple[Any, ...], timeout: float, then: tuple[Any, ...] = ()) -> Any:
+        """On a connection of its own, kept for the next wait: the other stays free for questions."""
+        try:
+            other = self._others.pop()
+        except IndexError:  # each thread that waits has its own
+            other = PlainWire(self.url, self._timeout)
+        if not other._connected or other._asking:
+            other._connect()
+        other._limit(timeout + self._timeout)
+        answer = other._exchange(words, then)
+        self._others.append(other)
+        return answer
+
+    def close(self) -> None:
+        """Close the sockets."""
+        while self._others:
+            self._others.pop().close()
+        self._drop()
+
+    def identify(self) -> None:
+        """Ask the server for its run id."""
+        if not self._connected or self._asking:
+            self._connect()
+        else:
+            self._identify()
+
+    def _drop(self) -> None:
+        self.run_id = ""
+        self._connected = False
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _connect(self) -> None:
+        self._drop()
+        self._asking = False
+        try:
+            self._open()
+            self._reader = Reader()
+            if self._password:
+                self._exchange(("AUTH", *([self._user] if self._user else []), self._password))
+            if self._database:
+                self._exchange(("SELECT", self._database))
+            self._identify()
+            self._connected = True
+        except BaseException:  # half a way in is none
+            self._drop()
+            raise
+
+    def _open(self) -> None:
+        """A socket to the first address that takes one."""
+        family, address = self._where
+        try:
+            places = [(family, address)] if family is not None else _resolve(*address)
+        except (OSError, UnicodeError) as error:  # no such host, or no name of one
+            raise Lost(getattr(error, "strerror", None) or str(error)) from None
+        failed: Exception = OSError("no address")
+        for kind, place in places:
+            self._socket = _socket.socket(kind, _socket.SOCK_STREAM)
+            self._socket.settimeout(self._timeout)
+            try:
+                self._socket.connect(place)
+                if kind != _socket.AF_UNIX:
+                    self._socket.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+                self._limit(self._timeout)
+            except OSError as error:
+                failed = error
+                self._drop()
+            else:
+                return
+        lost = Absent if isinstance(failed, (ConnectionRefusedError, FileNotFoundError)) else Lost
+        raise lost(getattr(failed, "strerror", None) or str(failed)) from None
+
+    def _limit(self, seconds: float) -> None:
+        """How long one question may take. The kernel's own limit saves asking it twice whether there is something."""
+        whole = int(seconds)
+        time = whole.to_bytes(8, sys.byteorder) + int((seconds - whole) * 1e6).to_bytes(8, sys.byteorder)
+        try:
+            for option in (_socket.SO_RCVTIMEO, _socket.SO_SNDTIMEO):
+                self._socket.setsockopt(_socket.SOL_SOCKET, option, time)
+        except (OSError, AttributeError):  # a machine on which such a time looks otherwise
+            self._socket.settimeout(seconds)
+        else:
+            self._socket.settimeout(None)
+
+    def _identify(self) -> None:
+        try:
+            self._asking = True
+            self._socket.sendall(WHO)
+            server, replication = self._answer(), self._answer()
+            self._asking = False
+        except HiredisError as error:
+            self._drop()
+            raise Said(f"{STRANGE} ({error})") from None
+        except OSError as error:
+            self._drop()
+            raise Lost(_why(error)) from None
+        for said in (server, replication):
+            if isinstance(said, Exception):
+                raise Said(str(said))
+        self.run_id = identity_of(server, replication)
+
+    def _answer(self) -> Any:
+        while True:
+            answer = self._reader.gets()
+            if answer is not False:
+                return answer
+            data = self._socket.recv(CHUNK)
+            if not data:
+                message = "the server closed the connection"
+                raise OSError(message)
+            self._reader.feed(data)
+
+    def _exchange(self, words: tuple[Any, ...], then: tuple[Any, ...] = ()) -> Any:
+        try:
+            self._asking = True
+            self._socket.sendall(pack_command(words) + pack_command(then) if then else pack_command(words))
+            answer = self._answer()
+            if then:
+                following = self._answer()
+            self._asking = False
+        except HiredisError as error:
+            known = bool(self.run_id)
+            self._drop()
+            if not known:
+                raise Said(f"{STRANGE} ({error})") from None
+            raise Lost(str(error)) from None
+        except OSError as error:
+            self._drop()
+            raise Lost(_why(error)) from None
+        except BaseException:  # interrupted between question and answer: the next answer would be the wrong one
+            self._drop()
+            raise
+        if isinstance(answer, Exception):
+            text = str(answer)
+            if text.startswith("READONLY"):
+                self._drop()  # it became a replica; when it is a primary again it is to be asked for its name
+            raise Said(text)
+        return (answer, following) if then else answer
+
+
+def parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
+    """Where to, user, password, database: `redis://user:password@host:port/db`, `unix:///path?db=N`."""
+    scheme, _, rest = url.partition("://")
+    rest, _, query = rest.partition("?")
+    options = dict(part.partition("=")[::2] for part in query.split("&") if part)
+    credentials, at, place = rest.rpartition("@")
+    user, _, password = credentials.partition(":") if at else ("", "", "")
+    if scheme == "unix":
+        return (_socket.AF_UNIX, _plain(place)), _plain(user), _plain(password), options.get("db", "")
+    place, _, database = place.partition("/")
+    host, colon, number = place.rpartition(":")
+    if not colon or place.endswith("]"):
+        host, number = place, ""
+    port = int(number) if number.isdigit() else PORT
+    if (number and not number.isdigit()) or not 0 < port <= LAST_PORT:
+        where = hidden(url)
+        raise Unavailable(f"{where}: {number} is no port. Nothing was changed.", store=where)
+    host = host.removeprefix("[").removesuffix("]")
+    database = database or options.get("db", "")
+    return (None, (host or "localhost", port)), _plain(user), _plain(password), "" if database == "0" else database
+
+
+def _resolve(host: str, port: int) -> list[tuple[int, Any]]:
+    # As bytes: for text, Python loads what it knows of names in other alphabets, which takes longer than a whole hook.
+    name = host.encode() if host.isascii() else host
+    return [(found[0], found[4]) for found in _socket.getaddrinfo(name, port, 0, _socket.SOCK_STREAM)]
+
+
+def _why(error: OSError) -> str:
+    """What is said of a question without an answer; a limit that the kernel keeps ends as if there was nothing yet."""
+    return "timed out" if isinstance(error, BlockingIOError) else str(error)
+
+
+def _plain(text: str) -> str:
+    """Text of a URL with its %XX spelt out."""
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)

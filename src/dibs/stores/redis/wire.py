@@ -1,0 +1,147 @@
+"""What a connection to a Redis server is to the engine, and how its errors are said. Two kinds offer it.
+
+plain_socket.py is hiredis over a plain socket: importing redis-py costs more than all of a hook, and an answer through
+it takes twice as long. client.py is redis-py, for TLS and for Sentinel.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import DibsError, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    class Wire(Protocol):
+        """One connection to one server. Its run id is that of the server it is connected to now, empty if to none."""
+
+        url: str
+        run_id: str
+
+        def call(self, *words: Any) -> Any:
+            """Send one command and give its answer. Raises Lost when the connection broke: the outcome is unknown."""
+
+        def identify(self) -> None:
+            """Ask the server for its run id."""
+
+        def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:
+            """Wait, on a connection of its own, until somebody pushes to the list `name`.
+
+            `then` is a command to be answered right behind, in the same trip; None where that was not possible.
+            """
+
+        def block(self, command: str, timeout: float, *words: Any) -> Any:
+            """Send a command that blocks, on a connection of its own."""
+
+        def close(self) -> None: ...
+
+
+PLAIN = ("redis", "unix")  # schemes that need no library
+
+
+class Lost(Exception):
+    """The connection broke, or no answer came in time; whether the server did what it was asked is not known."""
+
+
+class Absent(Lost):
+    """Nobody listens there: the server does not run."""
+
+
+class Said(Exception):
+    """The server answered with an error."""
+
+
+def open_wire(url: str, timeout: float) -> Wire:
+    """A way to the server that a URL names; it connects with the first question."""
+    if url.partition(":")[0] in PLAIN:
+        from dibs.stores.redis.plain_socket import PlainWire
+
+        return PlainWire(url, timeout)
+    from dibs.stores.redis.client import ClientWire
+
+    return ClientWire(url, timeout)
+
+
+def option_of(url: str, name: str) -> str:
+    """An option behind the `?` of a URL."""
+    for part in url.partition("?")[2].split("&"):
+        key, _, value = part.partition("=")
+        if key == name:
+            return value
+    return ""
+
+
+def without_option(url: str, name: str) -> str:
+    """A URL without one of its options."""
+    front, _, query = url.partition("?")
+    rest = "&".join([part for part in query.split("&") if part and part.partition("=")[0] != name])
+    return f"{front}?{rest}" if rest else front
+
+
+def hidden(url: str) -> str:
+    """A URL without its password, for people to read."""
+    scheme, mark, rest = url.partition("://")
+    credentials, at, place = rest.rpartition("@")
+    if not at:
+        return url
+    user, colon, _ = credentials.partition(":")
+    return f"{scheme}{mark}{user}{':…' if colon else ''}@{place}"
+
+
+def plain(error: Exception, url: str) -> DibsError:
+    """An error of the server or of the way to it, as dibs says it."""
+    text, where = str(error), hidden(url)
+    word = text.partition(" ")[0]
+    if (
+        word in {"NOAUTH", "WRONGPASS", "NOPERM"}
+        or "invalid password" in text
+        or "without any password" in text
+        or "no permissions" in text
+    ):
+        message = f"{where} does not let dibs in ({text}). Check user and password in the URL. Nothing was changed."
+        return Unavailable(message, store=where, auth=True)
+    if word == "READONLY":
+        message = f"{where} is a replica that takes no writes; name the primary, or Sentinel. Nothing was changed."
+        return Unavailable(message, store=where, readonly=True)
+    if word in {"MOVED", "ASK"}:
+        there = text.rpartition(" ")[2]
+        message = (
+            f"{where} is a node of a cluster, and another one, {there}, has this workspace's keys. Name that one. "
+            "Nothing was changed."
+        )
+        return Unavailable(message, store=where, node=there)
+    if word in {"OOM", "MISCONF", "NOREPLICAS", "LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}:
+        return Unavailable(f"{where} cannot write now: {text}. Nothing was changed.", store=where)
+    if word == "WRONGTYPE":
+        message = f"{where} has keys of this workspace that something else wrote ({text}). Nothing was changed."
+        return Unavailable(message, store=where, foreign=True)
+    if isinstance(error, Lost):
+        return Unavailable(f"{where} cannot be reached: {text}.", store=where, unreachable=True)
+    return Unavailable(f"{where}: {text}. Nothing was changed.", store=where)
+
+
+def identity_of(server: Any, replication: Any) -> str:
+    """Who answers: the run id, and which primary it follows on from if it was made one in the place of another.
+
+    From what `INFO server` and `INFO replication` say. Refuses what is no Redis, or one too old for the scripts. A
+    server that was a replica for a while holds what another had: its run id alone would not tell.
+    """
+    lines = {**_lines(server), **_lines(replication)}
+    version = lines.get("valkey_version") or lines.get("redis_version", "")
+    if not lines.get("run_id") or not version:
+        raise Said(STRANGE)
+    if [int(part) for part in version.split(".")[:2] if part.isdigit()] < OLDEST:
+        message = f"ERR it is version {version}; dibs needs {'.'.join(map(str, OLDEST))} or later"
+        raise Said(message)
+    before = lines.get("master_replid2", "").strip("0")
+    return f"{lines['run_id']}+{before[:12]}" if before else lines["run_id"]
+
+
+def _lines(info: Any) -> dict[str, str]:
+    text = info.decode(errors="replace") if isinstance(info, bytes) else ""
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+STRANGE = "ERR it does not answer as a Redis server does"
+OLDEST = [6, 2]  # the first whose streams can be cut at a number

@@ -1,0 +1,529 @@
+"""The SQLite engine: one file, many processes, every answered commit on the disk.
+
+WAL with synchronous=FULL: a commit returns after its fsync. BEGIN IMMEDIATE behind the gate: one writer at a time, in
+the kernel's order. `now` is the clock since boot plus a base kept in the head record; at the first commit after a
+reboot the base moves so that the store's clock goes on from where it stood: a deadline keeps its remaining life, and no
+jump of the wall clock moves anything.
+
+What is not here: any word of what dibs is for.
+"""
+
+from __future__ import annotations
+
+import os
+from fcntl import LOCK_UN, flock
+
+import apsw
+
+from dibs import jsontext
+from dibs.errors import Busy, DibsError, Invalid, Unavailable
+from dibs.facts import clock, processes
+from dibs.stores.seam import (
+    AFTER_KEY,
+    COMMIT_TEXT,
+    FETCH_LIMIT,
+    MAX_RUNS,
+    STALE_NOW,
+    Event,
+    Fetched,
+    Head,
+    Scanned,
+    Seal,
+    body_of,
+    digest_of,
+    fill,
+    link_of,
+    prefix_range,
+)
+from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite.gate import Gate
+from dibs.stores.turns import Turns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.sqlite.wakes import Wakes
+
+# A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
+# reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
+SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
+_LEFT_OPEN: list[Any] = []  # connections of short-lived processes: one that nobody holds any more would close itself
+
+HEAD = "SELECT commits, seq, link, now, boot, base, id, moved FROM head"
+MOVE_HEAD = "UPDATE head SET commits = ?, seq = ?, link = ?, now = ?, boot = ?, base = ?"
+PUT = (
+    "INSERT INTO kv VALUES (?, ?, ?, ?, ?) ON CONFLICT (k) DO UPDATE "
+    "SET v = excluded.v, n = excluded.n, i1 = excluded.i1, i2 = excluded.i2"
+)
+DELETE = "DELETE FROM kv WHERE k = ?"
+APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+WALL_SET_MS = 1_000  # a wall clock that is off by more was set; less is the noise of reading two clocks
+MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
+TOGETHER = 4  # events in one statement: most commits have no more, and each number of them is prepared once
+
+
+def create(path: str, commit: int = 0) -> str:
+    """Make a new database, whose first token is above `commit`; returns its id."""
+    return database_file.create(path, commit)
+
+
+class SqliteStore:
+    """A database of dibs, opened. Threads may share it; they take turns."""
+
+    def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False, kept: str = "") -> None:
+        """Open it; `kept` is where the gate's memory is kept a second time."""
+        self.path = path
+        try:
+            found = os.stat(path)
+        except OSError:
+            raise database_file.cannot_open(path) from None
+        self._file = found.st_dev, found.st_ino
+        self._beside: list[tuple[int, int]] = []  # the same of the files beside it, once SQLite has opened them
+        if not os.major(found.st_dev):  # no block device: a network, or one of several local kinds
+            from dibs.facts import filesystems
+
+            filesystems.refuse_network(os.path.dirname(path) or ".")
+        self._connection = database_file.connect(path, timeout)
+        self._gate, self._timeout = Gate(f"{path}.gate", timeout, kept), timeout
+        self._pipes: Wakes | None = None
+        self._boot = processes.boot()
+        self._pid = os.getpid()  # a connection of SQLite survives no fork, nor does the gate's place in the kernel
+        self._checked = False
+        self._pages = SHORT_LIVED if short_lived else LONG_LIVED
+        if short_lived:
+            _LEFT_OPEN.append(self._connection)
+        self._fetches: dict[tuple[int, int, int], str] = {}
+        self._scans: dict[tuple[int, int], str] = {}
+        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, whatever the number of threads
+        self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
+
+    # --- the verbs of the store
+
+    def run(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` in one serialisable transaction; durable when this returns."""
+        self._refuse_forked()
+        end = 0
+        while True:
+            try:
+                return self._turns.call(self._run, fn, self._timeout)
+            except Busy as error:
+                end = end or clock.since_boot() + int(self._timeout * 1000)
+                if "moving" not in error.fields or clock.since_boot() >= end:
+                    raise
+            clock.sleep(MOMENT)
+
+    def _run(self, fn: Callable[[Transaction], T]) -> T:
+        identifier = clock.random_id()
+        try:
+            for _ in range(MAX_RUNS):
+                tx, result = self._attempt(fn, identifier)
+                if tx is None:
+                    continue
+                for name in tx.names:
+                    self._wakes().wake(name)
+                filled: T = fill(result, tx.number)
+                return filled
+        except BaseException:
+            self._set_right()  # should an interrupt have hit the very lines below that give back
+            raise
+        raise Busy(tried=MAX_RUNS)
+
+    def _attempt(self, fn: Callable[[Transaction], T], identifier: str) -> tuple[_Transaction | None, Any]:
+        """Run it once; no transaction is given where that took so long that it has to be run again.
+
+        Each `finally` gives back by a C function that it calls itself: a second Ctrl-C comes when that is done.
+        """
+        gate, connection = self._gate, self._connection
+        try:
+            remembered = gate.enter()
+            try:
+                tx = self._begin(identifier, remembered)
+                result = fn(tx)
+                if tx.touched:
+                    self._finish(tx)
+                if clock.since_boot() + tx.base - tx.now > STALE_NOW:  # as late as can be: right before the commit
+                    return None, None
+                self._sql("COMMIT" if tx.touched else "ROLLBACK")
+            except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
+                raise self._plain(error) from error
+            finally:
+                try:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                except apsw.Error:
+                    pass  # the statement that failed has rolled back already, or the file is beyond it
+            if tx.touched:
+                gate.leave(tx.number, tx.store_id)
+            return tx, result
+        finally:
+            if gate.file is not None:
+                flock(gate.file, LOCK_UN)
+
+    def _set_right(self) -> None:
+        """End what a call that was interrupted may have left: an open transaction, the lock of the gate."""
+        self._abandon()
+        if self._gate.file is not None:
+            flock(self._gate.file, LOCK_UN)
+
+    def look(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` on one consistent snapshot. A writer, even one stopped halfway, is not waited for."""
+        self._refuse_forked()
+        return self._turns.call(self._look, fn, self._timeout)
+
+    def _look(self, fn: Callable[[Transaction], T]) -> T:
+        connection = self._connection
+        try:
+            self._refuse_replaced()
+            self._check()
+            remembered = self._gate.remembered()  # before the snapshot: what is committed in between is no loss
+            try:
+                self._sql("BEGIN")
+                head = self._head()
+                self._refuse_other(head, remembered)
+                return fn(_Transaction(self, head, "", writes=False))
+            finally:
+                try:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                except apsw.Error:
+                    pass
+        except (apsw.Error, UnicodeError, DamagedError) as error:
+            raise self._plain(error) from error
+        except BaseException:
+            self._abandon()
+            raise
+
+    def watch(self, name: str) -> None:
+        """Listen for `name` from now on."""
+        try:
+            self._wakes().watch(name)
+        except OSError as error:
+            raise self._plain(error) from error
+
+    def unwatch(self, name: str) -> None:
+        """Stop listening for `name`."""
+        self._wakes().unwatch(name)
+
+    def wait(self, name: str, timeout: float) -> bool:
+        """Wait until `name` is woken, at most `timeout` seconds."""
+        return self._wakes().wait(name, timeout)
+
+    def head(self) -> Head:
+        """Where the log ends."""
+        return self.look(lambda tx: tx.tail())
+
+    def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a number above `after`, in order."""
+        statement = "SELECT seq, commits, now, wall, body, link FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
+        return self.look(lambda _: [Event(*row) for row in self._sql(statement, (after, limit))])
+
+    def seals(self) -> list[Seal]:
+        """The seals, in order."""
+        return self.look(lambda _: [Seal(*row) for row in self._sql("SELECT seq, link, body FROM seals ORDER BY seq")])
+
+    def close(self) -> None:
+        """Close; the last one to do so folds the WAL into the database."""
+        if self._pipes is not None:
+            self._pipes.close()
+        self._gate.close()
+        self._connection.close()
+
+    # --- for those who look at the engine itself
+
+    def journal_mode(self) -> str:
+        """How SQLite keeps its journal; `wal`, or something is wrong."""
+        mode: str = self._turns.call(lambda statement: self._sql(statement).get, "PRAGMA journal_mode", self._timeout)
+        return mode
+
+    def integrity(self) -> list[str]:
+        """What SQLite's own check of every page finds; empty when all is well."""
+        return self._turns.call(database_file.integrity, self._connection, self._timeout)
+
+    def try_gate(self) -> None:
+        """Go through the gate and out again. Raises as a writer's call would: Busy when somebody is in the way."""
+
+        def through(gate: Gate) -> None:
+            try:
+                gate.enter()
+            finally:
+                gate.leave()
+
+        self._turns.call(through, self._gate, self._timeout)
+
+    # --- the parts
+
+    def _wakes(self) -> Wakes:
+        """The pipes, loaded when somebody waits: most calls never do."""
+        if self._pipes is None:
+            from dibs.stores.sqlite.wakes import Wakes
+
+            self._pipes = Wakes(f"{os.path.dirname(self.path)}/wakes")
+        return self._pipes
+
+    # --- one run of one transaction
+
+    def _begin(self, identifier: str, remembered: tuple[int, str]) -> _Transaction:
+        self._refuse_replaced()
+        self._check()
+        self._sql("BEGIN IMMEDIATE")
+        head = self._head()
+        self._refuse_other(head, remembered)
+        tx = _Transaction(self, head, identifier, writes=True)
+        if head[7]:
+            from dibs.stores.move import moved_mark
+
+            moved_mark.refuse_write(head[7], self.path, tx.now)
+        return tx
+
+    def _finish(self, tx: _Transaction) -> None:
+        seq, link = tx.seq, tx.link
+        number, now, wall = tx.number, tx.now, tx.wall
+        for start in range(0, len(tx.bodies), TOGETHER):
+            rows: list[Any] = []
+            for body in tx.bodies[start : start + TOGETHER]:
+                seq += 1
+                link = link_of(link, seq, number, now, wall, digest_of(body))
+                rows += (seq, number, now, wall, body, link)
+            self._sql(APPEND + ", (?, ?, ?, ?, ?, ?)" * (len(rows) // 6 - 1), rows)
+        self._sql(MOVE_HEAD, (tx.number, seq, link, tx.now, self._boot, tx.base))
+
+    def _head(self) -> tuple[Any, ...]:
+        row: tuple[Any, ...] | None = self._sql(HEAD).fetchone()
+        if row is None:
+            message = "its head record is missing"
+            raise DamagedError(message)
+        return row
+
+    def _check(self) -> None:
+        """Once, before the first transaction: is the file ours, of this schema, and can its pages be written?"""
+        if not self._checked:
+            if self._sql("SELECT schema FROM head").get != len(database_file.MIGRATIONS):
+                database_file.check_schema(self._connection, self.path)
+            database_file.refuse_without_checksums(self._connection, self.path)
+            database_file.refuse_partial(self._connection, self.path)
+            self._sql("PRAGMA synchronous = FULL")
+            self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+            self._beside = self._found_beside()
+            self._checked = True
+
+    def _refuse_forked(self) -> None:
+        """The lock of the gate is shared with the parent: giving it back here would take it from the parent."""
+        if os.getpid() != self._pid:
+            message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
+            raise Unavailable(message, path=self.path, forked=True)
+
+    def _refuse_replaced(self) -> None:
+        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            raise database_file.cannot_open(self.path) from None
+        if (found.st_dev, found.st_ino) != self._file:
+            message = f"{self.path} was replaced while this process had it open. Nothing was changed; open it again."
+            raise Unavailable(message, path=self.path, replaced=True)
+
+        if self._beside and self._found_beside() != self._beside:
+            message = (
+                f"{self.path}-wal or -shm was removed or replaced while this process had the database open. "
+                "Nothing was changed; open it again."
+            )
+            raise Unavailable(message, path=self.path, replaced=True)
+
+    def _found_beside(self) -> list[tuple[int, int]]:
+        """Which files stand beside the database now. SQLite goes on with the ones it opened, even if they are gone."""
+        found = []
+        for name in (f"{self.path}-wal", f"{self.path}-shm"):
+            try:
+                status = os.stat(name)
+            except OSError:
+                continue
+            found.append((status.st_dev, status.st_ino))
+        return found
+
+    def _refuse_other(self, head: tuple[Any, ...], remembered: tuple[int, str]) -> None:
+        """Tokens never fall: a database behind what was answered, or another in its place, is not gone on with."""
+        answered, store_id = remembered
+        if head[7]:
+            from dibs.stores.move import moved_mark
+
+            moved_mark.refuse(head[7], self.path)
+        if store_id and head[6] != store_id:
+            message = (
+                f"{self.path} belongs to another workspace: it is not the database that answered here before. "
+                f"Nothing was changed. {database_file.RECOVER}"
+            )
+            raise Unavailable(message, path=self.path, damaged=True)
+        if head[0] < answered:
+            message = (
+                f"{self.path} stands at commit {head[0]}, but commit {answered} was answered: its end was cut off or "
+                f"an older copy was put in its place. Nothing was changed. {database_file.RECOVER}"
+            )
+            raise Unavailable(message, path=self.path, damaged=True, commit=head[0], answered=answered)
+
+    def _sql(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Every statement goes through here, so that a test can stop the world before and after each."""
+        return self._connection.execute(statement, values)
+
+    def _abandon(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._sql("ROLLBACK")
+            except apsw.Error:
+                pass  # the statement that failed has rolled back already, or the file is beyond it
+
+    def _plain(self, error: Exception) -> DibsError:
+        if isinstance(error, UnicodeEncodeError):
+            return Invalid("this text is not valid Unicode: it contains half of a character. Nothing was changed.")
+        if isinstance(error, (UnicodeError, DamagedError)):  # the text of a row is not what dibs writes
+            message = f"{self.path} is damaged ({error}). Nothing was changed. {database_file.RECOVER}"
+            return Unavailable(message, path=self.path, damaged=True)
+        if isinstance(error, apsw.SQLError):
+            try:
+                database_file.check_schema(self._connection, self.path)
+            except DibsError as better:
+                return better
+        return database_file.plain(error, self.path)
+
+    def _wall_offset(self, measured: int) -> int:
+        """From the store's clock to the wall clock: as in the last event, unless the wall clock was set since.
+
+        Measured anew each time it would differ by a millisecond from call to call, and so would every time shown.
+        """
+        if self._offset is None or abs(measured - self._offset) > WALL_SET_MS:
+            row = next(iter(self._sql("SELECT wall - now FROM log ORDER BY seq DESC LIMIT 1")), None)
+            self._offset = None if row is None or abs(measured - row[0]) > WALL_SET_MS else int(row[0])
+        return measured if self._offset is None else self._offset
+
+
+class DamagedError(Exception):
+    """A record of the database is not what dibs writes. Errors of the operation itself say nothing about the file."""
+
+
+def _decode(texts: list[str]) -> list[Any]:
+    """The values of stored texts."""
+    try:
+        return jsontext.decode_all(texts)
+    except ValueError as error:
+        raise DamagedError(str(error)) from error
+
+
+class _Transaction:
+    """One run of one transaction on an open connection."""
+
+    def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
+        commit, self.seq, self.link, self.last, boot, base, self.store_id, _ = head
+        self._store, self._identifier, self._writes = store, identifier, writes
+        self.number = commit + 1
+        since_boot = clock.since_boot()
+        # After a reboot (or in a database just made) the store's clock goes on from its last commit.
+        self.base = base if boot == store._boot else self.last + 1 - since_boot
+        self.now = max(since_boot + self.base, self.last)
+        self._wall = 0
+        self.bodies: list[str] = []
+        self.names: list[str] = []
+        self.touched = False
+        self._ids = 0
+
+    since = 0  # nothing that was answered is ever missing
+
+    @property
+    def wall(self) -> int:
+        """The wall clock at `now`."""
+        if not self._wall:
+            self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base)
+        return self._wall
+
+    def id(self) -> str:
+        self._ids += 1
+        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
+
+    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
+        bounds: list[str] = []
+        for key in keys:
+            bounds += (key, key + AFTER_KEY)
+        for low, high in ranges:
+            bounds += (low, high)
+        values: dict[str, Any] = dict.fromkeys(keys)
+        if not bounds:
+            return Fetched(values, [], False)
+        found = self._store._sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall()
+        decoded = _decode([text for _, _, text in found])
+        rows: list[Row] = []
+        for (of_range, key, _), value in zip(found, decoded, strict=True):
+            if of_range:
+                rows.append((key, value))
+            else:
+                values[key] = value
+        return Fetched(values, rows[:limit], len(rows) > limit)
+
+    def _fetch_statement(self, keys: int, ranges: int, limit: int) -> str:
+        """One statement for all keys and ranges. A bound LIMIT would be prepared again each time: it is spelt out."""
+        known = self._store._fetches
+        statement = known.get((keys, ranges, limit))
+        if statement is None:
+            values = ",".join(["(0,?,?)"] * keys + ["(1,?,?)"] * ranges)
+            statement = known[keys, ranges, limit] = (
+                f"WITH r(o, lo, hi) AS (VALUES {values}) SELECT o, k, v FROM r CROSS JOIN kv "  # noqa: S608 - no data in it
+                f"WHERE k >= lo AND k < hi LIMIT {keys + limit + 1}"
+            )
+        return statement
+
+    def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
+        low, high = prefix_range(prefix)
+        if after:
+            low = after + AFTER_KEY
+        if before:
+            high = before
+        statement = self._store._scans.get((index, limit))
+        if statement is None:
+            column = "i1" if index == 1 else "i2"
+            statement = self._store._scans[index, limit] = (
+                f"SELECT {column}, k, v FROM kv WHERE {column} >= ? AND {column} < ? "  # noqa: S608 - no data in it
+                f"ORDER BY {column}, k LIMIT {limit + 1}"
+            )
+        found = self._store._sql(statement, (low, high)).fetchall()
+        if not found:
+            return Scanned([], False)
+        decoded = _decode([text for _, _, text in found[:limit]])
+        rows = [(entry, key, value) for (entry, key, _), value in zip(found[:limit], decoded, strict=True)]
+        return Scanned(rows, len(found) > limit)
+
+    def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
+        self._may_write()
+        text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
+        self._store._sql(PUT, (key, text, self.number, i1, i2))
+
+    def delete(self, key: str) -> None:
+        self._may_write()
+        self._store._sql(DELETE, (key,))
+
+    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
+        self._may_write()
+        self.bodies.append(body_of(kind, agent, subject, data))
+
+    def tail(self) -> Head:
+        return Head(self.number - 1, self.seq, self.link, self.last)
+
+    def seal(self, body: str) -> None:
+        self._may_write()
+        self._store._sql("INSERT INTO seals VALUES (?, ?, ?)", (self.seq, self.link, body))
+
+    def prune(self, through: int) -> None:
+        self._may_write()
+        if self._store._sql("SELECT 1 FROM seals WHERE seq = ?", (through,)).fetchone() is None:
+            message = f"no seal stands at event {through}"
+            raise ValueError(message)
+        self._store._sql("DELETE FROM log WHERE seq <= ?", (through,))
+        self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))
+
+    def wake(self, name: str) -> None:
+        self.names.append(name)
+
+    def _may_write(self) -> None:
+        if not self._writes:
+            message = "a look may not write"
+            raise TypeError(message)
+        self.touched = True
