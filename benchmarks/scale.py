@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread
-from dibs.operations.core.call import Call, perform
+from dibs.operations.core.call import Call
+from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import HOUR, ROOT_GLOBS
 from dibs.session.session import Session
 

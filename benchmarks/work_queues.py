@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 
 from dibs.errors import NotFound
-from dibs.operations.core.call import Call, perform
+from dibs.operations.core.call import Call
+from dibs.operations.core.entry import perform
 from dibs.session.session import Session
 from dibs.stores.sqlite import database_file
 

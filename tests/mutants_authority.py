@@ -4,13 +4,13 @@ from __future__ import annotations
 
 AUTHORITY = (
     (
-        "operations/core/call.py",
+        "operations/core/entry.py",
         "        or _not_allowed(tx, call, operation, agent, fields)\n",
         "",
         "tests/operations/test_authority.py::test_a_refusal_is_in_the_log_and_names_who_could",
     ),
     (
-        "operations/core/call.py",
+        "operations/core/entry.py",
         'and not given["default"] and not given["assign"]:\n        return None',
         ":\n        return None",
         "tests/operations/test_authority.py::test_each_rank_may_what_is_declared_and_what_those_below_it_may",
@@ -101,7 +101,7 @@ AUTHORITY = (
     ),
     (
         "operations/tasks/assignments.py",
-        '("orchestrator", [task["by"], *board.having(task)])',
+        '("orchestrator", [task["by"], *holders.having(task)])',
         '("", [])',
         "tests/operations/test_authority.py::test_a_task_is_given_to_somebody_by_who_added_it_and_passed_on_by_whom_it_waits_for",
     ),
@@ -208,13 +208,13 @@ AUTHORITY = (
         "tests/operations/test_forgetting.py::test_one_that_left_is_hidden_and_shown_where_all_are_asked_for",
     ),
     (
-        "operations/core/call.py",
+        "operations/core/entry.py",
         "    if agent is None and not operation.registers:\n",
         "    if False:\n",
         "tests/operations/test_forgetting.py::test_who_only_asks_is_not_registered_and_a_person_is_shown_as_one",
     ),
     (
-        "operations/core/call.py",
+        "operations/core/entry.py",
         "            _question(tx, call)\n",
         "            pass\n",
         "tests/operations/test_names.py::test_a_new_agent_that_is_named_almost_like_a_known_one_is_questioned_until_it_boots",

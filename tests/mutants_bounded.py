@@ -4,16 +4,17 @@ from __future__ import annotations
 
 BACKLOG = "tests/operations/test_backlog.py"
 LISTINGS = "tests/operations/test_listings.py"
-BACKLOG_PY, CANCELLING_PY, TAKING_PY = (f"operations/{name}.py" for name in ("backlog", "cancelling", "taking"))
-OUTCOMES_PY, RUNENDS_PY, DEPARTING_PY = (f"operations/{name}.py" for name in ("outcomes", "runends", "departing"))
+BACKLOG_PY, DEPARTING_PY = "operations/core/long_jobs.py", "operations/agents/departures.py"
+CANCELLING_PY, TAKING_PY = "operations/tasks/cancellations.py", "operations/tasks/pulls.py"
+OUTCOMES_PY, RUNENDS_PY = "operations/tasks/outcomes.py", "operations/runs/run_endings.py"
 
 BOUNDED = (
     # what a job calls off counts as cancelled at once
-    (TAKING_PY, "    task = backlog.called_off(tx, task, call.jobs)\n", "",
+    (TAKING_PY, "    task = long_jobs.called_off(tx, task, call.jobs)\n", "",
      f"{BACKLOG}::test_after_the_first_commit_nobody_gets_a_task_of_the_tree"),
-    (TAKING_PY, "if call.jobs and backlog.covering(tx, task, call.jobs) is not None:", "if False:",
+    (TAKING_PY, "if call.jobs and long_jobs.covering(tx, task, call.jobs) is not None:", "if False:",
      f"{BACKLOG}::test_after_the_first_commit_nobody_gets_a_task_of_the_tree"),
-    (OUTCOMES_PY, "if jobs and backlog.covering(tx, task, jobs) is not None:", "if False:",
+    (OUTCOMES_PY, "if jobs and long_jobs.covering(tx, task, jobs) is not None:", "if False:",
      f"{BACKLOG}::test_a_result_for_a_task_that_a_job_calls_off_is_refused_before_its_step"),
     ("operations/tasks/additions.py",
      '    parent["state"] = long_jobs.called_off(tx, parent, long_jobs.going(tx))["state"]\n', "",

@@ -166,6 +166,6 @@ LEDGER = (
      f"{SITUATIONS}::test_what_an_ended_agent_left_can_be_committed"),
     ("operations/guards/attribution.py", "one.unmet = one.unmet or bool(expected)", "pass",
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
-    ("operations/guards/shell_guard.py", "refusal = speech.refusal_to_speak(tx, call, spoken)", "refusal = None",
+    ("operations/guards/shell_guard.py", "refusal = authority.refusal_to_speak(tx, call, spoken)", "refusal = None",
      "tests/doors/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
 )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-TURNS_PY, GATE_PY, SQLITE_PY, MEMORY_PY = (f"stores/{name}.py" for name in ("turns", "gate", "sqlite", "memory"))
+TURNS_PY, MEMORY_PY = "stores/turns.py", "stores/memory.py"
+GATE_PY, SQLITE_PY = "stores/sqlite/gate.py", "stores/sqlite/store.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
 WAITS = "tests/doors/test_interrupted_waits.py"
@@ -31,7 +32,7 @@ STORES = (
     (GATE_PY, "        if frame.f_code is timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
-    ("operations/core/call.py", "    _check_caller(call)\n", "",
+    ("operations/core/entry.py", "    _check_caller(call)\n", "",
      "tests/operations/test_plain_words.py::test_so_is_the_name_of_the_caller"),
     (SQLITE_PY, "        if isinstance(error, UnicodeEncodeError):\n", "        if False:\n",
      "tests/stores/test_sqlite.py::test_only_the_file_is_called_damaged_never_what_an_operation_did"),

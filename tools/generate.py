@@ -8,9 +8,10 @@ when they are out of date.
 
 from __future__ import annotations
 
-import os
+import importlib
 import sys
 from keyword import iskeyword
+from pathlib import Path
 
 from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
@@ -51,8 +52,8 @@ class Methods:
 
 ROLES = """# Who may do what
 
-Every operation declares who may call it; `operations/core/authority.py` decides. Each rank may also do what the ranks to its
-left may.
+Every operation declares who may call it; `operations/core/authority.py` decides. Each rank may also do what the ranks
+to its left may.
 
 | rank | who has it |
 | --- | --- |
@@ -70,6 +71,20 @@ the thing; the log has it as `call.refused`.
 "in part": see the note below the table.
 
 """
+
+
+def declared() -> dict[str, str]:
+    """Which module below operations/ declares which operation, by loading all of them. `index` caches this."""
+    import dibs.operations
+
+    top = Path(dibs.operations.__file__ or "").parent
+    found: dict[str, str] = {}
+    for path in sorted(top.rglob("*.py")):
+        name = ".".join(path.relative_to(top).with_suffix("").parts)
+        if path.stem not in {"__init__", "index"}:
+            module = importlib.import_module(f"dibs.operations.{name}")
+            found |= {one.name: name for one in getattr(module, "OPERATIONS", ())}
+    return found
 
 
 def roles() -> str:
@@ -93,7 +108,7 @@ def roles() -> str:
 
 def index() -> str:
     """The text of operations/core/index.py."""
-    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(catalogue.declared().items()))
+    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(declared().items()))
     return (
         '"""Which file declares which operation. Made by `make generate`; a test fails when it is out of date."""\n\n'
         f"FILES = {{\n{lines}}}\n"
@@ -168,12 +183,10 @@ def commands() -> str:
     hidden = []
     import dibs.doors.cli.commands
 
-    folder = os.path.dirname(dibs.doors.cli.commands.__file__ or "")
-    for file in sorted(os.listdir(folder)):
-        if file.endswith(".py") and not file.startswith("__"):
-            module = __import__(f"dibs.doors.cli.commands.{file[:-3]}", fromlist=["COMMAND"])
-            found[module.COMMAND.name] = file[:-3]
-            hidden += [module.COMMAND.name] if module.COMMAND.hidden else []
+    for file in sorted(Path(dibs.doors.cli.commands.__file__ or "").parent.glob("[!_]*.py")):
+        module = __import__(f"dibs.doors.cli.commands.{file.stem}", fromlist=["COMMAND"])
+        found[module.COMMAND.name] = file.stem
+        hidden += [module.COMMAND.name] if module.COMMAND.hidden else []
     lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(found.items()))
     listed = ", ".join(f'"{name}"' for name in sorted(hidden))
     return (
@@ -211,7 +224,7 @@ def files() -> dict[str, str]:
     from dibs.operations.core import index as known
 
     known.FILES.clear()  # the help pages are found through it, and an operation may have moved
-    known.FILES.update(catalogue.declared())
+    known.FILES.update(declared())
     made = commands()
     scope: dict[str, Any] = {}
     exec(made, scope)  # noqa: S102 - our own text: a command may be new
@@ -229,12 +242,9 @@ def files() -> dict[str, str]:
 
 def main() -> int:
     """Write them all."""
-    import dibs
-
-    top = os.path.dirname(os.path.dirname(os.path.dirname(dibs.__file__)))
+    top = Path(__file__).resolve().parent.parent
     for name, text in files().items():
-        with open(f"{top}/{name}", "w", encoding="utf-8") as file:
-            file.write(text)
+        (top / name).write_text(text, encoding="utf-8")
         sys.stdout.write(f"wrote {name}\n")
     return 0
 

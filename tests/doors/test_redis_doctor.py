@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dibs.operations.core.call import Call, perform
+from dibs.operations.core.call import Call
+from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
 from tests.doors.local_server import Home, port_url, socket_url

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
-from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.entry import perform
 from dibs.operations.core.long_jobs import GO_ON
 from dibs.operations.core.policy import GUARDS, Policy
 from dibs.operations.guards.audits import AUDIT

@@ -9,7 +9,7 @@ import pytest
 from dibs.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.tasks import assignments, lifecycle
+from dibs.operations.tasks import lifecycle, placement
 from tests.operations.fleet import Fleet
 from tests.operations.giving import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work
 from tests.operations.test_speech import Terminal
@@ -489,7 +489,7 @@ def test_a_preemption_whose_first_run_was_thrown_away_sees_that_the_task_was_fin
 def press(fleet: Fleet, identifier: str) -> None:
     """What happens when the time of a preemptive task that lies in the queue has come."""
     call = Call(fleet.policy, agent="boss")
-    fleet.store.run(lambda tx: assignments.over(tx, call, lifecycle.load(tx, identifier)))
+    fleet.store.run(lambda tx: placement.over(tx, call, lifecycle.load(tx, identifier)))
 
 
 def test_a_preemptive_task_in_the_queue_is_left_to_who_waits_for_work(fleet: Fleet) -> None:
@@ -510,7 +510,7 @@ def test_a_preemptive_task_in_the_queue_displaces_what_matters_less_where_nobody
     press(fleet, "u")
     assert waits_for(fleet, "t") == "a"
     assert waits_for(fleet, "u") is None
-    assert fleet.record("t\tu")["pressed"] == fleet.now + assignments.PRESS_EVERY
+    assert fleet.record("t\tu")["pressed"] == fleet.now + placement.PRESS_EVERY
     assert take(fleet, "a") == "t"
     fleet.clean()
 
@@ -554,7 +554,7 @@ def test_it_looks_for_somebody_again_every_few_seconds_and_not_more_often(fleet:
     add(fleet, "t", priority=7, strategy="preemptive")
     sweep(fleet, 1_000)
     at_work(fleet, a=0)
-    sweep(fleet, assignments.PRESS_EVERY - 1)
+    sweep(fleet, placement.PRESS_EVERY - 1)
     assert waits_for(fleet, "t") is None
     sweep(fleet, 1)
     assert waits_for(fleet, "t") == "a"

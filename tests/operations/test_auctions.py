@@ -8,7 +8,7 @@ import pytest
 
 from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.tasks import assignments, strategies
+from dibs.operations.tasks import assignments, auctions, placement, strategies
 from tests.operations.fleet import Fleet
 from tests.operations.giving import WAIT, WINDOW, add, assign, bid, boot, kinds, shown, sweep, take, waits_for, work
 
@@ -181,14 +181,14 @@ def test_a_retried_bid_counts_once_and_keeps_its_answer(fleet: Fleet) -> None:
 
 def test_a_task_takes_so_many_bids_and_no_more(fleet: Fleet) -> None:
     add(fleet, "t", strategy="auction")
-    for number in range(assignments.BIDS):
+    for number in range(auctions.BIDS):
         bid(fleet, f"a{number}", "t", number)
     with pytest.raises(Quota):
         bid(fleet, "late", "t", 1_000)
-    assert bid(fleet, "a0", "t", 2_000)["bids"] == assignments.BIDS
+    assert bid(fleet, "a0", "t", 2_000)["bids"] == auctions.BIDS
     sweep(fleet, WINDOW)
     assert waits_for(fleet, "t") == "a0"
-    assert len(fleet.record("t\tt")["assigned"]["next"]) == assignments.RUNNERS_UP
+    assert len(fleet.record("t\tt")["assigned"]["next"]) == placement.RUNNERS_UP
 
 
 def test_a_task_that_waits_for_others_is_put_up_when_they_are_done(fleet: Fleet) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dibs.errors import Fenced, Forbidden, NotFound, Quota
 from dibs.operations.core.policy import MINUTE, WORK
-from dibs.operations.tasks.pulls import LONGEST_PAUSE
+from dibs.operations.tasks.workforce import LONGEST_PAUSE
 from tests.operations.fleet import Fleet
 
 FAILURES, PAUSE = 3, MINUTE

@@ -8,7 +8,8 @@ import pytest
 
 from dibs.errors import DibsError, Fenced, Forbidden, Held
 from dibs.operations.core import policy
-from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.entry import perform
 from dibs.operations.guards import commit_guard
 from tests.operations.fleet import Fleet, resource
 

@@ -8,7 +8,8 @@ import pytest
 
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
 from dibs.operations.core import policy
-from dibs.operations.core.call import Call, perform, process_name
+from dibs.operations.core.call import Call, process_name
+from dibs.operations.core.entry import perform
 from dibs.operations.guards import deploy_guard
 from tests.operations.fleet import Fleet
 from tests.operations.test_commits import run

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dibs.errors import Fenced, Held, Invalid, NotFound
 from dibs.operations.agents import names
-from dibs.operations.core.call import put_agent
+from dibs.operations.agents.records import put_agent
 from tests.operations.fleet import Fleet
 from tests.operations.test_speech import Terminal
 

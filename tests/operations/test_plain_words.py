@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Invalid
-from dibs.operations.core.call import Call, perform
+from dibs.operations.core.call import Call
+from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore

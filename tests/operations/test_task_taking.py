@@ -9,7 +9,7 @@ import pytest
 
 import dibs
 from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
-from dibs.operations.tasks import pulls
+from dibs.operations.tasks import pulls, workforce
 from tests.operations.crew import SECOND, TTL, Crew
 
 if TYPE_CHECKING:
@@ -520,7 +520,7 @@ def test_only_who_may_take_it_is_woken_and_each_for_one_task(crew: Crew) -> None
 
 def test_who_has_not_looked_for_a_while_is_not_woken(crew: Crew) -> None:
     crew.next("a", wait=600_000, wake="a")
-    crew.now += pulls.PRESENT
+    crew.now += workforce.PRESENT
     crew.next("b", wait=600_000, wake="b")
     crew.add("t")
     assert crew.store._woken == {"b"}

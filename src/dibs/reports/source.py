@@ -46,7 +46,8 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict
     return {
         "run": record, "tasks": found, "results": _results(tx, found), "counted": counted, "members": members,
         "agents": run_views.with_states(tx, call, members, counted),
-        "errors": run_views.notes(tx, name, run_records.ERROR), "warnings": run_views.notes(tx, name, run_records.WARNING),
+        "errors": run_views.notes(tx, name, run_records.ERROR),
+        "warnings": run_views.notes(tx, name, run_records.WARNING),
         "gates": quality_gates.check(tx, call, record, times, facts or {}),
         "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
     }  # fmt: skip

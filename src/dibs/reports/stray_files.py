@@ -1,7 +1,7 @@
 """Files beside the store that nothing in it names any more, taken away.
 
-A result that is too long for the store is a file under its digest (session/json_input.py). It is still wanted as long as
-any record mentions the digest, wherever; a young one may belong to a call that has not been answered yet, or to an
+A result that is too long for the store is a file under its digest (session/json_input.py). It is still wanted as long
+as any record mentions the digest, wherever; a young one may belong to a call that has not been answered yet, or to an
 event that somebody is still to read.
 """
 

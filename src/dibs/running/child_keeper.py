@@ -1,9 +1,10 @@
 """The keeper: a small process that outlives whoever starts commands for a claim, and ends them when it must.
 
-Started as a script by child_process.py, one for each process that starts commands. It reads lines `GROUP UNTIL` from its
-standard input: the process group that runs now (0: none), and the moment at which its claim is over, in milliseconds of
-the clock since boot (0: never). When that moment passes without a new line, or when the input ends because its owner
-died, however it died, the whole group is killed. So no command goes on for long after its claim has gone to another.
+Started as a script by child_process.py, one for each process that starts commands. It reads lines `GROUP UNTIL` from
+its standard input: the process group that runs now (0: none), and the moment at which its claim is over, in
+milliseconds of the clock since boot (0: never). When that moment passes without a new line, or when the input ends
+because its owner died, however it died, the whole group is killed. So no command goes on for long after its claim has
+gone to another.
 
 It imports nothing of dibs: it must start at once and stay small.
 """

@@ -1,8 +1,8 @@
 """Commands that end with their owner: started, ended as a whole, and never left behind. held_command.py adds the claim.
 
-Each command is a process group of its own. The keeper (child_keeper.py) knows the group and the claim's deadline before the
-command's first instruction runs, so that the command ends when its owner dies, by whatever signal, and when the claim's
-time is over although the owner is stopped. What leaves the group (`setsid`) has left this care.
+Each command is a process group of its own. The keeper (child_keeper.py) knows the group and the claim's deadline before
+the command's first instruction runs, so that the command ends when its owner dies, by whatever signal, and when the
+claim's time is over although the owner is stopped. What leaves the group (`setsid`) has left this care.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Keeper:
             self._drop()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        script = os.path.join(os.path.dirname(__file__), "keeper.py")
+        script = os.path.join(os.path.dirname(__file__), "child_keeper.py")
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter on a file of ours
             [sys.executable, "-I", "-S", script],
             bufsize=0,

@@ -1,7 +1,8 @@
 """Deploy checks, carried: shared by `dibs deploy`, git's pre-push and the shell guard.
 
 Looks at the repository (what is uncommitted, where it stands against the branch that counts, which placeholder texts
-ship) and hands the facts to operations/guards/deploy_guard.py, which decides. Looking stops at the first fact that is a refusal.
+ship) and hands the facts to operations/guards/deploy_guard.py, which decides. Looking stops at the first fact that is a
+refusal.
 
 Placeholders: where the target says what it `ships`, every tracked text file there is searched; where it does not, the
 lines that were added since the last good deploy of that target, and the first time none. `.dibs/` never ships. A

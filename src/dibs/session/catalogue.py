@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.operations.core import index
 
 TYPE_CHECKING = False
@@ -25,18 +23,3 @@ def operation(name: str) -> Operation:
 def every() -> list[Operation]:
     """All declared operations, by name. For help, generation and tests."""
     return [operation(name) for name in sorted(index.FILES)]
-
-
-def declared() -> dict[str, str]:
-    """Which file of operations/ declares which operation, by loading all of them. This is what `index` caches."""
-    import dibs.operations
-
-    folder = os.path.dirname(dibs.operations.__file__ or "")
-    found: dict[str, str] = {}
-    for file in sorted(os.listdir(folder)):
-        name = file.removesuffix(".py")
-        if file.endswith(".py") and not name.startswith("_") and name != "index":
-            module = __import__(f"dibs.operations.{name}", fromlist=["OPERATIONS"])
-            for one in getattr(module, "OPERATIONS", ()):
-                found[one.name] = name
-    return found

@@ -1,6 +1,7 @@
 """How an agent is told what it does not have (any more): tasks first, each with its holder; then the rest.
 
-One copy of these sentences, for the clients' hooks and for `dibs boot`. operations/agents/beliefs.py decides who has what.
+One copy of these sentences, for the clients' hooks and for `dibs boot`. operations/agents/beliefs.py decides who has
+what.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import os
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
-from dibs.operations.core.call import OWN, Call, Need, perform, process_name
+from dibs.operations.core.call import OWN, Call, Need, process_name
+from dibs.operations.core.entry import perform
 from dibs.session import config
 from dibs.stores.seam import Unsettled
 

@@ -156,7 +156,7 @@ def spawn(local: str, url: str) -> None:
 
     folder = f"{local}/{FOLDER}"
     root = os.path.dirname(os.path.dirname(local))
-    source = __file__.rpartition("/dibs/doors/")[0]
+    source = __file__.rpartition("/dibs/storage/")[0]
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.doors.cli import main; sys.exit(main(sys.argv[1:]))"
     )

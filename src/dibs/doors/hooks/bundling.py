@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 # Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
 EXTENSIONS = ("_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis")
 # Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
-FOLDERS = ("", "doors", "doors/hooks", "facts", "facts/shell", "operations", "stores")
-LEFT_OUT = ("tools/generate.py", "doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py",
-            "__main__.py", "doors/hooks/entry.py", "doors/hooks/bundle.py", "doors/hooks/bundling.py")  # fmt: skip
+FOLDERS = (
+    "", "doors", "doors/hooks", "facts", "facts/git", "facts/shell", "operations", "operations/agents",
+    "operations/claims", "operations/core", "operations/guards", "operations/messages", "operations/runs",
+    "operations/shared", "operations/tasks", "operations/upkeep", "running", "session", "storage", "stores",
+    "stores/move", "stores/redis", "stores/sqlite",
+)  # fmt: skip
+LEFT_OUT = ("doors/methods.py", "doors/python.py", "stores/conformance.py", "stores/memory.py", "__main__.py",
+            "doors/hooks/entry.py", "doors/hooks/bundle.py", "doors/hooks/bundling.py")  # fmt: skip
 # Who asks for the first module will ask for the others, in this order. What is missing here only costs a little time.
 TOGETHER = {
     "dibs.doors.hooks.hook": (
@@ -29,8 +34,9 @@ TOGETHER = {
         "dibs.errors", "dibs.facts.workspace",
     ),
     "dibs.doors.hooks.auditing": (
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.declare", "dibs.operations.core.call",
-        "dibs.operations.guards.ledger", "dibs.operations.guards.attribution", "dibs.doors.hooks.trees",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.declare",
+        "dibs.operations.core.call", "dibs.operations.guards.ledger", "dibs.operations.guards.attribution",
+        "dibs.doors.hooks.trees",
     ),
     "dibs.session.session": (
         "dibs.facts.paths", "dibs.operations.claims.resources", "dibs.operations.core.policy", "dibs.session.config",
@@ -45,7 +51,8 @@ TOGETHER = {
         "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.facts.shell.globs", "dibs.facts.shell.unknown",
         "dibs.facts.shell.streams", "dibs.facts.shell.findings", "dibs.facts.shell.words", "dibs.facts.shell.options",
         "dibs.facts.shell.flows", "dibs.facts.shell.builtin", "dibs.facts.shell.commands",
-        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.call", "dibs.operations.guards.ledger",
+        "dibs.operations", "dibs.stores", "dibs.stores.seam", "dibs.operations.core.call",
+        "dibs.operations.guards.ledger",
         "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.auditing",
     ),
     "dibs.facts.shell.walk": (

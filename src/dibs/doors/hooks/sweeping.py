@@ -1,8 +1,8 @@
 """What a git command would do to files that it does not name, to HEAD, to the stashes: found by asking git.
 
-Decided elsewhere (operations/guards/working_tree.py says what each fact means). Paths are given as claims have them: from the top
-of the working tree that the command is run in. Here are the commands that take in, throw away or delete; arrivals.py
-has those that bring commits, heads.py those that move HEAD or a branch.
+Decided elsewhere (operations/guards/working_tree.py says what each fact means). Paths are given as claims have them:
+from the top of the working tree that the command is run in. Here are the commands that take in, throw away or delete;
+arrivals.py has those that bring commits, heads.py those that move HEAD or a branch.
 """
 
 from __future__ import annotations

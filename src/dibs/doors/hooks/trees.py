@@ -1,9 +1,9 @@
 """One working tree as a hook finds it: looks at its files, and writes into its ledger what they show.
 
-Nothing is decided here: operations/guards/ledger.py says what lines mean, operations/guards/attribution.py whose a change is. The
-order of a look is what makes it sound: note the time, stat and read the files, read the ledger, judge, append. A tool
-writes only after its first hook has ended, so the call that made a change is in the ledger before the change can be
-seen.
+Nothing is decided here: operations/guards/ledger.py says what lines mean, operations/guards/attribution.py whose a
+change is. The order of a look is what makes it sound: note the time, stat and read the files, read the ledger, judge,
+append. A tool writes only after its first hook has ended, so the call that made a change is in the ledger before the
+change can be seen.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid
 from dibs.operations.agents import names, speech
+from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import endings, holds
-from dibs.operations.core.call import TOKEN, check_agent_id, due, iso, put_agent
+from dibs.operations.core.call import TOKEN, check_agent_id, due, iso
 from dibs.operations.core.declare import Operation
 from dibs.stores.seam import prefix_range
 
@@ -93,7 +94,7 @@ def _is_there(tx: Transaction, call: Call, record: Record) -> bool:
 
 def _bring(tx: Transaction, call: Call, former: Record) -> None:
     """What the other id holds and lost is the caller's from now on."""
-    from dibs.operations.tasks import outcomes
+    from dibs.operations.tasks import holders
 
     before = former["agent"]
     for claim in holds.of_agent(tx, holds.CLAIM, before):
@@ -104,7 +105,7 @@ def _bring(tx: Transaction, call: Call, former: Record) -> None:
         endings.give_back(tx, claim, claim["resources"], "handover", to=call.agent)
         endings.grant(tx, given, "handover")
         if given["by"] == endings.TASK:
-            outcomes.follow(tx, given)
+            holders.follow(tx, given)
     for key, loss in tx.fetch((), [prefix_range(f"l\t{before}\t")], LOSSES).rows:
         tx.delete(key)
         loss["agent"] = call.agent

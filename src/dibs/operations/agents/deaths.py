@@ -8,8 +8,9 @@ parent's death is told alone.
 from __future__ import annotations
 
 from dibs.operations.agents import names
+from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import holds
-from dibs.operations.core.call import process_name, put_agent, within
+from dibs.operations.core.call import process_name, within
 from dibs.operations.messages import mailbox
 from dibs.operations.runs import run_records
 

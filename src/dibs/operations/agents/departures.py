@@ -2,7 +2,7 @@
 
 What happens, in short:
 - success: each claim is released, ended or passed on to the parent; whoever waits for one gets it in the same step.
-- many: the first commit decides (the agent has left, is killed) and leaves a job (long_jobs.py); the steps free the rest
+- many: the first commit decides (the agent has left, is killed) and leaves a job (long_jobs.py), whose steps free all
   within moments. Until a step comes to a claim it is still held. What the agent claims afterwards is not touched.
 - again, crash: the job goes on behind the last step.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
+from dibs.operations.core.call import TOKEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,9 +48,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
         if not page.truncated:
             job["places"], job["after"] = job["places"][1:], ""
     if job["how"] == RELEASED:
-        from dibs.operations.claims import releases
-
-        releases.forget_losses(tx, job["agent"], freed)
+        endings.forget_losses(tx, job["agent"], freed)
     endings.serve(tx, freed)
     job["answer"] = _answer(job)
     return used if job["places"] else min(used, room - 1)
@@ -74,9 +73,7 @@ def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
             return []
         endings.end(tx, record, "expired")
     elif job.get("to"):
-        from dibs.operations.agents import presence
-
-        presence.move(tx, record, job["to"], how, tied=job["tied"])
+        move(tx, record, job["to"], how, tied=job["tied"])
         _note(job, "passed", names)
         return []
     else:
@@ -100,3 +97,16 @@ def _answer(job: Record) -> dict[str, Any]:
     if job["how"] == LEFT:
         return {"released": list(job["released"]), "passed": list(job["passed"]), "count": job["done"]}
     return {"released": list(job["released"]), "count": job["done"]}
+
+
+def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
+    """The same claim under a new token, for another incarnation or for the parent of an agent that left."""
+    holds.remove(tx, claim)
+    before = claim["agent"]
+    claim["agent"], claim["token"], claim["pending"], claim["tied"] = to, TOKEN, False, tied
+    holds.put(tx, claim)
+    tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})
+    if claim["by"] == endings.TASK and to != before:
+        from dibs.operations.tasks import holders
+
+        holders.follow(tx, claim)

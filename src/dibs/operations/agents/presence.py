@@ -9,20 +9,10 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import aliases, beliefs, departures, names, roles
+from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import (
-    TOKEN,
-    check_agent_id,
-    check_text,
-    iso,
-    name_caller,
-    process_name,
-    put_agent,
-    register,
-    related,
-    set_process,
-)
+from dibs.operations.core.call import check_agent_id, check_text, iso, name_caller, process_name, related
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 
@@ -95,7 +85,7 @@ def _boot(
     claims, unended = _live(tx, call)
     if moved:
         for claim in claims:
-            move(tx, claim, call.agent, "boot", tied=True)
+            departures.move(tx, claim, call.agent, "boot", tied=True)
         endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
     lost, more_lost = beliefs.losses(tx, call, claims)
@@ -144,19 +134,6 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
         freed += claim["resources"]
     endings.serve(tx, freed)
     return live, max(0, len(over) - long_jobs.STEP)
-
-
-def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
-    """The same claim under a new token, for another incarnation or for the parent of an agent that left."""
-    holds.remove(tx, claim)
-    before = claim["agent"]
-    claim["agent"], claim["token"], claim["pending"], claim["tied"] = to, TOKEN, False, tied
-    holds.put(tx, claim)
-    tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})
-    if claim["by"] == endings.TASK and to != before:
-        from dibs.operations.tasks import outcomes
-
-        outcomes.follow(tx, claim)
 
 
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
@@ -400,9 +377,9 @@ def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
     """Does it get work, or does it keep failing? Most agents never failed."""
     if not agent.get("strikes"):
         return "closed"
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import workforce
 
-    return pulls.breaker(tx, call, agent)[0]
+    return workforce.breaker(tx, call, agent)[0]
 
 
 _AGENT = Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT")

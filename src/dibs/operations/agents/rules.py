@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations.agents import roles
-from dibs.operations.core.call import put_agent, register
+from dibs.operations.agents.records import put_agent, register
 from dibs.operations.core.declare import Field, Operation
 
 TYPE_CHECKING = False

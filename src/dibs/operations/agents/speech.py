@@ -40,25 +40,11 @@ def refusal(tx: Transaction, call: Call) -> Forbidden | None:
     call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
     if not own:
         return None
-    return None if within(call.agent, call.inside) else _not_its_voice(tx, call.inside, call.agent)
+    return None if within(call.agent, call.inside) else not_its_voice(tx, call.inside, call.agent)
 
 
-def refusal_to_speak(tx: Transaction, call: Call, spoken: Spoken) -> Forbidden | None:
-    """The same for a shell command before it runs, by its words (facts/dibs_commands.py); the caller is the agent itself."""
-    from dibs.operations.core import authority
-
-    call.inside = call.inside or call.agent  # it is this agent's shell that will run them
-    for command, whom in spoken:
-        if whom and not within(names.found(tx, whom), call.agent):
-            return _not_its_voice(tx, call.agent, whom)
-        if command in authority.ACTS:
-            error = authority.refusal_to(tx, call, command)
-            if error is not None:
-                return error
-    return None
-
-
-def _not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
+def not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
+    """The refusal to an agent's shell that speaks as another agent."""
     name = names.name_of(tx, own)
     whom = names.name_of(tx, other)
     return Forbidden(

@@ -7,7 +7,8 @@ comes through here, so that none of them forgets the queue.
 from __future__ import annotations
 
 from dibs.operations.claims import holds, resources
-from dibs.operations.core.call import TOKEN, due, related
+from dibs.operations.core.call import FOLLOW_UPS, TOKEN, due, related
+from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ def end(tx: Transaction, claim: Record, why: str, **data: Any) -> None:
     }  # fmt: skip
     tx.put(f"l\t{claim['agent']}\t{claim['claim']}", lost, i2=due(lost["until"]))
     if claim["by"] == TASK:
-        from dibs.operations.tasks import outcomes
-
-        outcomes.orphaned(tx, claim, why)
+        FOLLOW_UPS["task claim ended"](tx, claim, why)
 
 
 def expire(tx: Transaction, claim: Record) -> None:
@@ -60,9 +59,7 @@ def give_back(
     event.update({key: value for key, value in data.items() if value})
     tx.append("claim.released", claim["agent"], claim["claim"], event)
     if claim["by"] == TASK and why in {"released", "left"}:  # by other ways than the task's own
-        from dibs.operations.tasks import outcomes
-
-        outcomes.orphaned(tx, claim, why)
+        FOLLOW_UPS["task claim ended"](tx, claim, why)
     return left
 
 
@@ -236,3 +233,10 @@ def _tell(tx: Transaction, interest: Record) -> None:
     names = resources.shown(interest["resources"])
     text = f"{', '.join(names)} is free now; you were refused it before. Claim it to go on."
     mailbox.post(tx, interest["agent"], "dibs", "free", text, resources=names)
+
+
+def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
+    """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
+    for key, loss in [row for prefix in (f"l\t{agent}\t", f"l\t{agent}/") for row in walk(tx, prefix)]:
+        if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
+            tx.delete(key)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
-from dibs.operations.core.call import check_text, related, within
+from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_WAIT, ROOT_GLOBS, YOUNG, check_duration
 
@@ -190,9 +190,7 @@ def _refuse_tasks(tx: Transaction, wish: Record) -> None:
 
 def _sweep_on_the_way(tx: Transaction) -> bool:
     """A little sweeping, so that a store in use needs no sweeper; says whether anything was looked at."""
-    from dibs.operations.upkeep import sweeps
-
-    return sweeps.some(tx, SWEPT)["looked_at"] > 0
+    return bool(FOLLOW_UPS["sweep"](tx, SWEPT)["looked_at"] > 0)
 
 
 def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:

@@ -11,7 +11,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
 from dibs.operations.core.declare import Field, Operation
-from dibs.stores.seam import Fetched, prefix_range, walk
+from dibs.stores.seam import Fetched, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _release(
         endings.give_back(tx, claim, released, "released", commit=commit, request=request)
         freed += released
     if not (resources and _nothing_else(got, chosen)):
-        forget_losses(tx, call.agent, freed)
+        endings.forget_losses(tx, call.agent, freed)
         endings.serve(tx, freed)
     return {"released": _shown(freed)}
 
@@ -226,13 +226,6 @@ def _nothing_else(got: Fetched, chosen: list[Any]) -> bool:
 
 def _losses(agent: str) -> list[Range]:
     return [prefix_range(f"l\t{agent}\t"), prefix_range(f"l\t{agent}/")]
-
-
-def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
-    """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
-    for key, loss in [row for prefix in (f"l\t{agent}\t", f"l\t{agent}/") for row in walk(tx, prefix)]:
-        if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
-            tx.delete(key)
 
 
 def _shown(freed: list[Any]) -> list[str]:
@@ -279,9 +272,9 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
         _refuse_closing(tx, given)
         endings.grant(tx, given, "handover")
         if given["by"] == endings.TASK:
-            from dibs.operations.tasks import outcomes
+            from dibs.operations.tasks import holders
 
-            outcomes.follow(tx, given)
+            holders.follow(tx, given)
         handed.append(holds.granted(tx, given))
         freed += released
     names = resources.shown(freed)

@@ -7,7 +7,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.tasks import board, lifecycle
+from dibs.operations.tasks import holders, lifecycle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _status(
 
     def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         found = [(place, lifecycle.full(task)) for place, task in rows]
-        return [row for row in found if board.live_claim(tx, row[1]) is not None]
+        return [row for row in found if holders.live_claim(tx, row[1]) is not None]
 
     if resources:
         met = [record for record in _on(tx, resources) if record["until"] > tx.now]

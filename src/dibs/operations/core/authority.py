@@ -146,3 +146,16 @@ def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
 
 
 MAY = Operation("may", _may, "May this be done from here?", writes=False)
+
+
+def refusal_to_speak(tx: Transaction, call: Call, spoken: speech.Spoken) -> Forbidden | None:
+    """The same for a shell command of the agent itself before it runs, by its words (facts/dibs_commands.py)."""
+    call.inside = call.inside or call.agent  # it is this agent's shell that will run them
+    for command, whom in spoken:
+        if whom and not within(names.found(tx, whom), call.agent):
+            return speech.not_its_voice(tx, call.agent, whom)
+        if command in ACTS:
+            error = refusal_to(tx, call, command)
+            if error is not None:
+                return error
+    return None

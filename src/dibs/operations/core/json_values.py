@@ -57,3 +57,20 @@ def _check_text(text: str, field: str) -> None:
         raise Invalid(f"{field}: no U+001A in a text", field=field)
     if not is_text(text):
         raise Invalid(f"{field}: a text has a lone surrogate (half of a character)", field=field)
+
+
+MAX_KEY = 200  # letters, as of an agent's id
+
+
+def check_key(key: Any, *, least: int = 1) -> str:
+    """A document's key, in the form in which names are compared."""
+    if not isinstance(key, str) or not least <= len(key) <= MAX_KEY:
+        raise Invalid(f"key: a text of 1 to {MAX_KEY} characters", field="key")
+    if not key.isprintable() or " " in key:
+        raise Invalid("key: no blanks and no control characters", field="key")
+    text: str = key
+    if text.isascii():
+        return text
+    import unicodedata  # as for names that are claimed: one key, however its accents were typed
+
+    return unicodedata.normalize("NFC", text)

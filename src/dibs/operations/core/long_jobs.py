@@ -19,7 +19,7 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import ERRORS, DibsError, NotFound
-from dibs.operations.core.call import due
+from dibs.operations.core.call import FOLLOW_UPS, due
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import lifecycle
 
@@ -158,18 +158,7 @@ def _step(tx: Transaction, job: Record, room: int) -> bool:
     Each kind has its own, a function (tx, job, room) → records used: fewer than `room` only when the job is done, and
     then `job["answer"]` has what it adds to the operation's answer.
     """
-    step: Any
-    kind = job["kind"]
-    if kind == "unblock":
-        from dibs.operations.tasks.outcomes import unblock_step as step
-    elif kind == "claims":
-        from dibs.operations.agents.departures import step
-    elif kind == "run end":
-        from dibs.operations.runs.run_endings import step
-    elif kind == "run purge":
-        from dibs.operations.runs.run_endings import purge_step as step
-    else:
-        from dibs.operations.tasks.cancellations import step
+    step = FOLLOW_UPS[f"job: {job['kind']}"]
     return bool(step(tx, job, room) < room)
 
 

@@ -6,8 +6,9 @@ Internal: only the doors that stand around the agents' tool calls run these, and
 from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import check_text, iso, put_agent, related
+from dibs.operations.core.call import check_text, iso, related
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, is_there

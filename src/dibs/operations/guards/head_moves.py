@@ -1,8 +1,8 @@
 """What moved HEAD in a working tree that several agents share, told after it happened.
 
-The shell guard refuses a command whose words say that it would move HEAD under others' feet (working_tree.py). A script or
-a program can do the same without a word of it. Git's diary has it; whoever works in that tree is told, because its next
-commit would land elsewhere, and the log has it in any case.
+The shell guard refuses a command whose words say that it would move HEAD under others' feet (working_tree.py). A script
+or a program can do the same without a word of it. Git's diary has it; whoever works in that tree is told, because its
+next commit would land elsewhere, and the log has it in any case.
 """
 
 from __future__ import annotations

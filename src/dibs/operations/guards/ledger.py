@@ -1,9 +1,9 @@
 """The ledger of contents: who wrote what in one working tree. Here is what its lines mean; nothing is read or written.
 
 A content has one author; knowing is not writing; and who finds a change plays no part in whose it is. Doors append
-lines to a file below git's directory (facts/ledger_files.py); `State` is what a file's lines say together. The order of the
-lines decides: a change counts only if it begins with the content that the lines before it ended with, and if its look
-was later than theirs. So two hooks that find the same change leave one. attribution.py says whose a change is.
+lines to a file below git's directory (facts/ledger_files.py); `State` is what a file's lines say together. The order of
+the lines decides: a change counts only if it begins with the content that the lines before it ended with, and if its
+look was later than theirs. So two hooks that find the same change leave one. attribution.py says whose a change is.
 
 A line is a kind and its fields:
 

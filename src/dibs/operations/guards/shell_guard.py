@@ -61,9 +61,9 @@ def _command(
         if refusal is not None:
             return _refuse(tx, call, act, refusal)
     if spoken:
-        from dibs.operations.agents import speech
+        from dibs.operations.core import authority
 
-        refusal = speech.refusal_to_speak(tx, call, spoken)
+        refusal = authority.refusal_to_speak(tx, call, spoken)
         if refusal is not None:
             return _refuse(tx, call, f"dibs {spoken[0][0]}", refusal)
     for command, target, against in deploys:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
 from dibs.operations.agents.roles import mark_of
-from dibs.operations.core.call import check_text, due, iso
+from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT, WORK, check_duration
 from dibs.stores.seam import walk
@@ -306,9 +306,7 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
         _acknowledge_all(tx, call)
         return {"message": "all"}
     if message.startswith("v"):  # no message, but a change of a file that may stay as it is
-        from dibs.operations.guards import changes
-
-        return {"message": message, "path": changes.accept(tx, call, message)}
+        return {"message": message, "path": FOLLOW_UPS["change accepted"](tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
     if found is None and _settled(tx, call.agent, message):
         return {"message": message}

@@ -116,9 +116,7 @@ def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool =
 def _check_what(what: str) -> str:
     """What can be subscribed to, in the form in which it is compared."""
     if what.startswith(STATE):
-        from dibs.operations.shared import documents
-
-        return STATE + documents.check_key(what.removeprefix(STATE))
+        return STATE + json_values.check_key(what.removeprefix(STATE))
     if what.startswith(ABOUT_MESSAGES):
         raise Invalid(
             "what: events about messages come to nobody's inbox, for each would cause the next.", field="what"

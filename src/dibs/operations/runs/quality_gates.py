@@ -59,9 +59,9 @@ class View:
     def _claims(self) -> dict[str, Record | None]:
         """The claim behind each task at work; None where there is none, or only that of a dead process."""
         from dibs.operations.claims import endings
-        from dibs.operations.tasks import board
+        from dibs.operations.tasks import holders
 
-        found = {task["task"]: board.live_claim(self.tx, task) for task in self.working}
+        found = {task["task"]: holders.live_claim(self.tx, task) for task in self.working}
         live = [claim for claim in found.values() if claim is not None]
         dead = {claim["claim"] for claim in endings.gone(self.tx, self.call, live)}
         return {name: None if claim is None or claim["claim"] in dead else claim for name, claim in found.items()}
@@ -172,13 +172,12 @@ def _archived(view: View) -> str:
 
 def _released(view: View) -> str:
     from dibs.operations.claims import resources
-    from dibs.operations.runs import run_endings
 
     said = []
     for kind, word in (("claim", "holds"), ("waiter", "waits for")):
         said += [
             f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:NAMED])}"
-            for record in run_endings.on_behalf(view.tx, view.run, kind)
+            for record in run_views.on_behalf(view.tx, view.run, kind)
         ]
     return _some(said)
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 A_FEW = 16  # rows that one look of a sweep drops: other agents' claims do a little sweeping on their way
-ROLE = "role:"  # names of claims that are not for one run
 
 
 # --- end
@@ -169,41 +168,12 @@ def _release(tx: Transaction, run: Record) -> list[str]:
     freed: list[Any] = []
     names: list[str] = []
     for claim in holds.of_agent(tx, holds.CLAIM, run["coordinator"], family=True):
-        if _is_for(tx, run, claim):
+        if run_views.is_for(tx, run, claim):
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
             names += resources.shown(claim["resources"])
     endings.serve(tx, freed)
     return names
-
-
-def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
-    """The live claims, or waiters, that are for a run.
-
-    They are for it if they name the run or one of its tasks as what they are for, or are on `run:ID`; roles are not.
-    """
-    from dibs.operations.claims import holds
-
-    return [record for record in holds.every(tx, kind, 100_000)[0] if _is_for(tx, run, record)]
-
-
-def _is_for(tx: Transaction, run: Record, record: Record) -> bool:
-    """Is this live claim, or waiter, for that run?"""
-    if record["until"] <= tx.now or any(one[1].startswith(ROLE) for one in record["resources"]):
-        return False
-    name = f"run:{run['run']}"
-    meant = any(one[0] == "name" and (one[1] == name or one[1].startswith(f"{name}/")) for one in record["resources"])
-    return meant or bool(record["task"] and _of_run(tx, run["run"], record["task"]))
-
-
-def _of_run(tx: Transaction, run: str, task: str) -> bool:
-    """Is this the run itself, or one of its tasks?"""
-    if task == run:
-        return True
-    if not task.isprintable():  # people's words, not an id
-        return False
-    key = f"ut\t{run}\t{task}"
-    return tx.fetch([key]).values[key] is not None
 
 
 def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sha256: str, size: int) -> dict[str, Any]:

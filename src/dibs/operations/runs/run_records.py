@@ -1,8 +1,8 @@
 """Runs: one operation of a fleet, from its start on: who takes part, in which phase it is, what went wrong.
 
-run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be. Tasks belong to
-a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record; whatever can be counted
-is counted when somebody asks.
+run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be.
+Tasks belong to a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record;
+whatever can be counted is counted when somebody asks.
 
 What happens, in short:
 - success: a run is active from its start to its end; a start may bring its tasks, all of them or none.
@@ -15,7 +15,8 @@ What happens, in short:
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, Killed, NotFound, Quota
-from dibs.operations.core.call import check_text, due, iso, put_agent
+from dibs.operations.agents.records import put_agent
+from dibs.operations.core.call import check_text, due, iso
 from dibs.operations.core.declare import Field, Operation
 from dibs.stores.seam import prefix_range
 
@@ -33,7 +34,6 @@ ERROR, WARNING = "error", "warning"
 
 MAX_ID = 100  # letters of a run's id: it is part of a file's name
 SIGNS = frozenset("._-")  # beside letters and digits of ASCII
-FROM_NAME = 40  # letters of an operation's name that its run's id keeps
 MOVES = 100  # changes of phase that the record keeps; the log has them all
 AGENTS = 1_000  # that may join one run
 NOTES = 1_000  # errors, and as many warnings, of one run
@@ -102,9 +102,7 @@ def chosen(tx: Transaction, run: str, *, reading: bool = False) -> Record:
 
 def _last_ended(tx: Transaction) -> Record | None:
     """Of the runs that have ended, the one that did so last."""
-    from dibs.operations.runs import run_views
-
-    ended, _ = run_views.of_state(tx, ENDED)
+    ended, _ = of_state(tx, ENDED)
     return max(ended, key=lambda run: (run["ended"], run["run"]), default=None)
 
 
@@ -134,62 +132,6 @@ def shown(tx: Transaction, run: Record) -> dict[str, Any]:
 # --- start
 
 
-def _start(
-    tx: Transaction,
-    call: Call,
-    got: Fetched,
-    name: str,
-    id: str = "",
-    phase: str = PHASES[0],
-    spec: str = "",
-    tasks: Any = None,
-) -> dict[str, Any]:
-    """Start a run, with its tasks if it brings some: all in one transaction."""
-    operation = check_text(name, "name").strip()
-    if not operation:
-        raise Invalid("a run needs a name: what the fleet is to do", field="name")
-    run = check_id(id or f"{_slug(operation)}-{tx.id()}")
-    if tx.fetch([key_of(run)]).values[key_of(run)] is not None:
-        raise Conflict(f"there is a run {run} already; leave --id away and one is made", run=run)
-    record = {
-        "run": run, "operation": operation, "coordinator": call.agent, "since": tx.now, "wall": tx.wall,
-        "seq": tx.tail().seq, "state": ACTIVE, "phase": check_phase(phase), "phases": [[phase, tx.now, call.agent]],
-        "errors": 0, "warnings": 0, "open_errors": 0, "spec": check_text(spec, "spec"), "ended": 0, "ended_by": "",
-        "last_seq": 0, "until": 0, "archive": None,
-    }  # fmt: skip
-    put(tx, record)
-    brought = [] if tasks is None else _specs(tasks)
-    event = {"operation": operation, "phase": phase, "spec": spec, "tasks": len(brought)}
-    tx.append("run.started", call.agent, run, {key: value for key, value in event.items() if value})
-    answer: dict[str, Any] = {"run": shown(tx, record)}
-    if tasks is not None:
-        answer["tasks"] = _bring(tx, call, run, brought)
-    return answer
-
-
-def _slug(name: str) -> str:
-    """An operation's name as the beginning of an id."""
-    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: FROM_NAME * 2])
-    words = [word for word in kept.split("-") if word]
-    return "-".join(words)[:FROM_NAME].strip("-") or "run"
-
-
-def _specs(tasks: Any) -> list[dict[str, Any]]:
-    """The tasks that a run brings, as far as they can be looked at before there is a run."""
-    from dibs.operations.tasks import additions
-
-    return additions.checked(tasks, "tasks", least=0)
-
-
-def _bring(tx: Transaction, call: Call, run: str, specs: list[dict[str, Any]]) -> list[str]:
-    """The tasks that a run starts with."""
-    from dibs.operations.tasks import additions, pulls
-
-    made = additions.create_all(tx, call, [{**spec, "run": run} for spec in specs])
-    pulls.wake(tx, made)
-    return [task["task"] for task in made]
-
-
 # --- who takes part
 
 
@@ -208,9 +150,9 @@ def _join(
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         agent["type"], agent["can"] = kind or agent["type"], able or agent["can"]
         put_agent(tx, agent)
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import workforce
 
-    pulls.says_it_works(tx, agent)
+    workforce.says_it_works(tx, agent)
     member = _member(tx, record["run"], agent)
     tx.put(agent_key(record["run"], call.agent), member)
     return {"run": shown(tx, record), "agent": member_shown(tx, member)}
@@ -354,21 +296,28 @@ USAGE = Operation(
     json="kept",
 )
 
+
+def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Record], bool]:
+    """The runs in one state, the oldest first; and whether there are more."""
+    found: list[Record] = []
+    after = ""
+    while True:
+        page = tx.scan(1, f"runs\t{state}\t", min(PAGE, limit - len(found) + 1), after)
+        found += [record for _, _, record in page.rows]
+        if len(found) > limit:
+            return found[:limit], True
+        if not page.truncated:
+            return found, False
+        after = page.rows[-1][0]
+
+
+PAGE = 256  # runs in one trip
+
+
+LISTED = 1_000  # runs in one answer
+
+
 OPERATIONS = (
-    Operation(
-        "run start",
-        _start,
-        "Start a run: one job of the whole fleet.", group="runs",
-        fields=(
-            Field("name", "text", "what the fleet will do", positional=True, required=True, metavar="NAME"),
-            Field("id", "text", "its id (else one is made from the name)", default="", metavar="ID"),
-            Field("phase", "choice", "its first phase (default discovery)", default=PHASES[0], choices=PHASES),
-            Field("spec", "text", "what it was made from: a file's digest or name", default="", metavar="TEXT"),
-            Field("tasks", "json", "JSON list of tasks, same fields as `task add`", metavar="JSON"),
-        ),
-        errors=(Invalid, Conflict, NotFound, Quota),
-        may="agent", json="run, tasks[]",
-    ),
     Operation(
         "run join",
         _join,

@@ -23,27 +23,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-PAGE = 256  # runs in one trip
-LISTED = 1_000  # runs in one answer
 SHOWN = 20  # errors and warnings, the latest, in one answer; the report has them all
 ASSIGNED = 20  # ids of an agent's tasks in one answer
 
 
 # --- what there is
-
-
-def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Record], bool]:
-    """The runs in one state, the oldest first; and whether there are more."""
-    found: list[Record] = []
-    after = ""
-    while True:
-        page = tx.scan(1, f"runs\t{state}\t", min(PAGE, limit - len(found) + 1), after)
-        found += [record for _, _, record in page.rows]
-        if len(found) > limit:
-            return found[:limit], True
-        if not page.truncated:
-            return found, False
-        after = page.rows[-1][0]
 
 
 def tasks(tx: Transaction, run: str) -> Iterator[Record]:
@@ -170,6 +154,38 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
         one["finished"] = counted.finished.get(name, 0)
         shown.append(one)
     return shown
+
+
+def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
+    """The live claims, or waiters, that are for a run.
+
+    They are for it if they name the run or one of its tasks as what they are for, or are on `run:ID`; roles are not.
+    """
+    from dibs.operations.claims import holds
+
+    return [record for record in holds.every(tx, kind, 100_000)[0] if is_for(tx, run, record)]
+
+
+def is_for(tx: Transaction, run: Record, record: Record) -> bool:
+    """Is this live claim, or waiter, for that run?"""
+    if record["until"] <= tx.now or any(one[1].startswith(ROLE) for one in record["resources"]):
+        return False
+    name = f"run:{run['run']}"
+    meant = any(one[0] == "name" and (one[1] == name or one[1].startswith(f"{name}/")) for one in record["resources"])
+    return meant or bool(record["task"] and _of_run(tx, run["run"], record["task"]))
+
+
+ROLE = "role:"  # names of claims that are not for one run
+
+
+def _of_run(tx: Transaction, run: str, task: str) -> bool:
+    """Is this the run itself, or one of its tasks?"""
+    if task == run:
+        return True
+    if not task.isprintable():  # people's words, not an id
+        return False
+    key = f"ut\t{run}\t{task}"
+    return tx.fetch([key]).values[key] is not None
 
 
 OPERATIONS = (

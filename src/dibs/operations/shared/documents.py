@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Range, Row, Transaction
 
 DOCUMENTS = 10_000  # of a workspace: this is for what agents agree on, not a database
-MAX_KEY = 200  # letters, as of an agent's id
 IN_LOG = 2_000  # letters of a value that the log repeats; of a longer one it has the digest
 LISTED, MOST = 100, 1_000  # documents in one list: by default, and at most
 GRAVE_LIFE = 7 * 86_400_000  # after a week a deleted document's own version is forgotten, and a common bound kept
@@ -46,25 +45,11 @@ def resource_of(key: str) -> list[str]:
     return ["name", f"state:{key}"]
 
 
-def check_key(key: Any, *, least: int = 1) -> str:
-    """A document's key, in the form in which names are compared."""
-    if not isinstance(key, str) or not least <= len(key) <= MAX_KEY:
-        raise Invalid(f"key: a text of 1 to {MAX_KEY} characters", field="key")
-    if not key.isprintable() or " " in key:
-        raise Invalid("key: no blanks and no control characters", field="key")
-    text: str = key
-    if text.isascii():
-        return text
-    import unicodedata  # as for names that are claimed: one key, however its accents were typed
-
-    return unicodedata.normalize("NFC", text)
-
-
 # --- reading
 
 
 def _get(tx: Transaction, call: Call, key: str) -> dict[str, Any]:
-    name = check_key(key)
+    name = json_values.check_key(key)
     found = tx.fetch([f"e\t{name}", f"eg\t{name}"]).values
     document, grave = found[f"e\t{name}"], found[f"eg\t{name}"]
     if document is None:
@@ -88,9 +73,9 @@ def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
 
 
 def _list(tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = LISTED) -> dict[str, Any]:
-    low, high = prefix_range(f"e\t{check_key(prefix, least=0)}")
+    low, high = prefix_range(f"e\t{json_values.check_key(prefix, least=0)}")
     if after:
-        low = max(low, f"e\t{check_key(after)}{AFTER_KEY}")
+        low = max(low, f"e\t{json_values.check_key(after)}{AFTER_KEY}")
     if not 1 <= limit <= MOST:
         raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
     if low >= high:
@@ -112,7 +97,7 @@ def _set(
     version: int | None = None,
     token: int | None = None,
 ) -> Any:
-    name = check_key(key)
+    name = json_values.check_key(key)
     text = jsontext.encode(json_values.check(value, "value"))
     document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
     refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, grave, version, token)
@@ -138,7 +123,7 @@ def _delete(
     tx: Transaction, call: Call, got: Fetched, key: str, version: int | None = None, token: int | None = None
 ) -> Any:
     """Take a document away. What stays is its version, so that whoever read it before cannot write over a new one."""
-    name = check_key(key)
+    name = json_values.check_key(key)
     document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
     if document is None:
         raise NotFound(_missing(tx, name, grave), key=name)
@@ -164,7 +149,7 @@ def forget(tx: Transaction, key: str, grave: Record) -> None:
 
 def _ahead(call: Call, key: str, **_: Any) -> list[Range]:
     """The document, what is left of a deleted one, and who claims it: in one trip."""
-    name = check_key(key)
+    name = json_values.check_key(key)
     rows = [(f"{family}\t{name}", f"{family}\t{name}{AFTER_KEY}") for family in ("e", "eg")]
     return [*rows, *resources.ranges_of([resource_of(name)])]
 

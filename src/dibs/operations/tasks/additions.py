@@ -37,10 +37,10 @@ ADDED = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which 
 def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, Any]:
     """Add one task; a key that was used before gives the task it was used for."""
     task, existing = create(tx, call, given)
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import workforce
 
     if not existing:
-        pulls.wake(tx, [task])
+        workforce.wake(tx, [task])
     return {"task": lifecycle.shown(tx, task), "existing": existing}
 
 

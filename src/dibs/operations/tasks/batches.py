@@ -32,13 +32,13 @@ NAMED = 20  # failed tasks that an outlook names
 
 def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
     """Add all of them, or none."""
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import workforce
 
     if isinstance(tasks, list) and len(tasks) > MOST:
         raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
     specs = [{**spec, "run": run} if run else spec for spec in additions.checked(tasks, "tasks")]
     made = additions.create_all(tx, call, _not_there(tx, specs) if missing else specs)
-    pulls.wake(tx, made)
+    workforce.wake(tx, made)
     return {"tasks": [task["task"] for task in made]}
 
 

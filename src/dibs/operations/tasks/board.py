@@ -14,7 +14,7 @@ from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
 from dibs.operations.core import long_jobs, paging
 from dibs.operations.core.call import check_text, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.tasks import cancellations, lifecycle
+from dibs.operations.tasks import cancellations, holders, lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
 from dibs.stores.seam import prefix_range
 
@@ -116,7 +116,7 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
         found["progress"] = found["children"]["progress"]
     if extra.rows:
         found["notes"] = [{"text": n["text"], "by": n["by"], "at": iso(tx, n["at"])} for _, n in extra.rows]
-    live = live_claim(tx, task)
+    live = holders.live_claim(tx, task)
     if live is not None:
         found["token"], found["expires_at"] = live["token"], iso(tx, live["until"])
     return {"task": found}
@@ -153,18 +153,6 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     return {"inputs": lifecycle.results(tx, names)}
 
 
-def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record | None:
-    """The live claim behind a task that is executing; with `over` also one past its deadline that nobody has ended."""
-    from dibs.operations.claims import holds
-
-    if task["state"] != EXECUTING:
-        return None
-    for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
-        if record.get(holds.CLAIM) == task["claim"] and (over or record["until"] > tx.now):
-            return record
-    return None
-
-
 # --- moving, calling off, notes
 
 
@@ -193,9 +181,9 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     task.update(assigned=None, window=0)
     lifecycle.put(tx, task)
     if to == PLANNED:
-        from dibs.operations.tasks import pulls
+        from dibs.operations.tasks import workforce
 
-        pulls.wake(tx, [task])
+        workforce.wake(tx, [task])
     return {"task": lifecycle.shown(tx, task)}
 
 
@@ -211,41 +199,27 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
     return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
 
 
-def known(tx: Transaction, identifier: str) -> Record | None:
-    """A task, if there is one of this id."""
-    key = lifecycle.key_of(lifecycle.check_id(identifier))
-    kept = tx.fetch([key]).values[key]
-    return None if kept is None else lifecycle.full(kept)
-
-
-def having(task: Record) -> list[str]:
-    """The agent that works on a task, or for which it waits."""
-    if task["state"] == EXECUTING:
-        return [task["agent"]]
-    return [task["assigned"]["agent"]] if task["assigned"] else []
-
-
 def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
     """A task is called off by those who added it or have it; by others only if they orchestrate."""
-    task = known(tx, id)
-    return ("", []) if task is None else ("orchestrator", [task["by"], *having(task)])
+    task = holders.known(tx, id)
+    return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
 def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) -> tuple[str, list[str]]:
     """A task that nobody has is moved by any agent."""
     if state == CANCELLED:
         return _asks_to_cancel(tx, call, id)
-    task = known(tx, id)
+    task = holders.known(tx, id)
     if task is None:
         return "", []
-    mine = having(task)
+    mine = holders.having(task)
     return ("orchestrator" if mine else "agent"), [task["by"], *mine]
 
 
 def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
     """A worker speaks about its own tasks."""
-    task = known(tx, id)
-    return ("", []) if task is None else ("agent", [task["by"], *having(task)])
+    task = holders.known(tx, id)
+    return ("", []) if task is None else ("agent", [task["by"], *holders.having(task)])
 
 
 def child_over(tx: Transaction, task: Record) -> None:

@@ -107,10 +107,10 @@ def _one(tx: Transaction, job: Record, task: Record) -> None:
     """Cancel one task; its children are left to the job. The caller counts it in its parent."""
     from dibs.operations.claims import endings
     from dibs.operations.messages import mailbox
-    from dibs.operations.tasks import board
+    from dibs.operations.tasks import holders
 
     by, why = job["by"], job["why"]
-    claim = board.live_claim(tx, task, over=True)
+    claim = holders.live_claim(tx, task, over=True)
     holder = task["agent"]
     lifecycle.move(tx, by, task, CANCELLED, why=why)
     task.update(assigned=None, window=0, not_before=0, finished=tx.now)
@@ -136,6 +136,6 @@ def count_child(tx: Transaction, parent: str, change: int) -> None:
     record["kids"] = max(0, record["kids"] + change)
     lifecycle.put(tx, record)
     if not record["kids"] and record["state"] == PLANNED:
-        from dibs.operations.tasks import pulls
+        from dibs.operations.tasks import workforce
 
-        pulls.wake(tx, [record])
+        workforce.wake(tx, [record])

@@ -204,9 +204,9 @@ def unblock_step(tx: Transaction, job: Record, room: int) -> int:
     for key, _ in rows:
         tx.delete(key)
     if ready:
-        from dibs.operations.tasks import pulls
+        from dibs.operations.tasks import workforce
 
-        pulls.wake(tx, ready)
+        workforce.wake(tx, ready)
     long_jobs.count(job, *[record["task"] for record in ready])
     return len(rows)
 
@@ -285,12 +285,12 @@ def returned(tx: Transaction, got: Fetched, task: Record, claim: Record) -> Reco
 
 def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
     """Back to the queue without a word against anybody."""
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import workforce
 
     lifecycle.move(tx, agent, task, PLANNED, why=why)
     task["progress"] = 0
     lifecycle.put(tx, task)
-    pulls.wake(tx, [task])
+    workforce.wake(tx, [task])
 
 
 def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, children: Any = None) -> Any:
@@ -304,9 +304,9 @@ def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None
     task = lifecycle.load(tx, id)
     give_back(tx, claim["agent"], task, "split")
     _let_go(tx, claim, "returned", got)
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import workforce
 
-    pulls.wake(tx, made)
+    workforce.wake(tx, made)
     return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in made]}
 
 
@@ -353,21 +353,9 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
     _strike(tx, claim["agent"], None, failed=True)
     _again(tx, claim["agent"], task, pause=0, why=why)
     lifecycle.put(tx, task)
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import workforce
 
-    pulls.wake(tx, [task])
-
-
-def follow(tx: Transaction, claim: Record) -> None:
-    """The claim behind a task has another holder, or another id: the task goes with it."""
-    for resource in claim["resources"]:
-        key = lifecycle.key_of(resource[1][5:])
-        kept = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None
-        task = lifecycle.full(kept) if kept is not None else None
-        if task is not None and task["state"] == EXECUTING:
-            task["agent"], task["claim"] = claim["agent"], claim["claim"]
-            lifecycle.put(tx, task)
-            tx.append("task.passed", claim["agent"], task["task"], {"claim": claim["claim"]})
+    workforce.wake(tx, [task])
 
 
 def _behind(tx: Transaction, claim: Record) -> Record | None:
@@ -389,7 +377,7 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
     record: Record | None = known if known is not None else tx.fetch([key]).values[key]
     if record is None or (not failed and not record.get("strikes")):
         return
-    from dibs.operations.core.call import put_agent
+    from dibs.operations.agents.records import put_agent
 
     record["strikes"] = record.get("strikes", 0) + 1 if failed else 0
     record["struck"] = tx.now

@@ -16,25 +16,20 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, check_text, iso
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import MAX_WAIT, MINUTE, check_duration
-from dibs.operations.tasks import board, lifecycle
+from dibs.operations.core.policy import MAX_WAIT, check_duration
+from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-PRESENT = 15_000  # ms that a waiting agent counts as present after it last looked
 LOOK_EVERY = 1_000  # ms between two looks of one who waits: then a holder that died is noticed within seconds
-DUE = 64  # tasks whose time has come, looked at in one trip
 ORPHANS = 256  # tasks at work in one trip, where all are looked through for dead holders before "nothing" is answered
-PRESENT_SHOWN = 64  # waiting agents that are looked at when a task becomes ready
 PAGE = 32  # ready tasks in one look, where the strategy may say that the first are not for this agent
-LONGEST_PAUSE = 30 * MINUTE  # of a breaker
 
 
 # --- next
@@ -47,8 +42,8 @@ def _next(
     if wait:
         check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
-    says_it_works(tx, agent)
-    due = promote(tx, call)
+    workforce.says_it_works(tx, agent)
+    due = due_tasks.promote(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
@@ -137,21 +132,7 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
         if not strategies.may_pull(tx, call, agent, task, strategy):
             return False
-    return in_the_way(tx, call, task) is None
-
-
-def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
-    """Somebody who claimed the task's name before there was a task of it; nobody else can hold a planned one's."""
-    if not task["named"]:
-        return None
-    wanted = [lifecycle.resource_of(task["task"])]
-    while True:  # each round ends at least one record, and whoever waited for it comes first
-        met = [record for record in holds.meeting(tx, wanted, "") if holds.INTEREST not in record]
-        over = [record for record in met if record["until"] <= tx.now]
-        dead = endings.gone(tx, call, [record for record in met if holds.CLAIM in record and record not in over])
-        if not over and not dead:
-            return next((record for record in met if endings.blocks(record, "write", call.agent)), None)
-        endings.clear(tx, over, dead)
+    return workforce.in_the_way(tx, call, task) is None
 
 
 def grant(
@@ -194,17 +175,6 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
     return answer
 
 
-def expect(tx: Transaction, agent: str, until: int) -> None:
-    """A task is assigned to an agent: note in its record until when it has to look for one."""
-    from dibs.operations.core.call import put_agent
-
-    key = f"a\t{agent}"
-    record: Record | None = tx.fetch([key]).values[key]
-    if record is not None and record.get("assigned", 0) < until:
-        record["assigned"] = until
-        put_agent(tx, record)
-
-
 def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, Any] | None:
     """The next task for one who has just finished one; None if nothing is ready."""
     return next(iter(take_some(tx, call, got, run, 1)), None)
@@ -215,13 +185,13 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
     agent: Record | None = got.values[f"a\t{call.agent}"]
     if agent is None:
         return []
-    says_it_works(tx, agent)
+    workforce.says_it_works(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
-    promote(tx, call)
+    due_tasks.promote(tx, call)
     room = 1  # which there is, or it would have been refused
     if count > 1:
-        room = min(count, limit_of(tx, call, agent) - len(live_tasks(tx, call.agent)))
+        room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))
     found: list[dict[str, Any]] = []
     while len(found) < room:
         task = best(tx, call, agent, run)
@@ -236,14 +206,14 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
 
 def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
     """Why this agent gets no task now: it has one already, or keeps failing."""
-    state, until = breaker(tx, call, agent)
+    state, until = workforce.breaker(tx, call, agent)
     if state == "open":
         text = (
             f"your last {agent['strikes']} tasks failed or were lost, so you get none until {iso(tx, until)}; "
             "then you are tried with one."
         )
         return Forbidden(text, breaker="open", until=iso(tx, until))
-    limit, live = limit_of(tx, call, agent), live_tasks(tx, call.agent)
+    limit, live = workforce.limit_of(tx, call, agent), workforce.live_tasks(tx, call.agent)
     if len(live) < limit:
         return None
     names = ", ".join(claim["task"] for claim in live[:5])
@@ -252,90 +222,7 @@ def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
     return Quota(text, what="live tasks for one agent", limit=limit, tasks=held)
 
 
-def limit_of(tx: Transaction, call: Call, agent: Record) -> int:
-    """How many tasks this agent may have; one that keeps failing is tried with one."""
-    most: int = call.policy.work["tasks"]["max_tasks"]
-    return 1 if breaker(tx, call, agent)[0] == "half-open" else most
-
-
-def live_tasks(tx: Transaction, agent: str) -> list[Record]:
-    """The live claims on tasks that an agent holds."""
-    return [
-        claim
-        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
-        if claim["by"] == "task" and claim["until"] > tx.now
-    ]
-
-
-def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int]:
-    """Closed, open or half-open, and until when it is open: by how often the agent failed in a row, and when last."""
-    strikes = agent.get("strikes", 0) if agent is not None else 0
-    settings = call.policy.work["tasks"]
-    if agent is None or strikes < settings["breaker_failures"]:
-        return "closed", 0
-    pause = min(LONGEST_PAUSE, settings["breaker_pause"] << min(16, strikes - settings["breaker_failures"]))
-    until: int = agent["struck"] + pause
-    return ("open", until) if until > tx.now else ("half-open", until)
-
-
-def says_it_works(tx: Transaction, agent: Record) -> None:
-    """The agent asks for work: from now on it may be given some. Who only looks on, or runs a script, never is."""
-    if not agent.get("works"):
-        from dibs.operations.core.call import put_agent
-
-        agent["works"] = True
-        put_agent(tx, agent)
-
-
 # --- tasks whose time has come, and those whose holder is gone
-
-
-class Due:
-    """What came of the tasks whose time has come."""
-
-    __slots__ = ("done", "more")
-
-    def __init__(self) -> None:
-        self.done = 0  # tasks that were looked at
-        self.more = False  # there are more of them than one transaction looks at
-
-
-def promote(tx: Transaction, call: Call) -> Due:
-    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up.
-
-    The jobs that are going (long_jobs.py) lie before them; `call.jobs` has them from now on.
-    """
-    found = Due()
-    jobs: list[Record] = []
-    after = ""
-    while True:
-        page = tx.scan(2, "later\t", DUE, after, lifecycle.later(tx.now + 1))
-        for entry, _, kept in page.rows:
-            if long_jobs.is_job(kept):
-                jobs.append(kept)
-                after = entry
-                continue
-            _came(tx, call, lifecycle.full(kept))
-            found.done += 1
-        if not page.truncated:
-            break
-        if found.done >= long_jobs.STEP:
-            found.more = True
-            break
-    call.jobs = [job for job in jobs if not long_jobs.pass_by(tx, job)] if jobs else jobs
-    return found
-
-
-def _came(tx: Transaction, call: Call, task: Record) -> None:
-    """A task's time has come."""
-    if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
-        from dibs.operations.tasks import assignments
-
-        assignments.over(tx, call, task)
-    else:
-        task["not_before"] = 0
-        lifecycle.put(tx, task)
-        wake(tx, [task])
 
 
 def _gather_orphans(tx: Transaction, call: Call) -> bool:
@@ -374,10 +261,10 @@ def _wait(
     """A place among those who wait for work. It is written seldom: it only says whom to wake."""
     key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
     known: Record | None = tx.fetch([key]).values[key] if waiter else None
-    if known is None or known["wake"] != wake or known["until"] - tx.now < PRESENT // 2:
+    if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.PRESENT // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": check_text(run, "run"),
-            "wake": check_text(wake, "wake"), "until": tx.now + PRESENT,
+            "wake": check_text(wake, "wake"), "until": tx.now + workforce.PRESENT,
         }  # fmt: skip
         if task:
             record["task"] = task
@@ -389,34 +276,6 @@ def _forget(tx: Transaction, waiter: str) -> None:
     tx.delete(f"tw\t{check_text(waiter, 'waiter')}")
 
 
-def present(tx: Transaction) -> list[Record]:
-    """The agents that wait for work now, the one that has waited longest first; absent ones are dropped."""
-    found = []
-    for key, record in tx.fetch((), [("tw\t", "tw\n")], PRESENT_SHOWN).rows:
-        if record["until"] <= tx.now:
-            tx.delete(key)
-        else:
-            found.append(record)
-    return found
-
-
-def wake(tx: Transaction, ready: Sequence[Record]) -> None:
-    """Tasks became ready: wake as many who wait for such work. A wake is a hint; each looks for itself."""
-    waiting: Iterable[Record] | None = None
-    for task in ready:
-        if task["state"] != PLANNED or task["open"] or task["kids"] or task["window"] or task["not_before"] > tx.now:
-            continue
-        if waiting is None:
-            waiting = present(tx)
-        for record in list(waiting):
-            fitting = lifecycle.fits(record, task["needs"], task["for"]) and record["run"] in {"", task["run"]}
-            fitting = fitting and record.get("task") in {None, task["task"]}
-            if fitting and record["wake"] and (not task["assigned"] or task["assigned"]["agent"] == record["agent"]):
-                tx.wake(record["wake"])
-                waiting = [other for other in waiting if other is not record]
-                break
-
-
 # --- claim
 
 
@@ -425,8 +284,8 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
     if wait:
         check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
-    says_it_works(tx, agent)
-    promote(tx, call)
+    workforce.says_it_works(tx, agent)
+    due_tasks.promote(tx, call)
     try:
         answer = take(tx, call, got, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
     except Conflict as error:
@@ -458,8 +317,8 @@ def _wait_for(
     """A place in line for one task; while somebody stands there, `next` gives it to nobody."""
     answer = _wait(tx, call, agent, "", waiter, wake, identifier)
     task = lifecycle.load(tx, identifier)
-    if task.get("awaited", 0) - tx.now < PRESENT // 2:
-        task["awaited"] = tx.now + PRESENT
+    if task.get("awaited", 0) - tx.now < workforce.PRESENT // 2:
+        task["awaited"] = tx.now + workforce.PRESENT
         lifecycle.put(tx, task)
     return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
 
@@ -467,7 +326,7 @@ def _wait_for(
 def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
     """Out of the line; the last one leaves the task to anybody."""
     _forget(tx, waiter)
-    kept = board.known(tx, identifier)
+    kept = holders.known(tx, identifier)
     if kept is not None and kept.get("awaited") and not _in_line(tx, identifier):
         kept["awaited"] = 0
         lifecycle.put(tx, kept)
@@ -475,23 +334,23 @@ def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
 
 def _in_line(tx: Transaction, identifier: str) -> list[tuple[str, Record]]:
     """Who waits for this task now, in order."""
-    rows = tx.fetch((), [("tw\t", "tw\n")], PRESENT_SHOWN).rows
+    rows = tx.fetch((), [("tw\t", "tw\n")], workforce.PRESENT_SHOWN).rows
     return [(key, record) for key, record in rows if record.get("task") == identifier and record["until"] > tx.now]
 
 
 def _circle(tx: Transaction, call: Call, task: Record) -> list[dict[str, Any]]:
     """The circle of agents that each wait for the other's task, if this wait would close one."""
-    waits = {record["agent"]: record["task"] for record in present(tx) if record.get("task")}
+    waits = {record["agent"]: record["task"] for record in workforce.present(tx) if record.get("task")}
     steps: list[dict[str, Any]] = []
     agent = call.agent
     for _ in range(len(waits) + 1):
-        holder = next(iter(board.having(task)), "")
+        holder = next(iter(holders.having(task)), "")
         if not holder:
             return []
         steps.append({"agent": agent, "resource": f"task:{task['task']}", "holder": holder})
         if holder == call.agent:
             return steps
-        following = board.known(tx, waits[holder]) if holder in waits else None
+        following = holders.known(tx, waits[holder]) if holder in waits else None
         if following is None:
             return []
         agent, task = holder, following
@@ -511,7 +370,7 @@ def take(
     """Take this one, refresh it if it is the caller's, or say who has it. From `origin` it is planned on the way."""
     name = task["task"]
     if task["state"] == EXECUTING:
-        claim = board.live_claim(tx, task)
+        claim = holders.live_claim(tx, task)
         mine = claim is not None and claim["agent"] == call.agent
         if claim is not None and mine and (call.tied or not endings.gone(tx, call, [claim])):
             from dibs.operations.claims import releases
@@ -582,7 +441,7 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
         asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
         text = f"task {identifier} asks for {asks}; `dibs boot --type … --can …` says what you are."
         raise Forbidden(text, task=identifier, needs=task["needs"], **{"for": task["for"]})
-    held = in_the_way(tx, call, task)
+    held = workforce.in_the_way(tx, call, task)
     if held is not None:
         return _held_by(tx, call, task, held, told=told)
     return _refused(tx, call, agent)

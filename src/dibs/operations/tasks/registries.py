@@ -19,7 +19,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.tasks import additions, board, lifecycle, outcomes, pulls
+from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, workforce
 from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def _join(tx: Transaction, call: Call, spec: dict[str, Any], place: int = 0) -> 
     if task["named"] and not complete:
         _convert(tx, call, task)
     if task["state"] == PLANNED:
-        pulls.wake(tx, [task])
+        workforce.wake(tx, [task])
     return task
 
 
@@ -83,7 +83,7 @@ def _plan(tx: Transaction, agent: str, task: Record) -> str:
 
 def _take(tx: Transaction, call: Call, got: Fetched, spec: Any) -> Any:
     """`claim_task.sh`."""
-    pulls.promote(tx, call)
+    due_tasks.promote(tx, call)
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]]
     if task is None:
         if spec.get("state") != SCOPED:
@@ -100,7 +100,7 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> A
     state = long_jobs.called_off(tx, task, long_jobs.going(tx))["state"]
     if state not in BY_HAND or state != task["state"]:
         raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
-    blocker = pulls.in_the_way(tx, call, task)
+    blocker = workforce.in_the_way(tx, call, task)
     if blocker is not None:
         return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)
@@ -110,7 +110,7 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> A
 def _give_back(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> Any:
     """`release_task.sh`: unfinished, back to where it came from; or complete."""
     task = lifecycle.load(tx, id)
-    claim = board.live_claim(tx, task)
+    claim = holders.live_claim(tx, task)
     if claim is None or not related(claim["agent"], call.agent):
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "fenced" if claim else "not_found"})
         return {"done": False, "holder": claim["agent"] if claim is not None else ""}
@@ -136,7 +136,7 @@ def _again_scoped(tx: Transaction, call: Call, task: Record) -> bool:
 def _settle(tx: Transaction, call: Call, got: Fetched, ids: Any) -> dict[str, Any]:
     """`check_stale.sh`: what ended without a word ends now, and what was scoped is scoped again."""
     found = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
-    claims = [claim for task in found if (claim := board.live_claim(tx, task, over=True)) is not None]
+    claims = [claim for task in found if (claim := holders.live_claim(tx, task, over=True)) is not None]
     over = [claim for claim in claims if claim["until"] <= tx.now]
     endings.clear(tx, over, endings.gone(tx, call, [claim for claim in claims if claim["until"] > tx.now]))
     back = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
@@ -155,7 +155,7 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     task.update(origin="", assigned=None, window=0)
     lifecycle.put(tx, task)
     if state == PLANNED:
-        pulls.wake(tx, [task])
+        workforce.wake(tx, [task])
     return {"task": lifecycle.shown(tx, task)}
 
 

@@ -1,7 +1,7 @@
 """Who gets a task: the strategies, each a small function that ranks those who could have it, best first.
 
-All have one signature, `(task, candidates, facts)`, and decide nothing beyond the order. Push (assignments.py) takes the
-first who has room; pull (`task next`) gives the task to the caller if the caller is the first.
+All have one signature, `(task, candidates, facts)`, and decide nothing beyond the order. Push (assignments.py) takes
+the first who has room; pull (`task next`) gives the task to the caller if the caller is the first.
 
 - priority: whoever asks; pushed, who has waited longest, else who has least to do. preemptive: the same (assignments.py
   has what happens where nobody has room).
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dibs.operations.core.call import due, lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
-from dibs.operations.tasks import lifecycle, pulls
+from dibs.operations.tasks import lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
 from dibs.stores.seam import digest_of, prefix_range, values_of
 
@@ -121,7 +121,7 @@ def _id(agent: Record) -> str:
 def gather(tx: Transaction, without: str = "") -> Facts:
     """Who waits, who works on what, who was given something when. `without` is a task that does not count."""
     facts = Facts(tx.now)
-    for place, record in enumerate([one for one in pulls.present(tx) if not one.get("task")]):
+    for place, record in enumerate([one for one in workforce.present(tx) if not one.get("task")]):
         facts.waiting.setdefault(record["agent"], []).append(record)
         facts.place.setdefault(record["agent"], place)
     for task in lifecycle.of_state(tx, EXECUTING, LOOKED_AT)[0]:
@@ -156,7 +156,7 @@ def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
 
 def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:
     alive = call.alive(agent["process"])
-    if alive is False or pulls.breaker(tx, call, agent)[0] == "open":
+    if alive is False or workforce.breaker(tx, call, agent)[0] == "open":
         return False
     return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + RECENT > tx.now)
 
@@ -210,7 +210,7 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy:
             if record["wake"]:
                 tx.wake(record["wake"])
         return False
-    if strategy in ROTATING and pulls.in_the_way(tx, call, task) is None:
+    if strategy in ROTATING and workforce.in_the_way(tx, call, task) is None:
         given(tx, me, facts)
     return True
 
@@ -222,7 +222,7 @@ def _competes(tx: Transaction, call: Call, agent: Record, task: Record, strategy
     name = _id(agent)
     if strategy == "sticky":
         return asks(facts, agent, task) or task["run"] in facts.busy.get(name, ())
-    return _waits(facts, name, task["run"]) and facts.load(name) < pulls.limit_of(tx, call, agent)
+    return _waits(facts, name, task["run"]) and facts.load(name) < workforce.limit_of(tx, call, agent)
 
 
 def _note_asking(tx: Transaction, agent: str, run: str, facts: Facts) -> None:
@@ -240,10 +240,10 @@ def _auctioned(tx: Transaction, call: Call, task: Record, facts: Facts) -> bool:
     if task.get("auctioned"):
         return True
     if facts.opened < OPENED:
-        from dibs.operations.tasks import assignments
+        from dibs.operations.tasks import auctions
 
         facts.opened += 1
-        assignments.put_up(tx, call, task)
+        auctions.put_up(tx, call, task)
     return False
 
 

@@ -7,7 +7,7 @@ read.
 
 from __future__ import annotations
 
-from dibs.operations.core.call import put_agent
+from dibs.operations.agents.records import put_agent
 from dibs.operations.core.declare import Operation
 
 SOME = 256  # claims ended in one transaction

@@ -1,6 +1,7 @@
 """What is written when a workspace changes its store: who did it, from where, to where.
 
-The copying itself is no decision and is not here (stores/move/carry.py). Where a URL has a password it is not in the record.
+The copying itself is no decision and is not here (stores/move/carry.py). Where a URL has a password it is not in the
+record.
 """
 
 from __future__ import annotations

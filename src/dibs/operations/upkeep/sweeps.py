@@ -96,10 +96,10 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 
 
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    from dibs.operations.tasks import pulls
+    from dibs.operations.tasks import due_tasks
 
     done = {**some(tx, MANY), "agents": 0, "sealed": 0, "pruned": 0}
-    came = pulls.promote(tx, call)
+    came = due_tasks.promote(tx, call)
     done["tasks"] = came.done
     left = [job for job in call.jobs if not long_jobs.help_on(tx, job)] if call.jobs else []
     dead_more = _end_of_the_dead(tx, call, done)

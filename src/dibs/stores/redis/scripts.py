@@ -6,14 +6,14 @@ Keys, all under one hash tag so that they lie on one node of a cluster:
 - `i1` `i2` zset   index entry, NUL, key; the same
 - `head`  hash     commit, seq, link, now; id and schema; run: the run id of the server that all this is known to be on;
                    since: the first commit of the epoch; void: what was before `since` is still to be settled;
-                   moving, moved: another server is being filled, or in charge (moved_mark.py); origin: the move that filled
-                   this one; offset: the store's clock is ahead of the wall's by so much, because it goes on from where
-                   it stood in the store before, or before the server's clock was set back; it is behind (below 0) by
-                   what the server's clock was set forward (clock_pace.py); expire: ms without a
-                   commit after which all of it goes; sure: the server kept all that it answered when this run began;
-                   kept: restarts of such a server, as `commit that was there:number gone on from`; size: how many rows
-                   and entries there are after the last commit, so that a key that was evicted or deleted is missed.
-                   Whoever fills a store leaves it out.
+                   moving, moved: another server is being filled, or in charge (moved_mark.py); origin: the move that
+                   filled this one; offset: the store's clock is ahead of the wall's by so much, because it goes on from
+                   where it stood in the store before, or before the server's clock was set back; it is behind (below 0)
+                   by what the server's clock was set forward (clock_pace.py); expire: ms without a commit after which
+                   all of it goes; sure: the server kept all that it answered when this run began; kept: restarts of
+                   such a server, as `commit that was there:number gone on from`; size: how many rows and entries there
+                   are after the last commit, so that a key that was evicted or deleted is missed. Whoever fills a store
+                   leaves it out.
 - `log`   stream   one entry an event, whose id is its number: commit, now, body, link; wall, if it is not now
 - `seals` hash     number of the event → link, newline, body
 - `gate`  string   who may commit alone for a moment, after losing too often

@@ -37,7 +37,8 @@ CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, sc
                    boot TEXT NOT NULL, base INTEGER NOT NULL);
 """
 
-# `moved`: whether this store is still in charge (moved_mark.py); `origin`: the id of the move that filled it, if one did.
+# `moved`: whether this store is still in charge (moved_mark.py); `origin`: the id of the move that filled it, if one
+# did.
 SCHEMA_2 = """
 ALTER TABLE head ADD COLUMN moved TEXT NOT NULL DEFAULT '';
 ALTER TABLE head ADD COLUMN origin TEXT NOT NULL DEFAULT '';

@@ -1,8 +1,8 @@
 """`dibs deploy TARGET -- CMD`: one deploy at a time, of what everybody has, proven afterwards.
 
 What happens, in short: the checks of running/deploy_checks.py; the claim `deploy:TARGET`; the command under it
-(running/held_command.py); the verification, tried again for a while, because a public surface takes its time; the outcome
-into the log.
+(running/held_command.py); the verification, tried again for a while, because a public surface takes its time; the
+outcome into the log.
 - refused: nothing was run; exit 1 with who or what is in the way.
 - the command or its verification fails, or somebody interrupts: recorded as that, the claim is given back, exit 1.
 - the claim was lost on the way (it was killed, or outlived its longest life): the command is ended; recorded; exit 1.

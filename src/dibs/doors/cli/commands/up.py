@@ -1,7 +1,8 @@
 """`dibs up`: makes the configured store answer; starts a local server that does not run, or says why it cannot.
 
-What it starts, and how, is in storage/redis_server.py; going over to SQLite and coming back in storage/sqlite_fallback.py. The
-first hook that finds the server missing runs this in the background (storage/redis_autostart.py).
+What it starts, and how, is in storage/redis_server.py; going over to SQLite and coming back in
+storage/sqlite_fallback.py. The first hook that finds the server missing runs this in the background
+(storage/redis_autostart.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`dibs worker --exec CMD`: turns any command into a worker that takes tasks. The work itself is running/worker.py's."""
+"""`dibs worker --exec CMD`: turns any command into a worker that takes tasks. running/worker.py works."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`dibs doctor` on a workspace whose store is a Redis server: the checks in place of those on the SQLite file.
 
-What the server's settings can lose is in storage/redis_health.py. A setting that a person should change is a warning; what
-keeps dibs from working is an error.
+What the server's settings can lose is in storage/redis_health.py. A setting that a person should change is a warning;
+what keeps dibs from working is an error.
 """
 
 from __future__ import annotations

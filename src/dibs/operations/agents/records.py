@@ -1,0 +1,56 @@
+"""An agent's record: made at its first call, with the process that it runs in. presence.py has boot, leave and kill."""
+
+from __future__ import annotations
+
+from dibs.operations.agents import names
+from dibs.operations.core.call import process_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.operations.core.call import Process, Record
+    from dibs.stores.seam import Transaction
+
+FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
+
+
+def register(
+    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False,
+    person: bool = False,
+) -> Record:  # fmt: skip
+    """Make an agent known, and give it a name. Its parent is in its id."""
+    agent: Record = {
+        "agent": identifier, "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
+        "killed": None, "since": tx.now, "seen": tx.now, "left": False,
+    }  # fmt: skip
+    if person:
+        agent["kind"] = "person"
+    if process is not None:
+        set_process(tx, agent, process, program=program)
+    names.give(tx, agent, kind)
+    tx.append("agent.registered", identifier, identifier, {"process": process, "name": agent["name"]})
+    put_agent(tx, agent)
+    return agent
+
+
+def set_process(tx: Transaction, agent: Record, process: Process, *, program: bool = False) -> None:
+    """From now on this is the process that the agent runs in; the one before is fenced.
+
+    `program`: it calls for itself, from Python; what it starts is no agent's shell (see speech.py).
+    """
+    before = agent["process"]
+    if before is not None:
+        if "/" not in agent["agent"]:
+            tx.delete(f"p\t{process_name(before)}")
+        agent["former"] = [*[p for p in agent["former"] if p != process], before][-FORMER:]
+    agent["former"] = [p for p in agent["former"] if p != process]
+    agent["process"] = process
+    if "/" not in agent["agent"]:  # a subagent runs in its parent's process, which goes by the parent's name
+        mine = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
+        tx.put(f"p\t{process_name(process)}", mine)
+
+
+def put_agent(tx: Transaction, agent: Record) -> None:
+    """Write an agent's record. One from before there were names gets one now."""
+    if "name" not in agent:
+        names.give(tx, agent)
+    tx.put(f"a\t{agent['agent']}", agent)

@@ -1,0 +1,101 @@
+"""`run start`: a new run, with its tasks if it brings some. run_records.py has what becomes of a run."""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, Invalid, NotFound, Quota
+from dibs.operations.core.call import check_text
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.runs import run_records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Fetched, Transaction
+
+
+FROM_NAME = 40  # letters of an operation's name that its run's id keeps
+
+
+def _start(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    name: str,
+    id: str = "",
+    phase: str = run_records.PHASES[0],
+    spec: str = "",
+    tasks: Any = None,
+) -> dict[str, Any]:
+    """Start a run, with its tasks if it brings some: all in one transaction."""
+    operation = check_text(name, "name").strip()
+    if not operation:
+        raise Invalid("a run needs a name: what the fleet is to do", field="name")
+    run = run_records.check_id(id or f"{_slug(operation)}-{tx.id()}")
+    if tx.fetch([run_records.key_of(run)]).values[run_records.key_of(run)] is not None:
+        raise Conflict(f"there is a run {run} already; leave --id away and one is made", run=run)
+    record = {
+        "run": run, "operation": operation, "coordinator": call.agent, "since": tx.now, "wall": tx.wall,
+        "seq": tx.tail().seq, "state": run_records.ACTIVE, "phase": run_records.check_phase(phase),
+        "phases": [[phase, tx.now, call.agent]],
+        "errors": 0, "warnings": 0, "open_errors": 0, "spec": check_text(spec, "spec"), "ended": 0, "ended_by": "",
+        "last_seq": 0, "until": 0, "archive": None,
+    }  # fmt: skip
+    run_records.put(tx, record)
+    brought = [] if tasks is None else _specs(tasks)
+    event = {"operation": operation, "phase": phase, "spec": spec, "tasks": len(brought)}
+    tx.append("run.started", call.agent, run, {key: value for key, value in event.items() if value})
+    answer: dict[str, Any] = {"run": run_records.shown(tx, record)}
+    if tasks is not None:
+        answer["tasks"] = _bring(tx, call, run, brought)
+    return answer
+
+
+def _slug(name: str) -> str:
+    """An operation's name as the beginning of an id."""
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: FROM_NAME * 2])
+    words = [word for word in kept.split("-") if word]
+    return "-".join(words)[:FROM_NAME].strip("-") or "run"
+
+
+def _specs(tasks: Any) -> list[dict[str, Any]]:
+    """The tasks that a run brings, as far as they can be looked at before there is a run."""
+    from dibs.operations.tasks import additions
+
+    return additions.checked(tasks, "tasks", least=0)
+
+
+def _bring(tx: Transaction, call: Call, run: str, specs: list[dict[str, Any]]) -> list[str]:
+    """The tasks that a run starts with."""
+    from dibs.operations.tasks import additions, workforce
+
+    made = additions.create_all(tx, call, [{**spec, "run": run} for spec in specs])
+    workforce.wake(tx, made)
+    return [task["task"] for task in made]
+
+
+OPERATIONS = (
+    Operation(
+        "run start",
+        _start,
+        "Start a run: one job of the whole fleet.",
+        group="runs",
+        fields=(
+            Field("name", "text", "what the fleet will do", positional=True, required=True, metavar="NAME"),
+            Field("id", "text", "its id (else one is made from the name)", default="", metavar="ID"),
+            Field(
+                "phase",
+                "choice",
+                "its first phase (default discovery)",
+                default=run_records.PHASES[0],
+                choices=run_records.PHASES,
+            ),
+            Field("spec", "text", "what it was made from: a file's digest or name", default="", metavar="TEXT"),
+            Field("tasks", "json", "JSON list of tasks, same fields as `task add`", metavar="JSON"),
+        ),
+        errors=(Invalid, Conflict, NotFound, Quota),
+        may="agent",
+        json="run, tasks[]",
+    ),
+)

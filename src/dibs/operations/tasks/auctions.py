@@ -1,0 +1,52 @@
+"""Auctions: a task is put up, agents bid until the window closes. placement.py closes them and gives the task."""
+
+from __future__ import annotations
+
+from dibs.operations.core.call import iso
+from dibs.operations.messages import mailbox
+from dibs.operations.tasks import lifecycle
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+
+BIDS = 256  # bids on one task
+
+
+def tell_lost(tx: Transaction, task: Record, before: Record | None, why: str) -> None:
+    """The one for whom the task waited until now is told that it need not come."""
+    if before is not None:
+        text = f"Task {task['task']} ({task['title'][:200]}) is no longer assigned to you: {why}."
+        mailbox.post(tx, before["agent"], "dibs", "task_withdrawn", text, task=task["task"])
+
+
+def put_up(tx: Transaction, call: Call, task: Record, request: str = "") -> None:
+    """Let agents bid for a task. An earlier auction, or an assignment, is over with that."""
+    before = task["assigned"]
+    drop_bids(tx, task)
+    until = tx.now + length(call, task)
+    task.update(assigned=None, window=until, not_before=0)
+    lifecycle.put(tx, task)
+    event = {"until": until, **({"request": ["task assign", request]} if request else {})}
+    tx.append("task.auctioned", call.agent, task["task"], event)
+    tell_lost(tx, task, before, f"it is auctioned until {iso(tx, until)}")
+
+
+def length(call: Call, task: Record) -> int:
+    """How long bids are collected."""
+    return int(task["bid_window"] or call.policy.work["tasks"]["bid_window"])
+
+
+def bids(tx: Transaction, task: Record) -> dict[str, Record]:
+    """The bids on a task by who made them."""
+    rows = tx.fetch((), [prefix_range(f"tb\t{task['task']}\t")], BIDS + 1).rows
+    return {bid["agent"]: bid for _, bid in rows}
+
+
+def drop_bids(tx: Transaction, task: Record) -> None:
+    """Forget what was bid for a task."""
+    for agent in bids(tx, task):
+        tx.delete(f"tb\t{task['task']}\t{agent}")

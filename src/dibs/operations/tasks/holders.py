@@ -1,0 +1,49 @@
+"""Who has a task: the live claim behind it, and the task's way with a claim that gets another holder."""
+
+from __future__ import annotations
+
+from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.lifecycle import EXECUTING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.operations.core.call import Record
+    from dibs.stores.seam import Transaction
+
+
+def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record | None:
+    """The live claim behind a task that is executing; with `over` also one past its deadline that nobody has ended."""
+    from dibs.operations.claims import holds
+
+    if task["state"] != EXECUTING:
+        return None
+    for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
+        if record.get(holds.CLAIM) == task["claim"] and (over or record["until"] > tx.now):
+            return record
+    return None
+
+
+def known(tx: Transaction, identifier: str) -> Record | None:
+    """A task, if there is one of this id."""
+    key = lifecycle.key_of(lifecycle.check_id(identifier))
+    kept = tx.fetch([key]).values[key]
+    return None if kept is None else lifecycle.full(kept)
+
+
+def having(task: Record) -> list[str]:
+    """The agent that works on a task, or for which it waits."""
+    if task["state"] == EXECUTING:
+        return [task["agent"]]
+    return [task["assigned"]["agent"]] if task["assigned"] else []
+
+
+def follow(tx: Transaction, claim: Record) -> None:
+    """The claim behind a task has another holder, or another id: the task goes with it."""
+    for resource in claim["resources"]:
+        key = lifecycle.key_of(resource[1][5:])
+        kept = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None
+        task = lifecycle.full(kept) if kept is not None else None
+        if task is not None and task["state"] == EXECUTING:
+            task["agent"], task["claim"] = claim["agent"], claim["claim"]
+            lifecycle.put(tx, task)
+            tx.append("task.passed", claim["agent"], task["task"], {"claim": claim["claim"]})

@@ -1,0 +1,115 @@
+"""Who is there to work: agents that wait for tasks, how many each may have, and whom a ready task wakes.
+
+pulls.py takes tasks, placement.py gives them to agents; both stand on this.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.claims import endings, holds
+from dibs.operations.core.policy import MINUTE
+from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.lifecycle import PLANNED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+
+PRESENT = 15_000  # ms that a waiting agent counts as present after it last looked
+
+
+PRESENT_SHOWN = 64  # waiting agents that are looked at when a task becomes ready
+
+
+LONGEST_PAUSE = 30 * MINUTE  # of a breaker
+
+
+def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
+    """Somebody who claimed the task's name before there was a task of it; nobody else can hold a planned one's."""
+    if not task["named"]:
+        return None
+    wanted = [lifecycle.resource_of(task["task"])]
+    while True:  # each round ends at least one record, and whoever waited for it comes first
+        met = [record for record in holds.meeting(tx, wanted, "") if holds.INTEREST not in record]
+        over = [record for record in met if record["until"] <= tx.now]
+        dead = endings.gone(tx, call, [record for record in met if holds.CLAIM in record and record not in over])
+        if not over and not dead:
+            return next((record for record in met if endings.blocks(record, "write", call.agent)), None)
+        endings.clear(tx, over, dead)
+
+
+def expect(tx: Transaction, agent: str, until: int) -> None:
+    """A task is assigned to an agent: note in its record until when it has to look for one."""
+    from dibs.operations.agents.records import put_agent
+
+    key = f"a\t{agent}"
+    record: Record | None = tx.fetch([key]).values[key]
+    if record is not None and record.get("assigned", 0) < until:
+        record["assigned"] = until
+        put_agent(tx, record)
+
+
+def limit_of(tx: Transaction, call: Call, agent: Record) -> int:
+    """How many tasks this agent may have; one that keeps failing is tried with one."""
+    most: int = call.policy.work["tasks"]["max_tasks"]
+    return 1 if breaker(tx, call, agent)[0] == "half-open" else most
+
+
+def live_tasks(tx: Transaction, agent: str) -> list[Record]:
+    """The live claims on tasks that an agent holds."""
+    return [
+        claim
+        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
+        if claim["by"] == "task" and claim["until"] > tx.now
+    ]
+
+
+def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int]:
+    """Closed, open or half-open, and until when it is open: by how often the agent failed in a row, and when last."""
+    strikes = agent.get("strikes", 0) if agent is not None else 0
+    settings = call.policy.work["tasks"]
+    if agent is None or strikes < settings["breaker_failures"]:
+        return "closed", 0
+    pause = min(LONGEST_PAUSE, settings["breaker_pause"] << min(16, strikes - settings["breaker_failures"]))
+    until: int = agent["struck"] + pause
+    return ("open", until) if until > tx.now else ("half-open", until)
+
+
+def says_it_works(tx: Transaction, agent: Record) -> None:
+    """The agent asks for work: from now on it may be given some. Who only looks on, or runs a script, never is."""
+    if not agent.get("works"):
+        from dibs.operations.agents.records import put_agent
+
+        agent["works"] = True
+        put_agent(tx, agent)
+
+
+def present(tx: Transaction) -> list[Record]:
+    """The agents that wait for work now, the one that has waited longest first; absent ones are dropped."""
+    found = []
+    for key, record in tx.fetch((), [("tw\t", "tw\n")], PRESENT_SHOWN).rows:
+        if record["until"] <= tx.now:
+            tx.delete(key)
+        else:
+            found.append(record)
+    return found
+
+
+def wake(tx: Transaction, ready: Sequence[Record]) -> None:
+    """Tasks became ready: wake as many who wait for such work. A wake is a hint; each looks for itself."""
+    waiting: Iterable[Record] | None = None
+    for task in ready:
+        if task["state"] != PLANNED or task["open"] or task["kids"] or task["window"] or task["not_before"] > tx.now:
+            continue
+        if waiting is None:
+            waiting = present(tx)
+        for record in list(waiting):
+            fitting = lifecycle.fits(record, task["needs"], task["for"]) and record["run"] in {"", task["run"]}
+            fitting = fitting and record.get("task") in {None, task["task"]}
+            if fitting and record["wake"] and (not task["assigned"] or task["assigned"]["agent"] == record["agent"]):
+                tx.wake(record["wake"])
+                waiting = [other for other in waiting if other is not record]
+                break
