@@ -64,7 +64,7 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
-    ("dibs.agent_folder.boot_script", "dibs.doors.cli.run.answer"),
+    ("dibs.agent_folder.boot_script", "dibs.doors.cli.dispatch.answer"),
     ("dibs.running.heartbeat", "dibs.doors.python.Workspace"),
     ("dibs.running.worker", "dibs.doors.python.Workspace"),
     ("dibs.session.catalogue", COMPUTED),
