@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def busy(shell: Shell) -> Shell:
     shell.json("claim", "src/api.py", "db:users", "--as", "ann", exit=0)
+    shell.json("claim", "lib/*.py", "--as", "ann", exit=0)
+    (shell.folder / "lib").mkdir()
+    (shell.folder / "lib" / "x.py").write_text("")
     shell.json("task", "add", "test the parser", "--id", "T1", exit=0)
     shell.json("run", "start", "big", "--id", "big-1", "--as", "bob", exit=0)
     shell.json("vote", "open", "which?", "--electorate", "ann,bob", "--id", "V1", "--as", "bob", exit=0)
@@ -34,7 +37,7 @@ def proposed(shell: Shell, *words: str) -> list[str]:
     ("words", "wanted"),
     [
         (["cl"], ["claim"]), (["--json", "cl"], ["claim"]), (["task", "ad"], ["add"]), (["claim", "--mo"], ["--mode"]),
-        (["claim", "--mode", ""], ["write", "read", "watch"]), (["release", ""], ["src/api.py", "db:users"]),
+        (["claim", "--mode", ""], ["write", "read", "watch"]), (["release", ""], ["src/api.py", "db:users", "lib/*.py"]),
         (["release", "src"], ["src/api.py"]), (["ask", "db:"], ["db:users"]), (["kill", "b"], ["bob"]),
         (["status", "--as", "a"], ["ann"]), (["task", "show", ""], ["T1"]),
         (["task", "add", "x", "--after", "T"], ["T1"]),
@@ -74,7 +77,8 @@ def test_asking_changes_nothing(busy: Shell) -> None:
     ("line", "wanted"),
     [
         ("dibs cl", ["claim"]), ("dibs release s", ["src/api.py"]), ("dibs release db:u", ["users"]),
-        ("dibs task show ", ["T1"]), ("dibs ask 'src/a b' ", []), ("dibs kill b", ["bob"]),
+        ("dibs task show ", ["T1"]), ("dibs release --as ann lib", ["lib/*.py"]), ("dibs release * s", ["src/api.py"]),
+        ("dibs ask 'src/a b' ", []), ("dibs kill b", ["bob"]),
     ],
 )  # fmt: skip
 def test_bash_completes_values(busy: Shell, line: str, wanted: list[str]) -> None:

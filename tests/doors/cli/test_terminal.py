@@ -40,6 +40,14 @@ def test_tables_fit_the_terminal_and_long_cells_end_in_an_ellipsis(busy: Shell, 
     assert "x" * 300 in busy.run("status").stdout, "a pipe gets all of it"
 
 
+def test_on_a_narrow_terminal_the_widest_cells_give_way_and_none_vanishes(shell: Shell) -> None:
+    shell.json("task", "add", "a title that says what is to be done", "--id", "t" * 60, exit=0)
+    head, row = bare(shown(shell.folder, "task", "list", columns=60)).splitlines()[:2]
+    assert head.split() == ["TASK", "STATE", "PRIORITY", "AGENT", "TITLE"]
+    assert "planned" in row
+    assert "a title tha…" in row
+
+
 def test_wide_characters_are_aligned(busy: Shell) -> None:
     for text in (busy.run("status").stdout, bare(shown(busy.folder, "status", columns=120))):
         lines = text.splitlines()

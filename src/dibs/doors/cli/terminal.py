@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, Self, TextIO
 
+GAP = 2  # columns between two columns of a table
+READABLE, SHORT = 12, 6  # columns that a free text keeps, and that any other cell keeps, on a narrow terminal
 UNLIMITED = 10_000  # columns of a pipe: nothing is cut there
 _choice = ["auto"]
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -199,9 +201,9 @@ def rich_table(table: Table) -> Any:
     from rich.table import Table as Drawn
     from rich.text import Text
 
-    drawn = Drawn(box=None, pad_edge=False, show_header=table.titles, padding=(0, 2, 0, 0), header_style="dim")
-    for title in table.head:
-        drawn.add_column(Text(title), style=_STYLES.get(title, ""), no_wrap=title not in _ELASTIC)
+    drawn = Drawn(box=None, pad_edge=False, show_header=table.titles, padding=(0, GAP, 0, 0), header_style="dim")
+    for title, columns in zip(table.head, _widths(table), strict=True):
+        drawn.add_column(Text(title), style=_STYLES.get(title, ""), width=columns, no_wrap=True, overflow="ellipsis")
     for row in table.rows:
         drawn.add_row(
             *[
@@ -210,6 +212,20 @@ def rich_table(table: Table) -> Any:
             ]
         )
     return drawn
+
+
+def _widths(table: Table) -> list[int]:
+    """How wide each column is: as its widest cell; on a narrow terminal the widest give way, free texts first."""
+    from rich.cells import cell_len
+
+    rows = [table.head, *table.rows] if table.titles else table.rows
+    found = [max([cell_len(row[place]) for row in rows], default=0) for place in range(len(table.head))]
+    room = (width() if is_terminal() else UNLIMITED) - GAP * (len(found) - 1) - 1
+    elastic = [place for place, title in enumerate(table.head) if title in _ELASTIC]
+    for places, least in ((elastic, READABLE), (range(len(found)), SHORT), (range(len(found)), 1)):
+        while sum(found) > room and any(found[place] > least for place in places):
+            found[max(places, key=lambda place: found[place])] -= 1
+    return found
 
 
 def _state_style(title: str, cell: str) -> str:

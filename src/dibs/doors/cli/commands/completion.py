@@ -19,11 +19,14 @@ FIELDS = (
 
 # Colons part words in bash; what was typed up to the last one is already there.
 BASH = """_dibs() {
-  local IFS=$'\\n' current word
-  current="${COMP_LINE:0:COMP_POINT}"; current="${current##* }"
-  local -a words=($(xargs -n1 2>/dev/null <<< "${COMP_LINE:0:COMP_POINT-${#current}}"))
-  COMPREPLY=($(dibs __complete "${words[@]:1}" "$current" 2>/dev/null))
-  COMPREPLY=("${COMPREPLY[@]%%$'\\t'*}")
+  local current="${COMP_LINE:0:COMP_POINT}" word
+  current="${current##* }"
+  local -a words=()
+  while IFS= read -r word; do words+=("$word"); done \\
+    < <(xargs -n1 printf '%s\\n' 2>/dev/null <<< "${COMP_LINE:0:COMP_POINT-${#current}}")
+  COMPREPLY=()
+  while IFS= read -r word; do COMPREPLY+=("${word%%$'\\t'*}"); done \\
+    < <(dibs __complete "${words[@]:1}" "$current" 2>/dev/null)
   if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
     word="${current%"${current##*:}"}"; COMPREPLY=("${COMPREPLY[@]#"$word"}")
   fi
