@@ -37,7 +37,8 @@ def proposed(shell: Shell, *words: str) -> list[str]:
     ("words", "wanted"),
     [
         (["cl"], ["claim"]), (["--json", "cl"], ["claim"]), (["task", "ad"], ["add"]), (["claim", "--mo"], ["--mode"]),
-        (["claim", "--mode", ""], ["write", "read", "watch"]), (["release", ""], ["src/api.py", "db:users", "lib/*.py"]),
+        (["claim", "--mode", ""], ["write", "read", "watch"]),
+        (["release", ""], ["src/api.py", "db:users", "lib/*.py"]),
         (["release", "src"], ["src/api.py"]), (["ask", "db:"], ["db:users"]), (["kill", "b"], ["bob"]),
         (["status", "--as", "a"], ["ann"]), (["task", "show", ""], ["T1"]),
         (["task", "add", "x", "--after", "T"], ["T1"]),
