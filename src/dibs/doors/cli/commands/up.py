@@ -13,6 +13,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
+from dibs.doors.cli.render import times
 from dibs.errors import YES, Invalid, Unavailable
 from dibs.operations.core.declare import Field
 from dibs.storage import workspace_store
@@ -132,7 +133,7 @@ def _said(result: dict[str, Any]) -> str:
     text = f"{result['store']} answers"
     server = result.get("server")
     if server:
-        word = "started" if result["started"] else f"runs since {server['since']}"
+        word = "started" if result["started"] else f"started {times.ago(server['since'])} ago"
         text += (
             f"; {word}: {server['how']}, {_process(server)}, appendfsync {server['fsync']}, files in {server['folder']}"
         )

@@ -87,16 +87,27 @@ def _why(task: dict[str, Any]) -> str:
 
 def _show(result: dict[str, Any]) -> Items:
     task = dict(result["task"])
-    lines = [f"{task.pop('id')}: {task.pop('title')}", f"{'state':<12} {task['state']}{_why(task)}"]
-    del task["state"]
-    notes = task.pop("notes", ())
-    lines += [f"{'note':<12} {note['text']} ({note['by']}, {times.ago(note['at'])} ago)" for note in notes]
-    task.pop("note", None)
+    rows = [("state", f"{task['state']}{_why(task)}")]
+    if task.get("agent"):
+        rows.append(("agent", named(task)))
+    if task.get("attempt"):
+        rows.append(("attempt", f"{task['attempt']} of {task['max_attempts']}"))
+    if task.get("error"):
+        rows.append(("error", f"{task['error']['class']}: {task['error']['why']}"))
+    rows += [("note", f"{note['text']} ({note['by']}, {times.ago(note['at'])} ago)") for note in task.get("notes", ())]
+    shown = {"id", "title", "state", "agent", "name", "attempt", "max_attempts", "error", "notes", "note"}
     for name, value in task.items():
-        if value not in (None, "", [], {}):
-            text = durations.show(int(value * 1000)) if name == "expected" else value_text(value)
-            lines.append(f"{name.removesuffix('_at'):<12} {text}")
-    return lines
+        if name not in shown and value not in (None, "", [], {}):
+            text = durations.show(int(value * 1000)) if name == "expected" else _when(name, value)
+            rows.append((name.removesuffix("_at").replace("_", " "), text))
+    return [f"{task['id']}: {task['title']}", *[f"{name:<12} {text}" for name, text in rows]]
+
+
+def _when(name: str, value: Any) -> str:
+    """A value; a time as how long ago it was, or how long it is until then."""
+    if not isinstance(value, str) or not name.endswith(("_at", "_until", "not_before")):
+        return value_text(value)
+    return f"in {times.left(value)}" if times.ms_until(value) > 0 else f"{times.ago(value)} ago"
 
 
 def _inputs(result: dict[str, Any]) -> Items:
