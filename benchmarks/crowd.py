@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
+TOP = str(Path(__file__).resolve().parent.parent)  # workers are modules of this folder, which is not installed
 TOGETHER = 4  # processes started at a time
 LEAD = 0.5  # seconds from the word to the start: the last of a hundred has read it by then
 
@@ -15,13 +18,16 @@ def let_loose(commands: list[list[str]], folder: str, failed: list[str] | None =
 
     One that does not come so far as to wait is an error; with `failed` the others go on, and what it said is put there.
     """
+    environment = {**os.environ, "PYTHONPATH": TOP}  # of no account to what is measured: that begins at the word
     with ExitStack() as stack:
         ready: list[subprocess.Popen[str]] = []
         # A few at a time: what is measured is contention for dibs, not for the processors while interpreters start.
         for first in range(0, len(commands), TOGETHER):
             started = []
             for words in commands[first : first + TOGETHER]:
-                process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
+                process = subprocess.Popen(
+                    words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment
+                )
                 stack.callback(_end, process)
                 started.append(process)
             for process in started:

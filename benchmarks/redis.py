@@ -55,8 +55,8 @@ LOCK, PAIR = "redis-py Lock acquire + release", "dibs claim + release"
 UNIX = ", over a Unix socket"
 PAIR_TARGET = Target(AT_MOST, 2.5)
 PATHS = 8
-CROWDS, QUICK = (8, 32), (8,)
-HELD = {5: Target(AT_LEAST, 1.5), 0: Target(AT_LEAST, 0.35)}  # ms that each claim is held
+CROWD = 8  # processes
+HELD = {5: Target(AT_LEAST, 1.2), 0: Target(AT_LEAST, 0.35)}  # ms that each claim is held
 SLOWEST = Target(AT_LEAST, 0.7, "value")
 NO_ERROR = Target(AT_MOST, 0, "value")
 FLOOR, EDIT, AGAIN = "interpreter -I -S (the floor)", "hook: Edit of a new file", "hook: Edit of a held file"
@@ -226,18 +226,17 @@ def _contention(bench: Bench, environment: Environment | None, url: str, seconds
     peer = environment if environment is not None and "redis" in environment.versions else None
     rounds = bench.count(3, 1)
     each = max(1.0, seconds / 2)
-    for number in QUICK if bench.quick else CROWDS:
-        for held, target in HELD.items():
-            title = f"{number} processes, {PATHS} paths, held {held} ms"
-            bench.say(f"redis: {title}, {rounds} times {each:g} s of each side")
-            mine, theirs = Tally(), Tally()
-            folder = bench.workspace(f"redis-crowd-{number}-{held}")
-            for _ in range(rounds):
-                mine.add(_scene([_claimer(folder, n, held, each) for n in range(number)], folder, each))
-                if peer is not None:
-                    theirs.add(_scene([_locker(peer, url, held, each)] * number, folder, each))
-            failed, first = failed + mine.failed, first or mine.first
-            rows += _rows_of(title, mine, theirs if peer is not None else None, held, target)
+    for held, target in HELD.items():
+        title = f"{CROWD} processes, {PATHS} paths, held {held} ms"
+        bench.say(f"redis: {title}, {rounds} times {each:g} s of each side")
+        mine, theirs = Tally(), Tally()
+        folder = bench.workspace(f"redis-crowd-{held}")
+        for _ in range(rounds):
+            mine.add(_scene([_claimer(folder, n, held, each) for n in range(CROWD)], folder, each))
+            if peer is not None:
+                theirs.add(_scene([_locker(peer, url, held, each)] * CROWD, folder, each))
+        failed, first = failed + mine.failed, first or mine.first
+        rows += _rows_of(title, mine, theirs if peer is not None else None, held, target)
     note = first or "two holders, a token that fell and anything else"
     return [*rows, Row(GROUP, "errors in all of dibs' scenes", float(failed), "", target=NO_ERROR, note=note)]
 

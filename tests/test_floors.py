@@ -24,7 +24,10 @@ COMMON = ("dibs.errors", "dibs.jsontext")  # what every floor may say and write
 # Room (a folder or a file right below src/dibs) → what it may import of dibs. What is not named here is not allowed,
 # so a new room has to be given its place.
 MAY_IMPORT = {
-    "errors": COMMON,
+    "errors": (
+        *COMMON,
+        "dibs.operations.core.answers",
+    ),  # types alone: what a refusal tells is shown as an answer shows it
     "jsontext": COMMON,
     "facts": ("dibs.facts", *COMMON),
     "stores": ("dibs.stores", "dibs.facts", *COMMON),
@@ -65,12 +68,11 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
     ("dibs.agent_folder.boot_script", "dibs.doors.cli.dispatch.answer"),
-    ("dibs.running.heartbeat", "dibs.doors.python.Workspace"),
-    ("dibs.running.worker", "dibs.doors.python.Workspace"),
+    ("dibs.running.heartbeat", "dibs.doors.python.workspace.Workspace"),
+    ("dibs.running.worker", "dibs.doors.python.workspace.Workspace"),
     ("dibs.session.catalogue", COMPUTED),
     ("dibs.session.content_backup", "dibs.doors.hooks.trees"),
     ("dibs.session.local_details", "dibs.doors.hooks.trees"),
-    ("dibs.session.session", "dibs.doors.lobby.Lobby"),
     ("dibs.session.session", "dibs.doors.install.launcher"),
 }
 
@@ -203,6 +205,68 @@ def test_a_stray_import_is_found(module: str, source: str) -> None:
 )
 def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
     assert strays(source, module) == []
+
+
+# Who may know that there are several engines: what opens a store by its URL, and what starts, inspects and replaces a
+# Redis server on this machine. Everybody else has the seam.
+OPENERS = frozenset((
+    "dibs.storage.workspace_store", "dibs.storage.store_checks", "dibs.storage.redis_server",
+    "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.up",
+))  # fmt: skip
+BELOW = ("stores", "facts", "errors", "jsontext", "demo")  # rooms that are not above the seam, or play with an engine
+ENGINES = ("memory", "redis", "sqlite", "move.redis_side", "move.sqlite_side")  # below dibs.stores
+BORROWED = {"dibs.agent_folder.scripts": ("dibs.stores.sqlite.gate.Gate",)}  # its file lock, for a file of its own
+QUESTIONS = frozenset(("is_redis", "sqlite_path", "redis_store", "SqliteStore", "RedisStore", "MemoryStore"))
+
+
+def engine_questions(source: str, module: str) -> list[str]:
+    """Where a source above the seam names an engine, or asks which one it talks to."""
+    if module.split(".")[1:2] == [] or module.split(".")[1] in BELOW or module in OPENERS:
+        return []
+    found = []
+    for line, name in imports(source, module):
+        engine = any(f"{name}.".startswith(f"dibs.stores.{one}.") for one in ENGINES)
+        if engine and name not in BORROWED.get(module, ()):
+            found.append(f"{module}:{line} imports {name}")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            said = node.id if isinstance(node, ast.Name) else node.attr
+            if said in QUESTIONS:
+                found.append(f"{module}:{node.lineno} says {said}")
+        if (
+            isinstance(node, ast.Call)
+            and _name(node.func) in {"getattr", "hasattr", "isinstance"}
+            and node.args
+            and _name(node.args[0]) in {"store", "_store"}
+            and _name(node.args[1]) != "str"  # what a config says
+        ):
+            found.append(f"{module}:{node.lineno} asks what a store is")
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "engine":
+            found.append(f"{module}:{node.lineno} asks for the engine's name")
+    return found
+
+
+def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
+    found = [line for path, module, _ in _sources() for line in engine_questions(path.read_text(), module)]
+    assert not found, "\n".join(found)
+    assert {module for _, module, _ in _sources()} >= OPENERS, "an opener that is gone needs no permission"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from dibs.stores.redis.store import RedisStore",
+        "def late():\n    from dibs.stores import sqlite",
+        "from dibs.stores.redis.wire import open_wire",
+        "if stores.is_redis(url): pass",
+        "assert isinstance(session.store, object)",
+        "seconds = getattr(store, 'follow', 0.2)",
+        "if store.describe()['engine'] == 'sqlite': pass",
+    ],
+)
+def test_a_question_about_the_engine_is_found(source: str) -> None:
+    assert engine_questions(source, "dibs.session.session")
+    assert engine_questions(source, "dibs.storage.workspace_store") == []
 
 
 def test_the_hot_path_loads_nothing_dear() -> None:

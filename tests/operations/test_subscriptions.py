@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from dibs.errors import Invalid, Killed, NotFound, Quota
+from dibs.operations.core import events
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import WORK, Policy
 from dibs.operations.guards.audits import ACTIVITY
@@ -89,7 +89,7 @@ def test_a_kind_is_a_word_of_the_agents_own(fleet: Fleet, kind: str) -> None:
         "a\tb",
         "a\nb",
         "state:x",
-        *[f"{f}x" for f in subscriptions.FAMILIES],
+        *[f"{f}x" for f in events.families()],
     ],
 )
 def test_other_words_and_those_of_dibs_are_refused_and_change_nothing(fleet: Fleet, kind: str) -> None:
@@ -103,13 +103,6 @@ def test_data_that_cannot_be_kept_is_invalid(fleet: Fleet, data: Any) -> None:
     with pytest.raises(Invalid):
         emit(fleet, "a", "x", data)
     assert fleet.events("event.emitted") == []
-
-
-def test_every_kind_of_dibs_own_begins_with_a_family_that_agents_cannot_take() -> None:
-    rows = re.findall(r"^\| (`[a-z]+\.[a-z_]+`[^|]*) \|", ARCHITECTURE.read_text(), re.MULTILINE)
-    found = [kind for row in rows for kind in re.findall(r"`([a-z]+\.[a-z_]+)`", row)]
-    assert len(found) > 30
-    assert [kind for kind in found if not kind.startswith(subscriptions.FAMILIES)] == []
 
 
 def test_a_retry_emits_nothing_a_second_time(fleet: Fleet) -> None:
@@ -472,7 +465,7 @@ def test_who_waits_for_an_event_is_woken_when_it_is_emitted(fleet: Fleet, what: 
     for agent in ("b", "c"):
         fleet.call(agent, "inbox", wait=60_000, wake=f"w{agent}")
     emit(fleet, "a", "x.y")
-    assert fleet.store._woken - {"@b"} == {"wb"}
+    assert fleet.store.woken - {"@b"} == {"wb"}
 
 
 @pytest.mark.parametrize("what", ["state:k", "state.set", "state.*", "*"])
@@ -483,7 +476,7 @@ def test_who_waits_for_a_document_is_woken_when_it_is_written(fleet: Fleet, what
     for agent in ("b", "c"):
         fleet.call(agent, "inbox", wait=60_000, wake=f"w{agent}")
     fleet.call("a", "state set", key="k", value=1)
-    assert fleet.store._woken - {"@b"} == {"wb"}
+    assert fleet.store.woken - {"@b"} == {"wb"}
 
 
 def test_who_waits_with_subscriptions_looks_every_second(fleet: Fleet) -> None:
@@ -515,7 +508,7 @@ class Hearing(RuleBasedStateMachine):
         super().__init__()
         self.fleet = Fleet(work={**WORK, "messages": {**WORK["messages"], "inbox": 9}})
         dice = random.Random(3)
-        self.fleet.store._abort = lambda: dice.random() < 0.3
+        self.fleet.store.faults.abort = lambda: dice.random() < 0.3
         self.spans: dict[str, list[list[Any]]] = {agent: [] for agent in AGENTS}  # what, behind, up to (None: still)
         self.heard: dict[str, list[int]] = {agent: [] for agent in AGENTS}
         self.doors: list[Door] = []

@@ -208,7 +208,7 @@ def test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_
         signal.setitimer(signal.ITIMER_REAL, 0.001)
         until(lambda: not signal.getitimer(signal.ITIMER_REAL)[0])  # were it to raise, it would be here
         waited: list[int] = []
-        assert gate.timed(lambda: waited.append(1), 5.0)
+        assert gate._timed(lambda: waited.append(1), 5.0)
         assert waited
         assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
     finally:

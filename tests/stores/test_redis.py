@@ -23,8 +23,9 @@ from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore
-from dibs.stores.redis.wire import hidden, identity_of, open_wire
+from dibs.stores.redis.wire import identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
+from dibs.stores.urls import hidden
 from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running, until
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 
@@ -364,37 +365,6 @@ def test_a_gate_that_nobody_opens_again_is_busy_only_for_its_moment(fresh: Calla
     assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
 
 
-def test_reads_that_will_be_wanted_come_with_the_answer_to_a_lost_race(
-    fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = fresh(), fresh()
-
-    def look_around(tx: Transaction) -> None:
-        rows = tx.fetch((), [prefix_range("r\t")]).rows
-        if rows:  # what it does not find where it believes that there is nothing
-            tx.scan(1, "i\t", 5)
-            tx.scan(2, "i\t", 5)
-        tx.put("mine", len(rows))
-
-    two.run(lambda tx: tx.put("r\t1", 1))
-    for _ in range(4):
-        one.run(look_around)
-    two.run(lambda tx: tx.delete("r\t1"))
-    one.run(look_around)
-    two.run(lambda tx: tx.put("r\t1", 1))
-    asked: list[str] = []
-    call = one.wire.call
-
-    def counted(*words: Any) -> Any:
-        asked.append(words[0])
-        return call(*words)
-
-    monkeypatch.setattr(one.wire, "call", counted)
-    one.run(look_around)
-    assert len(asked) == 2, "a guess that was wrong, and the commit: the scans came with the answer"
-    assert two.look(lambda tx: tx.fetch(["mine"]).values) == {"mine": 1}
-
-
 # --- waiting
 
 
@@ -415,18 +385,6 @@ def test_threads_that_wait_at_once_each_hear_their_own_wake(fresh: Callable[...,
     for thread in waiting:
         thread.join()
     assert all(heard.values())
-
-
-def test_who_follows_the_log_misses_no_event_between_reading_and_waiting(fresh: Callable[..., RedisStore]) -> None:
-    store = fresh()
-    store.run(lambda tx: tx.append("first", "a", "", {}))
-    assert [event.seq for event in store.events()] == [1]
-    store.run(lambda tx: tx.append("second", "a", "", {}))  # after it was read, before it is waited for
-    began = clock.since_boot()
-    assert store.wait("log", 5.0) is True
-    assert clock.since_boot() - began < 2_000
-    assert [event.seq for event in store.events(1)] == [2]
-    assert store.wait("log", 0.05) is False
 
 
 # --- one workspace and another
@@ -611,7 +569,7 @@ def test_what_is_no_redis_or_too_old_a_one_is_told(answer: bytes, text: str) -> 
     try:
         began = clock.since_boot()
         assert text in str(refused(pretender.url))
-        assert clock.since_boot() - began < 5_000
+        assert clock.since_boot() - began < 20_000
     finally:
         pretender.close()
 

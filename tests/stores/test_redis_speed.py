@@ -1,21 +1,19 @@
-"""How few trips the Redis engine makes: by guesses, which the server checks, and by habit. Neither decides anything."""
+"""How few trips the Redis engine makes: by guesses from the cache, which the server checks and which decide nothing."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dibs.errors import NotFound
 from dibs.facts import clock
-from dibs.stores.redis import cache
-from dibs.stores.redis.cache import Habits, Memory
+from dibs.stores.redis import cache as redis_cache
+from dibs.stores.redis.cache import Cache
 from dibs.stores.seam import prefix_range
-from tests.stores.redis_server import Machine, Server, until
+from tests.stores.redis_server import Machine, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,25 +95,13 @@ def test_what_is_only_believed_is_never_answered_and_never_a_reason_to_refuse(fr
     assert two.look(lambda tx: tx.fetch(["found"]).values["found"]) == 1
 
 
-def test_after_a_second_nothing_is_guessed_and_after_wrong_guesses_it_rests(
-    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = fresh(), fresh()
+def test_after_a_second_nothing_is_guessed(fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch) -> None:
+    one = fresh()
     one.run(raise_one)
     trips = Trips(one, monkeypatch)
     real = clock.since_boot
-    monkeypatch.setattr(clock, "since_boot", lambda: real() + cache.FRESH)
+    monkeypatch.setattr(clock, "since_boot", lambda: real() + redis_cache.FRESH_MS)
     assert trips.of(lambda: one.run(raise_one)) == 2
-    runs: list[bool] = []
-
-    def counted(tx: Transaction) -> None:
-        runs.append(True)
-        raise_one(tx)
-
-    for _ in range(30):
-        two.run(raise_one)
-        one.run(counted)
-    assert len(runs) < 45, "half of the runs would be for nothing"
 
 
 def test_the_log_s_end_is_never_guessed(fresh: Callable[[], RedisStore]) -> None:
@@ -133,68 +119,46 @@ def test_the_log_s_end_is_never_guessed(fresh: Callable[[], RedisStore]) -> None
     assert [found.seq for found in two.seals()] == [2]
 
 
-def test_what_is_usually_read_next_comes_with_the_first_read(
+def test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip(
     fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = fresh(), fresh()
     two.run(lambda tx: tx.put("k", 1, "i\t1"))
+    runs: list[int] = []
 
-    def three(tx: Transaction) -> None:
-        tx.fetch(["k"])
-        tx.scan(1, "i\t", 5)
-        tx.fetch(["other"])
-        tx.put("mine", 1)
+    def put_both(tx: Transaction) -> None:
+        tx.put("k", 10)
+        tx.put("other", 10)
+
+    def sums(tx: Transaction) -> int:
+        runs.append(1)
+        first = tx.fetch(["k"]).values["k"]
+        if len(runs) == 1:  # between two reads, something that it has read and something that it has not
+            two.run(put_both)
+        elif len(runs) == 2:
+            two.run(lambda tx: tx.put("unread", 1))
+        found = first + (tx.fetch(["other"]).values["other"] or 0)
+        tx.put("sum", found)
+        return int(found)
 
     trips = Trips(one, monkeypatch)
-    for _ in range(3):
-        one.run(three)
-    monkeypatch.setattr(one, "_guess", lambda _: None)
-    assert trips.of(lambda: one.run(three)) == 2, "all reads in one, then the commit"
-    one.habits = Habits()
-    assert trips.of(lambda: one.run(three)) == 4
-    assert two.look(lambda tx: tx.fetch(["mine"]).values) == {"mine": 1}
+    assert trips.of(lambda: one.run(sums)) == 3, "the first read; both reads; the commit"
+    assert len(runs) == 2, "what it had read was changed: it began again; what it had not read makes no difference"
+    assert two.look(lambda tx: tx.fetch(["sum"]).values) == {"sum": 20}
 
 
-def test_whoever_is_woken_has_read_already_what_it_looks_at(
-    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = fresh(), fresh()
-    two.run(raise_one)
-    trips = Trips(one, monkeypatch)
-
-    def raise_and_wake(tx: Transaction) -> None:
-        raise_one(tx)
-        tx.wake("me")
-
-    def look_again(seen: list[int]) -> None:
-        seen.append(one.run(raise_one))
-
-    for number in range(3):
-        woken: list[bool] = []
-        waits = threading.Thread(target=lambda woken=woken: woken.append(one.wait("me", 5.0)))
-        waits.start()
-        until(lambda: b"blpop" in two.ask("CLIENT", "LIST"))
-        two.run(raise_and_wake)
-        waits.join()
-        assert woken == [True]
-        seen: list[int] = []
-        trips_taken = trips.of(partial(look_again, seen))
-        assert seen == [3 + 2 * number], "it sees the commit that woke it"
-    assert trips_taken == 1
-
-
-def test_a_memory_is_bounded_and_forgets_what_it_deleted() -> None:
-    memory = Memory()
-    for number in range(cache.ROWS + 1):
-        memory.wrote(number, 0, 0, [(b"k%d" % number, ("1", None, None))])
-    assert memory.find(["p", 9, b"k1", 0]) is None
-    memory.wrote(7, 0, 0, [(b"k", ('{"token":"\\u001a"}', "i\t1", None)), (b"gone", ("1", None, None))])
-    memory.wrote(8, 0, 0, [(b"gone", (None, None, None))])
-    found = memory.find(["p", 9, b"k", 1, b"g\nk"])
+def test_the_cache_is_bounded_and_forgets_what_was_deleted() -> None:
+    cache = Cache()
+    for number in range(redis_cache.MAX_ROWS + 1):
+        cache.wrote(number, 0, 0, [(b"k%d" % number, ("1", None, None))])
+    assert cache.find(["p", 9, b"k1", 0]) is None
+    cache.wrote(7, 0, 0, [(b"k", ('{"token":"\\u001a"}', "i\t1", None)), (b"gone", ("1", None, None))])
+    cache.wrote(8, 0, 0, [(b"gone", (None, None, None))])
+    found = cache.find(["p", 9, b"k", 1, b"g\nk"])
     assert found is not None
     assert found[:3] == [[b'7\ni\t1\n\n{"token":7}'], [b"k", b'7\ni\t1\n\n{"token":7}'], 0]
-    assert memory.find(["p", 9, b"gone", 0]) is None, "what is not known is not guessed"
-    assert memory.find(["p", 0, b"", 1, b"k"]) is None, "more than was asked for"
+    assert cache.find(["p", 9, b"gone", 0]) is None, "what is not known is not guessed"
+    assert cache.find(["p", 0, b"", 1, b"k"]) is None, "more than was asked for"
 
 
 @pytest.mark.parametrize("kind", ["url", "socket_url"])
@@ -208,7 +172,7 @@ def test_a_hook_on_redis_loads_no_library_but_hiredis(kind: str, server: Server)
         "store.ask('PING')\n"
         "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before} - {'dibs'}))\n"
     )
-    root = cache.__file__.rpartition("/dibs/")[0]
+    root = redis_cache.__file__.rpartition("/dibs/")[0]
     done = subprocess.run(
         [sys.executable, "-c", code, getattr(server, kind), root],
         capture_output=True,
@@ -219,41 +183,6 @@ def test_a_hook_on_redis_loads_no_library_but_hiredis(kind: str, server: Server)
     loaded = set(done.stdout.split())
     assert not loaded & {"redis", "socket", "ssl", "urllib", "re", "enum", "json", "typing", "encodings", "stringprep"}
     assert "hiredis" in loaded
-
-
-def looks(store: RedisStore) -> int:
-    """How often ranges were looked through on the server."""
-    said = store.ask("INFO", "commandstats").decode()
-    return int(said.partition("cmdstat_zrangebylex:calls=")[2].partition(",")[0] or 0)
-
-
-def test_what_is_certain_is_not_looked_up_again_unless_somebody_else_has_committed(
-    fresh: Callable[[], RedisStore],
-) -> None:
-    one, two = fresh(), fresh()
-
-    def add(tx: Transaction) -> int:
-        rows = tx.fetch(["k"], [prefix_range("r\t")]).rows
-        tx.put(f"r\t{len(rows)}", 1)
-        return len(rows)
-
-    assert one.run(add) == 0
-    before = looks(one)
-    assert [one.run(add) for _ in range(3)] == [1, 2, 3]
-    assert looks(one) == before, "nobody but this process has written since all of it was seen"
-    assert two.run(add) == 4
-    before = looks(one)
-    assert one.run(add) == 5
-    assert looks(one) > before
-    before = looks(one)
-    assert one.run(add) == 6
-    assert looks(one) == before
-    two.run(lambda tx: tx.put("elsewhere", 1))
-    before = looks(one)
-    assert one.run(add) == 7
-    assert looks(one) > before, "there was a commit; whether it matters is to be seen"
-    one.run(lambda tx: tx.delete("r\t3") if tx.fetch(["k"], [prefix_range("r\t")]).rows else None)
-    assert one.run(add) == 7, "what it did itself it knows"
 
 
 def test_what_was_never_looked_at_is_not_certain(fresh: Callable[[], RedisStore]) -> None:

@@ -23,6 +23,7 @@ def finish(session: Session, name: str, result: dict[str, Any]) -> dict[str, Any
         text = rules_file.text(session.place)
         if name == "rules":
             return {**result, "text": text}
+        session.store.tidy()  # whoever begins clears away after those that were killed while they waited
         if "files" in result:
             from dibs.session import memory_files
 
@@ -90,14 +91,7 @@ def warnings(session: Session) -> list[str]:
 
     pin = workspace_store.read_pin(session.place.local)
     if pin.fallback:
-        from dibs.stores.redis.wire import hidden
+        from dibs.stores.urls import hidden
 
         return [f"SQLite stands in for {hidden(pin.fallback)}, which did not start; `dibs up` comes back to it."]
-    if not workspace_store.is_redis(pin.url):
-        return []
-    from dibs.storage.redis_health import Facts
-    from dibs.stores.redis.store import RedisStore
-
-    store = session.store
-    assert isinstance(store, RedisStore)
-    return Facts(store).warnings()
+    return session.store.describe()["warnings"]

@@ -14,6 +14,7 @@ from dibs.facts.paths import Paths
 from dibs.operations.core.call import OWN, Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import config
+from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.doors.lobby import Lobby
     from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Store, Transaction
 
@@ -30,15 +30,6 @@ TIMEOUT = 5.0  # seconds to wait for the store
 
 HEARS = frozenset({"inbox", "boot", "activity", "audit"})  # before these, what an agent subscribes to is delivered
 TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
-
-# The clients' own session variables, read when nobody said who is calling, and whose they are.
-SESSION_VARIABLES = {
-    "CLAUDE_CODE_SESSION_ID": "claude",
-    "CODEX_SESSION_ID": "codex",
-    "CODEX_THREAD_ID": "codex",
-    "COPILOT_AGENT_SESSION_ID": "copilot",
-    "GEMINI_SESSION_ID": "gemini",
-}
 
 
 class Session:
@@ -73,7 +64,7 @@ class Session:
         self._short_lived = short_lived
         self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
-        self._lobby: Lobby | None = None  # where other processes of this machine are waited for, once there are any
+        self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
@@ -104,8 +95,6 @@ class Session:
             self._store.close()
             self._store = None
             self._channels.clear()
-        if self._lobby is not None:
-            self._lobby.close()
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
@@ -115,11 +104,7 @@ class Session:
             answer = self.run(operation, call, content_backup.save(self, call, fields))
             content_backup.pin(self, answer)
             return answer
-        try:
-            return self._run(operation, call, fields)
-        finally:
-            if self._lobby is not None and operation.name == "release":
-                self._lobby.leave(fields)
+        return self._run(operation, call, fields)
 
     def _run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         if operation.name in TOLD_RULES:
@@ -152,6 +137,8 @@ class Session:
             if type(result) is dict:
                 if "again" in result:  # part of it is done, in a transaction of its own
                     rounds = 0
+                    if result["again"] is not True:  # and a command is to be run before the rest
+                        return self._run(operation, call, self._after_command(call, fields, result["again"]))
                     continue
                 if "jobs" in result:
                     from dibs.session import long_jobs
@@ -159,6 +146,12 @@ class Session:
                     long_jobs.carry_on(self, call, result)
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
+
+    def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+        """The request again, with what came of the command that the operation asks for."""
+        if self.running is None:
+            raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
+        return self.running(self, call, fields, asked)
 
     def _deliver(self, call: Call) -> None:
         """What the agent subscribes to, into its inbox; most subscribe to nothing."""
@@ -179,12 +172,10 @@ class Session:
         return True
 
     def _settle(self, call: Call) -> None:
-        """The server lost answered commits: what rests on them is given up first, by the operation for that."""
+        """The store lost answered commits: the operation for that gives up what rests on them."""
         from dibs.operations.upkeep.recovery import VOID
-        from dibs.stores.redis.store import RedisStore
 
         store = self.store
-        assert isinstance(store, RedisStore)
         # Not through the way in: whoever comes first settles, also one that may do nothing else.
         mine = Call(call.policy, agent=call.agent or call.fallback)
         store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine, None))["more"]))
@@ -233,48 +224,30 @@ class Session:
         place: list[str],
     ) -> Any:
         end = clock.since_boot() + fields["wait"]
-        opened, granted = self.store, False
-        channel = self._channels.pop() if self._channels else ""
-        if not channel and not self._short_lived:  # once a process, and then no wait has to look twice
-            channel = self._listen()
+        opened = self.store
+        channel = self._channels.pop() if self._channels else ""  # a process that never waits listens to nothing
         try:
-            if self._lobby is not None and operation.name == "claim":
-                self._lobby.enter(fields)
             while True:
                 call.facts.clear()  # who was alive at the last look may be dead by now
                 left = max(0, end - clock.since_boot())
                 waiter = "".join(place)
                 result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
                 if "waiting" not in result:
-                    granted = True
                     return result
                 place[:] = [result["waiting"]]
-                if operation.name == "claim":
-                    self._crowd()
                 if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
                     opened, channel = self.store, ""
                 if told is not None:
-                    told(result)
+                    told({**result, "wake": channel})
                 if not channel:
                     channel = self._listen()
                     continue  # look again: a turn that came meanwhile had nobody to wake
                 self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
         finally:
-            if self._lobby is not None and not granted:
-                self._lobby.leave(fields)
             if channel and self._short_lived:
                 self.store.unwatch(channel)
             elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
                 self._channels.append(channel)
-
-    def _crowd(self) -> None:
-        """Others want the same: whoever stays for more than one call waits for those on this machine first."""
-        if self._lobby is None and not self._short_lived:
-            from dibs.doors.lobby import Lobby
-
-            self._lobby = Lobby(f"{self.place.local}/lobby")
-        if self._lobby is not None:
-            self._lobby.crowded()
 
     def _listen(self) -> str:
         """A new name under which this process is woken."""
@@ -315,11 +288,11 @@ class Session:
         typed = client is None
         chain = self.chain()
         if client is None:
-            client = processes.client_among(chain)
+            client = processes.client_among(chain, PROCESS_NAMES)
         own = os.environ.get("DIBS_AGENT", "")
         if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
             session = own  # so whoever started the client named its agent
-        kinds = [name for process, name in chain if name in processes.CLIENTS and process == client]
+        kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
         kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
         return Call(
             self.config.policy,

@@ -34,7 +34,7 @@ class Missing:
     def __call__(self) -> None:
         """Have it started, unless that is under way, was tried just now, or somebody stopped it. Raises for a hook."""
         from dibs.storage import redis_server
-        from dibs.stores.redis.wire import hidden
+        from dibs.stores.urls import hidden
 
         if redis_server.place_of(self._url) is None:
             return  # not on this machine: not ours to start

@@ -15,7 +15,8 @@ from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
 from dibs.facts import clock, processes, programs
 from dibs.storage.redis_autostart import FAILED, FOLDER, STOPPED
-from dibs.stores.redis.wire import PLAIN, Lost, Said, hidden
+from dibs.stores.redis.wire import LOOPBACK, PLAIN, Lost, Said
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from dibs.session.session import Session
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
 FSYNC = ("everysec", "always", "no")
 START = 10.0  # seconds for a server to answer: one that has a long append-only file reads it first
 PULL = 180.0  # seconds for Docker, which may have to fetch the image
@@ -78,6 +78,8 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
     """A server answers there already, or one is started; raises Unavailable with all that was tried."""
     from dibs.storage import redis_autostart, workspace_store
 
+    if not workspace_store.is_redis(url):
+        return {"started": False}  # a store that needs no server
     local = session.place.local
     redis_autostart.refuse_fallback_elsewhere(local, url, session.config.id)
     if place_of(url) is None:

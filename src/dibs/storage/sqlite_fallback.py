@@ -13,7 +13,7 @@ import os
 from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.storage import redis_autostart, redis_server, store_move, workspace_store
-from dibs.stores.redis.wire import hidden
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

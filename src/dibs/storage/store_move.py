@@ -22,7 +22,7 @@ from dibs.facts import clock
 from dibs.storage import workspace_store
 from dibs.storage.redis_autostart import Turn
 from dibs.stores.move import carry, moved_mark
-from dibs.stores.redis.wire import hidden
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def move(
     """Move the workspace to that store; what was carried over. The session is closed: open another one."""
     local = session.place.local
     pin = workspace_store.read_pin(local)
-    if not workspace_store.is_redis(to) and not to.startswith("sqlite:"):
-        raise workspace_store.unknown(to)
+    workspace_store.refuse_unknown(to)
     if not pin.url:
         raise Invalid("this workspace coordinates through no store yet: name it with `store` in .dibs/config.toml")
     with Turn(local, TURN) as turn:
@@ -151,16 +150,13 @@ def _copy_again(old: Side, new: Side, identifier: str) -> None:
 def follow(session: Session, error: Unavailable) -> bool:
     """Somebody met a store that was moved: finish that if it is this machine's, and say whether to go on elsewhere."""
     local = session.place.local
-    before = getattr(session.store, "path", "") or getattr(getattr(session.store, "wire", None), "url", "")
+    before = session.store.address
     with Turn(local, TURN, PATIENCE) as turn:
         noted = _noted(local)
         if turn.mine and noted.get("id") == error.fields["moved"]:
             _finish_former(session)
     pin = workspace_store.read_pin(local)
-    return (
-        bool(pin.url)
-        and (pin.url if workspace_store.is_redis(pin.url) else workspace_store.sqlite_path(local, pin.url)) != before
-    )
+    return bool(pin.url) and workspace_store.address_of(local, pin.url) != before
 
 
 def _finish_former(session: Session) -> None:
@@ -226,14 +222,8 @@ def _sides(session: Session, old: str, new: str, *, replaces: bool) -> tuple[Sid
 
 def side_of(session: Session, url: str, *, replaces: bool = False) -> Side:
     """A store as a move sees it."""
-    local, timeout = session.place.local, max(session.timeout, 5.0)
-    if workspace_store.is_redis(url):
-        from dibs.stores.move.redis_side import RedisSide
-
-        return RedisSide(workspace_store.redis_store(local, url, session.config.id, timeout), replaces=replaces)
-    from dibs.stores.move.sqlite_side import SqliteSide
-
-    return SqliteSide(workspace_store.sqlite_path(local, url), timeout)
+    timeout = max(session.timeout, 5.0)
+    return workspace_store.open_side(session.place.local, url, session.config.id, timeout, replaces=replaces)
 
 
 def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, Any]) -> None:

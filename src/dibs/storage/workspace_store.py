@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.storage.redis_autostart import Missing
+    from dibs.stores.move.carry import Side
     from dibs.stores.redis.store import RedisStore
-    from dibs.stores.seam import Store
+    from dibs.stores.seam import Row, Store
 
 REDIS = ("redis", "rediss", "unix", "redis+sentinel")
 MOVED, FALLBACK = "moved-from", "fallback-from"
@@ -79,8 +80,7 @@ def open_store(
             url = pin.url
     if is_redis(url):
         return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing, shared=shared)
-    if not url.startswith("sqlite:"):
-        raise unknown(url)
+    refuse_unknown(url)
     return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived, kept=kept_line(local, shared))
 
 
@@ -120,6 +120,16 @@ def kept_line(local: str, shared: str) -> str:
     return f"{shared}/{ANSWERED}" if shared and shared != local else ""
 
 
+def open_new(local: str) -> Store:
+    """A new store in that folder, whatever the environment names; for a workspace that is only a try."""
+    _load_apsw()
+    from dibs.stores.sqlite import store as sqlite_store
+
+    path = sqlite_path(local, "sqlite:")
+    sqlite_store.create(path)
+    return sqlite_store.SqliteStore(path)
+
+
 def open_pinned(local: str, workspace: str, timeout: float) -> Store:
     """The store that is pinned, whatever is configured; for those who move it."""
     url = read_pin(local).url
@@ -132,7 +142,7 @@ def refuse_other(pin: Pin, url: str) -> None:
     """No two agents ever coordinate through different stores."""
     if pin.stands_for(url):
         return
-    from dibs.stores.redis.wire import hidden
+    from dibs.stores.urls import hidden
 
     message = (
         f"this workspace coordinates through {hidden(pin.url)}, not {hidden(url)}: agents on two stores would not see "
@@ -147,9 +157,15 @@ def is_redis(url: str) -> bool:
     return bool(mark) and scheme in REDIS
 
 
+def refuse_unknown(url: str) -> None:
+    """Raise if there is no engine for that URL."""
+    if not is_redis(url) and not url.startswith("sqlite:"):
+        raise unknown(url)
+
+
 def unknown(url: str) -> Unavailable:
     """There is no engine for that."""
-    from dibs.stores.redis.wire import hidden
+    from dibs.stores.urls import hidden
 
     url = hidden(url)
     message = f"store {url}: dibs opens `sqlite:`, `redis://`, `rediss://`, `unix://` and `redis+sentinel://`"
@@ -239,13 +255,13 @@ def redis_store(local: str, url: str, workspace: str, timeout: float, shared: st
 
         wire = open_wire(url, timeout)
     except ImportError as error:
-        message = f"store {url.partition(':')[0]}: needs `pip install 'dibs[redis]'` ({error})"
+        message = f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}"
         raise Unavailable(message, store=url) from None
     kept = f"{shared}/{REDIS_COMMIT}" if shared and shared != local else ""
     store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT}", kept=kept)
     if "expire=" in url:
         from dibs.session import durations
-        from dibs.stores.redis.wire import option_of
+        from dibs.stores.urls import option_of
 
         store.expire = durations.parse(option_of(url, "expire"), "expire in the URL of the store")
     return store
@@ -276,8 +292,32 @@ def _load_apsw() -> None:
 
 
 def database_path(local: str, configured: str) -> str:
-    """Where the SQLite file lies, for doctor."""
-    return sqlite_path(local, read_pin(local).url or configured_url(configured))
+    """Where the store's file lies; "" where it is a server's."""
+    url = read_pin(local).url or configured_url(configured)
+    return "" if is_redis(url) else sqlite_path(local, url)
+
+
+def address_of(local: str, url: str) -> str:
+    """The `address` that the store of this URL has once it is opened."""
+    return url if is_redis(url) else sqlite_path(local, url)
+
+
+def begin_anew(local: str, shared: str, path: str, prefix: str) -> tuple[int, str, list[Row]]:
+    """A new database in the place of that one; see stores/sqlite/health.py."""
+    from dibs.stores.sqlite import health
+
+    return health.begin_anew(path, kept_line(local, shared), prefix)
+
+
+def open_side(local: str, url: str, workspace: str, timeout: float, *, replaces: bool = False) -> Side:
+    """A store as a move sees it."""
+    if is_redis(url):
+        from dibs.stores.move.redis_side import RedisSide
+
+        return RedisSide(redis_store(local, url, workspace, timeout), replaces=replaces)
+    from dibs.stores.move.sqlite_side import SqliteSide
+
+    return SqliteSide(sqlite_path(local, url), timeout)
 
 
 def refuse_missing(local: str) -> None:
@@ -323,6 +363,6 @@ def bare(url: str) -> str:
     """A URL without what does not say where: when it may go."""
     if "expire=" not in url:
         return url
-    from dibs.stores.redis.wire import without_option
+    from dibs.stores.urls import without_option
 
     return without_option(url, "expire")

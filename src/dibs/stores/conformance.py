@@ -9,7 +9,7 @@ from __future__ import annotations
 import _thread
 
 from dibs.facts import clock
-from dibs.stores.seam import COMMIT, GENESIS, digest_of, link_of, prefix_range, read_event
+from dibs.stores.seam import COMMIT, ERROR, GENESIS, WARNING, digest_of, link_of, prefix_range, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -359,6 +359,67 @@ def threads_take_turns(make: Make) -> None:
     assert store.look(lambda tx: tx.fetch(["count"]).values["count"]) == 100
 
 
+def who_follows_the_log_misses_no_event_between_reading_and_waiting(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: tx.append("first", "a", "", {}))
+    assert [event.seq for event in store.events()] == [1]
+    store.run(lambda tx: tx.append("second", "a", "", {}))  # after it was read, before it is waited for
+    began = clock.since_boot()
+    assert store.follow(1, 5.0) is True
+    assert clock.since_boot() - began < 4_000
+    assert [event.seq for event in store.events(1)] == [2]
+    assert store.follow(2, 0.02) is False
+
+
+def settling_a_store_that_lost_nothing_changes_nothing(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: tx.put("k", 1))
+    before = store.head().commit
+
+    def give_up() -> bool:
+        store.run(lambda tx: tx.put("k", 2))
+        return False
+
+    store.settle(give_up)
+    assert store.look(lambda tx: tx.fetch(["k"]).values) == {"k": 1}
+    assert store.head().commit == before
+
+
+def a_store_describes_itself_in_plain_values(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: tx.put("k", 1))
+    said = store.describe()
+    assert set(said) == {"engine", "address", "persistence", "warnings", "figures"}
+    assert all(isinstance(said[name], str) and said[name] for name in ("engine", "address", "persistence"))
+    assert isinstance(said["warnings"], list)
+    assert all(isinstance(figure, int) for figure in said["figures"].values())
+    assert store.address == store.address
+    assert make().address
+    checks = list(store.check())
+    assert checks
+    for name, ok, message, severity in checks:
+        assert name
+        assert message
+        assert ok or severity == WARNING, (name, message)
+        assert severity in {ERROR, WARNING}
+
+
+def tidying_takes_nothing_from_who_listens(make: Make) -> None:
+    store = make()
+
+    def wake(tx: Transaction) -> None:
+        tx.put("k", 1)
+        tx.wake("one")
+
+    store.watch("one")
+    try:
+        assert store.tidy() == 0
+        store.run(wake)
+        assert store.wait("one", 1.0) is True
+    finally:
+        store.unwatch("one")
+
+
 CASES: tuple[Callable[[Make], None], ...] = (
     a_put_is_read_back_and_shares_no_memory,
     a_key_that_is_not_there_reads_as_none,
@@ -380,4 +441,8 @@ CASES: tuple[Callable[[Make], None], ...] = (
     a_wake_reaches_who_waits_and_nobody_else,
     a_wake_of_a_transaction_that_failed_reaches_nobody,
     threads_take_turns,
+    who_follows_the_log_misses_no_event_between_reading_and_waiting,
+    settling_a_store_that_lost_nothing_changes_nothing,
+    a_store_describes_itself_in_plain_values,
+    tidying_takes_nothing_from_who_listens,
 )

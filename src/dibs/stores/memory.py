@@ -1,8 +1,9 @@
 """The memory engine: the reference for what the seam means, and the simulator's engine.
 
-It keeps everything in dicts and sorted lists of one process; nothing survives it. Two things can be put in its way,
-because an optimistic engine will do the same to every operation: ``abort`` decides after each run of a transaction
-whether to throw it away and run it again, and ``between`` is called in that gap, where another transaction may commit.
+It keeps everything in dicts and sorted lists of one process; nothing survives it. Two things can be put in its way
+(``faults``), because an optimistic engine will do the same to every operation: ``abort`` decides after each run of a
+transaction whether to throw it away and run it again, and ``between`` is called in that gap, where another transaction
+may commit.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from dibs.errors import Busy
 from dibs.facts import clock
 from dibs.stores.seam import (
     COMMIT_TEXT,
+    ERROR,
     FETCH_LIMIT,
     GENESIS,
     MAX_RUNS,
     STALE_NOW,
+    BaseTransaction,
+    Engine,
     Event,
     Fetched,
     Head,
     Scanned,
     Seal,
-    body_of,
     chained,
     fill,
 )
@@ -32,10 +35,10 @@ from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
 
 TIMEOUT_S = 5.0  # to wait for another thread
 PLAIN = 2  # the version of `marshal` that writes everything where it stands, without references, and is read fastest
@@ -45,7 +48,16 @@ def _value(row: tuple[bytes, str | None, str | None]) -> Json:
     return loads(row[0])  # noqa: S302 - what `put` wrote, in this process
 
 
-class MemoryStore:
+class Faults:
+    """What is put in the way of transactions; a test may change it at any time."""
+
+    __slots__ = ("abort", "between")
+
+    def __init__(self, abort: Callable[[], bool] | None, between: Callable[[], None] | None) -> None:
+        self.abort, self.between = abort, between
+
+
+class MemoryStore(Engine):
     """A store in this process. Thread-safe; one transaction at a time."""
 
     def __init__(
@@ -60,9 +72,9 @@ class MemoryStore:
         self._now = now or (lambda: clock.since_boot())  # noqa: PLW0108 - see above
         self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
-        self._abort, self._between = abort, between
+        self.faults = Faults(abort, between)
         self._turns = Turns(self._set_right, nested=True)  # `between` runs other transactions
-        self._open: _Transaction | None = None  # what was written so far is to be taken back, unless it committed
+        self._open: MemoryTransaction | None = None  # what was written so far is to be taken back, unless it committed
         # A value is kept as `marshal` writes it, which is read several times as fast as its text, and each time anew: a
         # caller may change what it was given.
         self._rows: dict[str, tuple[bytes, str | None, str | None]] = {}
@@ -72,7 +84,7 @@ class MemoryStore:
         self._events: list[Event] = []
         self._seals: list[Seal] = []
         self._head = Head(0, 0, GENESIS, 0)
-        self._woken: set[str] = set()
+        self.woken: set[str] = set()  # names that were woken and not waited for since
         self._wakes = 0
 
     # --- the verbs of the store
@@ -84,14 +96,14 @@ class MemoryStore:
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = self._new_id()
         for _ in range(MAX_RUNS):
-            tx = _Transaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
+            tx = MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
             self._open = tx
             try:
                 result = fn(tx)
-                if self._abort is not None and self._abort():
+                if self.faults.abort is not None and self.faults.abort():
                     self._set_right()
-                    if self._between is not None:
-                        self._between()
+                    if self.faults.between is not None:
+                        self.faults.between()
                     continue
                 if self._now() - tx.now > STALE_NOW:
                     continue
@@ -108,21 +120,21 @@ class MemoryStore:
         return self._turns.call(self._look, fn, TIMEOUT_S)
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
-        return fn(_Transaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
+        return fn(MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), "", writes=False))
 
     def watch(self, name: str) -> None:
         """Nothing to prepare: `wait` looks at what was woken since."""
 
     def unwatch(self, name: str) -> None:
         """Forget a wake that nobody will wait for."""
-        self._woken.discard(name)
+        self.woken.discard(name)
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait for a wake from another thread, in short steps."""
         end = clock.since_boot() + int(timeout * 1000)
         while True:
-            if name in self._woken:
-                self._woken.discard(name)
+            if name in self.woken:
+                self.woken.discard(name)
                 return True
             if clock.since_boot() >= end:
                 return False
@@ -148,9 +160,26 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to close."""
 
+    @property
+    def address(self) -> str:
+        """This very object."""
+        return f"memory:{id(self)}"
+
+    def describe(self) -> Description:
+        """What people should know about this store."""
+        return {
+            "engine": "memory", "address": self.address, "persistence": "it ends with its process", "warnings": [],
+            "figures": {"rows": len(self._rows), "events": len(self._events)},
+        }  # fmt: skip
+
+    def check(self) -> Iterator[Check]:
+        """Do keys, rows and index entries fit together?"""
+        fits = self._keys == sorted(self._rows)
+        yield "rows", fits, f"{len(self._rows)} rows" if fits else "keys and rows differ", ERROR
+
     # --- what a commit does
 
-    def _commit(self, tx: _Transaction) -> None:
+    def _commit(self, tx: MemoryTransaction) -> None:
         """Keep it: from the moment when the head says so. Nothing else that is done here counts before that."""
         if not tx.touched:
             return
@@ -160,7 +189,7 @@ class MemoryStore:
             self._events.append(event)
         self._head = Head(tx.number, seq, link, tx.now)
         self._open = None
-        self._woken.update(tx.names)
+        self.woken.update(tx.names)
 
     def _set_right(self) -> None:
         """Take back what a transaction wrote that did not commit. May itself be interrupted, and done again."""
@@ -204,25 +233,16 @@ class MemoryStore:
         self._torn = False
 
 
-class _Transaction:
+class MemoryTransaction(BaseTransaction):
     """One run of one transaction: it writes in place and remembers how to undo it."""
 
     def __init__(self, store: MemoryStore, now: int, wall: int, identifier: str, *, writes: bool) -> None:
-        self._store, self._writes, self._identifier = store, writes, identifier
+        super().__init__(identifier, writes=writes)
+        self._store = store
         self.now, self.wall = now, wall
         self.number = store._head.commit + 1
-        self.bodies: list[str] = []
-        self.names: list[str] = []
-        self.touched = False
         self._undo: list[tuple[str, tuple[bytes, str | None, str | None] | None]] = []
         self._events, self._seals = store._events, store._seals
-        self._ids = 0
-
-    since = 0  # nothing that was answered is ever missing
-
-    def id(self) -> str:
-        self._ids += 1
-        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         store, truncated = self._store, False
@@ -266,10 +286,6 @@ class _Transaction:
         if key in self._store._rows:
             self._change(key, None)
 
-    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
-        self._may_write()
-        self.bodies.append(body_of(kind, agent, subject, data))
-
     def tail(self) -> Head:
         return self._store._head
 
@@ -286,9 +302,6 @@ class _Transaction:
             raise ValueError(message)
         store._events = [event for event in store._events if event.seq > through]
         store._seals = [seal for seal in store._seals if seal.seq >= through]
-
-    def wake(self, name: str) -> None:
-        self.names.append(name)
 
     def undo(self) -> None:
         """Take back everything this run wrote, wherever it stopped: what was first there is written again."""
@@ -310,9 +323,3 @@ class _Transaction:
         self._may_write()
         self._undo.append((key, self._store._rows.get(key)))
         self._store._set(key, row)
-
-    def _may_write(self) -> None:
-        if not self._writes:
-            message = "a look may not write"
-            raise TypeError(message)
-        self.touched = True

@@ -9,12 +9,17 @@ Keys are text without control characters other than TAB and sort by code point. 
 engine encodes them, so what is read never shares memory with what was put. The log is append-only and chained: the
 engine numbers an event and links it to its predecessor, the operation only says what happened.
 
+A commit that was answered is kept, on every engine but one that stands on a server which may lose it. Such an engine
+notices the loss at its next question and raises ``Unsettled`` from ``run`` and ``look`` until a caller gave up, by
+``store.settle(fn)``, what rests on the lost commits.
+
 The commit's number is unknown until the commit (an optimistic engine learns it last), so operations write the
 placeholder ``COMMIT`` where it belongs and the engine fills it in: in values that are put and in the result of
 ``run``. The body of an event keeps the placeholder as it is, because its digest is taken before the number is
 known; whoever reads the log fills it in from the event's own commit column.
 
-This file holds what all engines share. What differs is in the engine's own file and nowhere else.
+This file holds what all engines share. What differs is in the engine's own files and nowhere else: nothing above asks
+which engine it talks to. The only place above that names one is the one that opens a store by its URL.
 """
 
 from __future__ import annotations
@@ -40,6 +45,7 @@ KEYS_AT_ONCE = 256  # keys in one trip, where there are many: a statement has ro
 FETCH_LIMIT = 512  # rows of ranges in one trip: more than a claim ever meets, small enough to hold in memory
 STALE_NOW = 2_000  # a commit decided by a clock older than this (ms) is run again: the process was paused inside it
 MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
+FOLLOW_POLL_S = 0.2  # between two looks at the end of the log; people do not read faster
 GENESIS = "0" * 40  # the link before the first event
 
 AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + AFTER_KEY) holds that key alone
@@ -47,7 +53,7 @@ AFTER_KEY = "\x01"  # sorts below everything a key may contain, so [key, key + A
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Protocol, TypeVar
+    from typing import Any, Protocol, TypedDict, TypeVar
 
     T = TypeVar("T")
     Json = Any
@@ -112,30 +118,68 @@ if TYPE_CHECKING:
         def look(self, fn: Callable[[Transaction], T]) -> T:
             """Run `fn` on one consistent snapshot; it may not write, and it waits for nobody."""
 
-        def wait(self, name: str, timeout: float) -> bool:
-            """Wait until `name` is woken, at most `timeout` seconds. False also means: look again yourself."""
+        def settle(self, fn: Callable[[], bool]) -> None:
+            """Answered commits were lost (`Unsettled`): call `fn` until it says that nothing is left to give up.
+
+            `fn` gives up, in transactions of its own (`run`), what rests on commits before `tx.since`, and returns
+            whether there is more. When this returns, `run` and `look` work again for everybody. Where nothing was lost,
+            or somebody else settled it already, nothing is changed.
+            """
 
         def watch(self, name: str) -> None:
-            """Start to listen for `name`, so that a wake between now and `wait` is not missed."""
+            """Start to listen for `name`: a wake from now on is kept until `wait`. One before may be missed."""
+
+        def wait(self, name: str, timeout: float) -> bool:
+            """Wait until `name` is woken, at most `timeout` seconds. False also means: look again yourself."""
 
         def unwatch(self, name: str) -> None:
             """Stop listening for `name`."""
 
-        def head(self) -> Head: ...
+        def tidy(self) -> int:
+            """Remove what processes that ended without `unwatch` left behind on this machine; how many things."""
+
+        def head(self) -> Head:
+            """Where the log ends. Works also while the store is unsettled: nothing is decided by it."""
 
         def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
             """Events with a number above `after`, in order."""
 
-        def seals(self) -> list[Seal]: ...
+        def follow(self, after: int, timeout: float) -> bool:
+            """Wait until the log has an event with a number above `after`, at most `timeout` seconds."""
 
-        def close(self) -> None: ...
+        def seals(self) -> list[Seal]:
+            """The seals, in order."""
+
+        @property
+        def address(self) -> str:
+            """Where it keeps everything; two stores with one address are one. May hold a password: `urls.hidden`."""
+
+        def describe(self) -> Description:
+            """What people should know about this store. Quick: `status` shows the warnings each time."""
+
+        def check(self) -> Iterator[Check]:
+            """Examine the store itself, one check after the other. May read all of it: for `dibs doctor`."""
+
+        def close(self) -> None:
+            """Give back files and connections."""
+
+    class Description(TypedDict):
+        """A store in plain values."""
+
+        engine: str  # a word for people; nothing is decided by it
+        address: str  # without a password
+        persistence: str  # what of that which was answered a crash can lose, in one sentence
+        warnings: list[str]  # what somebody should change
+        figures: dict[str, int]  # sizes and counts, as far as the engine has them
+
+    Check = tuple[str, bool, str, str]  # name, whether it passes, what it found, ERROR or WARNING if it does not pass
+
+
+ERROR, WARNING = "error", "warning"  # a check that fails: dibs cannot work; a person should change something
 
 
 class Unsettled(Exception):
-    """The engine lost answered commits. What rests on them has to be given up before anything else is decided.
-
-    Whoever gets this runs a transaction under `store.settling()` that gives it up, then calls `store.settled()`.
-    """
+    """The engine lost answered commits. What rests on them has to be given up (`store.settle`) before anything else."""
 
 
 class Event:
@@ -194,6 +238,63 @@ class Scanned:
     def __init__(self, rows: list[tuple[str, str, Any]], truncated: bool) -> None:
         self.rows = rows
         self.truncated = truncated
+
+
+class Engine:
+    """What engines have in common, for those that need nothing better."""
+
+    if TYPE_CHECKING:
+
+        def head(self) -> Head: ...
+
+    def settle(self, fn: Callable[[], bool]) -> None:
+        """Nothing that was answered is ever missing: there is nothing to give up."""
+
+    def tidy(self) -> int:
+        """Nothing is left behind."""
+        return 0
+
+    def follow(self, after: int, timeout: float) -> bool:
+        """Wait until the log has an event behind number `after`, by looking every now and then."""
+        from dibs.facts import clock
+
+        end = clock.since_boot() + int(timeout * 1000)
+        while self.head().seq <= after:
+            left = end - clock.since_boot()
+            if left <= 0:
+                return False
+            clock.sleep(min(FOLLOW_POLL_S, left / 1000))
+        return True
+
+
+class BaseTransaction:
+    """What the engines' transactions have in common: ids, events to be appended, names to be woken."""
+
+    since = 0  # nothing that was answered is ever missing
+
+    def __init__(self, identifier: str, *, writes: bool) -> None:
+        self._identifier, self._writes = identifier, writes
+        self._ids = 0
+        self.bodies: list[str] = []
+        self.names: list[str] = []
+        self.touched = False  # it wrote something
+
+    def id(self) -> str:
+        self._ids += 1
+        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
+
+    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
+        self._may_write()
+        self.bodies.append(body_of(kind, agent, subject, data))
+
+    def wake(self, name: str) -> None:
+        self.names.append(name)
+
+    def _may_write(self) -> None:
+        if not self._writes:
+            message = "a look may not write"
+            raise TypeError(message)
+        self.touched = True
 
 
 def body_of(kind: str, agent: str, subject: str, data: Json) -> str:

@@ -283,7 +283,7 @@ def test_every_command_has_help_and_completion(shell: Shell) -> None:
         assert shown.returncode == 0
         assert f"usage: dibs {name}" in shown.stdout
         assert 0 <= shown.stdout.find("\nExamples:\n") < shown.stdout.find("\nusage: "), f"examples come first: {name}"
-        if name in {"claim", "status", "log", "init", "verify", "doctor", "demo", "bench"}:
+        if name in {"claim", "status", "log", "init", "verify", "doctor", "demo"}:
             assert shell.run(name, "--help").stdout == shown.stdout
     for kind in ("bash", "zsh", "fish"):
         assert "dibs __complete" in shell.run("completion", kind).stdout

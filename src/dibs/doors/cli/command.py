@@ -94,7 +94,6 @@ def of_operation(operation: Operation, own: Command | None = None) -> Command:
         fields=(*operation.fields, *(own.fields if own else ())),
         examples=EXAMPLES.get(operation.name, ()),
         notes=own.notes if own else (),
-        json=operation.json,
         refusals=tuple([error.code for error in operation.errors]),
         short=own.short if own else None,
     )

@@ -191,6 +191,7 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
         timeout = durations.parse(wanted, "timeout") / 1000
     session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
     session.telling = None if words.json else _tell
+    session.running = _run_first
     _kept.append(session)
     return session
 
@@ -209,3 +210,10 @@ def _tell(text: str) -> None:
     """A line for the person who waits for something long."""
     sys.stderr.write(f"dibs: {text}\n")
     sys.stderr.flush()
+
+
+def _run_first(*asked: Any) -> dict[str, Any]:
+    """Run a command that an operation asks for before it decides."""
+    from dibs.running import verification
+
+    return verification.answer(*asked)

@@ -116,11 +116,21 @@ def page(command: Command, width: int) -> list[str | terminal.Table]:
     lines += [*map(bold, common_lines(width)[:1]), *common_lines(width)[1:], ""]
     for note in command.notes:
         lines += [*wrapped(note, width), ""]
-    if command.json:
-        lines += wrapped(f"JSON fields: ok, {command.json}", width, "  ")
+    keys = _keys(command)
+    if keys:
+        lines += wrapped(f"JSON fields: ok, {keys}", width, "  ")
     if command.refusals:
         lines += wrapped(f"Refusals: {', '.join(command.refusals)}", width, "  ")
     return [*lines, *exit_lines(width)]
+
+
+def _keys(command: Command) -> str:
+    """The keys of a command's answer besides `ok`."""
+    if command.operation is None:
+        return command.json
+    from dibs.operations.core import answers
+
+    return answers.keys_of(command.operation.answer)
 
 
 def common_lines(width: int) -> list[str]:

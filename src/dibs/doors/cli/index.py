@@ -2,7 +2,6 @@
 
 COMMANDS = {
     "__complete": "complete",
-    "bench": "bench",
     "check": "check",
     "completion": "completion",
     "demo": "demo",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from dibs.doors.cli import parse
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
 SIGNALLED = 128  # plus the signal's number is the exit code, as a shell has it
 
@@ -24,7 +24,7 @@ def open_workspace(words: parse.Words, kind: str) -> Workspace:
 
     Where that agent is the one that started us, we are its subagent: as itself we would take its place.
     """
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
     name = words.common.get("as") or os.environ.get("DIBS_AGENT") or ""
     session = open_session(words)

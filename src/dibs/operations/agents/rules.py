@@ -41,7 +41,7 @@ OPERATIONS = (
         fields=(Field("ack", "flag", "record that you have read them", default=False),),
         registers=False,
         may="viewer",
-        json="digest, acknowledged, current, text",
+        answer="RulesAnswer",
     ),
     Operation(
         "scratch",
@@ -49,6 +49,6 @@ OPERATIONS = (
         "Print the path of your own scratch folder; creates it if needed.",
         group="agents",
         may="worker",
-        json="agent, scratch",
+        answer="ScratchAnswer",
     ),
 )

@@ -108,7 +108,7 @@ OPERATIONS = (
             ),
             *PAGED,
         ),
-        json="claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store needs attention",
+        answer="StatusAnswer",
         writes=False,
     ),
 )

@@ -148,7 +148,11 @@ def _join(
     agent = got.values[f"a\t{call.agent}"]
     kind, able = check_text(type, "type"), sorted({check_text(word, "can") for word in can})
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
-        agent["type"], agent["can"] = kind or agent["type"], able or agent["can"]
+        was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
+        if agent["type"] != was:
+            from dibs.operations.messages import broadcasts
+
+            broadcasts.changes_type(tx, agent, was)
         put_agent(tx, agent)
     from dibs.operations.tasks import workforce
 
@@ -191,16 +195,22 @@ def _usage(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
     used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
-    key = key_of(check_id(run)) if run else ""
-    record: Record | None = tx.fetch([key]).values[key] if run else None
+    return {"kept": bool(run) and keep_use(tx, check_id(run), got.values[f"a\t{call.agent}"], used)}
+
+
+def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
+    """Note what an agent used for a run that is active: of late, and the most so far."""
+    key = key_of(run)
+    record: Record | None = tx.fetch([key]).values[key]
     if record is None or record["state"] != ACTIVE:
-        return {"kept": False}
-    member = _member(tx, run, got.values[f"a\t{call.agent}"])
+        return False
+    member = _member(tx, run, agent)
+    used = {"threads": (member["usage"] or {}).get("threads", 1), **used}  # of what is over, nobody counted them
     before = member["peak"] or used
     member["peak"] = {name: max(used[name], before[name]) for name in used}
     member["usage"] = {**used, "at": tx.now}
-    tx.put(agent_key(run, call.agent), member)
-    return {"kept": True}
+    tx.put(agent_key(run, agent["agent"]), member)
+    return True
 
 
 # --- where it stands
@@ -293,7 +303,7 @@ USAGE = Operation(
         Field("memory", "integer", "bytes"),
         Field("threads", "integer", "how many"),
     ),
-    json="kept",
+    answer="RunUsageAnswer",
 )
 
 
@@ -321,41 +331,46 @@ OPERATIONS = (
     Operation(
         "run join",
         _join,
-        "Take part in a run.", group="runs",
+        "Take part in a run.",
+        group="runs",
         fields=(
             RUN,
             Field("type", "text", "your agent type", default="", metavar="T"),
             Field("can", "words", "your capabilities", default=(), metavar="C,…"),
         ),
         errors=(*_ERRORS, Quota),
-        may="worker", json="run, agent",
+        may="worker", answer="RunJoinAnswer",
     ),
     Operation(
         "run phase",
         _phase,
-        "Set the phase of a run.", group="runs",
+        "Set the phase of a run.",
+        group="runs",
         fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
         errors=_ERRORS,
-        may="agent", json="run, before",
+        may="agent", answer="RunPhaseAnswer",
     ),
     Operation(
-        "run warn", _warn, "Record a warning in a run.", group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        may="worker", json="run, noted",
+        "run warn", _warn, "Record a warning in a run.",
+        group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        may="worker", answer="RunNoteAnswer",
     ),
     Operation(
-        "run error", _error, "Record an error in a run.", group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        may="worker", json="run, noted",
+        "run error", _error, "Record an error in a run.",
+        group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        may="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run handled",
         _handled,
-        "Mark an error of a run as handled.", group="runs",
+        "Mark an error of a run as handled.",
+        group="runs",
         fields=(
             Field("number", "integer", "the error's number", positional=True, required=True, metavar="N"),
             Field("how", "text", "how it was handled", positional=True, required=True, metavar="HOW"),
             RUN,
         ),
         errors=_ERRORS,
-        may="agent", json="run, noted",
+        may="agent", answer="RunNoteAnswer",
     ),
 )  # fmt: skip

@@ -92,10 +92,16 @@ OPERATIONS = (
                 choices=run_records.PHASES,
             ),
             Field("spec", "text", "what it was made from: a file's digest or name", default="", metavar="TEXT"),
-            Field("tasks", "json", "JSON list of tasks, same fields as `task add`", metavar="JSON"),
+            Field(
+                "tasks",
+                "json",
+                "JSON list of tasks, same fields as `task add`",
+                metavar="JSON",
+                items="task add",
+            ),
         ),
         errors=(Invalid, Conflict, NotFound, Quota),
         may="agent",
-        json="run, tasks[]",
+        answer="RunStartAnswer",
     ),
 )

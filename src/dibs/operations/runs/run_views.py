@@ -196,12 +196,10 @@ OPERATIONS = (
         group="runs",
         fields=(run_records.RUN,),
         errors=(NotFound, Invalid),
-        json="run",
+        answer="RunProgressAnswer",
         writes=False,
     ),
-    Operation(
-        "run list", _list, "List the runs.", group="runs", fields=PAGED, json="runs[], more, cursor", writes=False
-    ),
+    Operation("run list", _list, "List the runs.", group="runs", fields=PAGED, answer="RunListAnswer", writes=False),
     Operation(
         "run show",
         _show,
@@ -209,7 +207,7 @@ OPERATIONS = (
         group="runs",
         fields=(Field("run", "text", run_records.RUN.help, positional=True, default="", metavar="RUN"),),
         errors=(NotFound, Invalid),
-        json="run",
+        answer="RunShowAnswer",
         writes=False,
     ),
 )

@@ -9,7 +9,7 @@ What happens, in short:
 - race: one transaction decides after the other; of all who name the same version exactly one wins.
 
 Not here: reading, changing and writing again after a conflict. That is a loop around transactions, and a door's
-(doors/updating.py). Nor waiting for a change: subscriptions.py.
+(doors/python/update_loop.py). Nor waiting for a change: subscriptions.py.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ OPERATIONS = (
         group="state",
         fields=(_KEY,),
         errors=(NotFound, Invalid),
-        json="key, value, version, by, at",
+        answer="StateGetAnswer",
         writes=False,
     ),
     Operation(
@@ -272,7 +272,7 @@ OPERATIONS = (
         ),
         errors=(Conflict, Held, Fenced, Quota, Invalid),
         may="agent",
-        json="key, value, version",
+        answer="StateSetAnswer",
         ahead=_ahead,
     ),
     Operation(
@@ -288,7 +288,7 @@ OPERATIONS = (
             Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
         ),
         errors=(Invalid,),
-        json="documents[], more, cursor",
+        answer="StateListAnswer",
         writes=False,
     ),
     Operation(
@@ -299,7 +299,7 @@ OPERATIONS = (
         fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
         may="agent",
-        json="key, version",
+        answer="StateDeleteAnswer",
         ahead=_ahead,
     ),
 )

@@ -311,7 +311,7 @@ OPERATIONS = (
         ),
         errors=(Conflict, Quota, Invalid),
         may="agent",
-        json="vote",
+        answer="VoteOpenAnswer",
     ),
     Operation(
         "vote cast",
@@ -321,7 +321,7 @@ OPERATIONS = (
         fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
         errors=(NotFound, Forbidden, Conflict, Invalid),
         may="worker",
-        json="vote, option",
+        answer="VoteCastAnswer",
     ),
     Operation(
         "vote show",
@@ -330,7 +330,7 @@ OPERATIONS = (
         group="votes",
         fields=(_ID,),
         errors=(NotFound,),
-        json="vote",
+        answer="VoteShowAnswer",
         writes=False,
     ),
     Operation(
@@ -339,7 +339,7 @@ OPERATIONS = (
         "List votes, open ones first.",
         group="votes",
         fields=(Field("open", "flag", "only those that are open", default=False), *PAGED),
-        json="votes[], more, cursor",
+        answer="VoteListAnswer",
         writes=False,
     ),
 )

@@ -313,6 +313,6 @@ OPERATIONS = (
         fields=ADD_FIELDS,
         errors=(Invalid, NotFound, Conflict, Quota),
         may="agent",
-        json="task, existing",
+        answer="TaskAddAnswer",
     ),
 )

@@ -159,13 +159,13 @@ ADD = Operation(
     _add,
     "Add many tasks, all or none.",
     fields=(
-        Field("tasks", "json", "a list of objects with the fields of `task add`", required=True),
+        Field("tasks", "json", "JSON list of tasks, same fields as `task add`", required=True),
         _RUN,
         Field("missing", "flag", "only those whose id no task has yet", default=False),
     ),
     errors=(Invalid, NotFound, Conflict, Quota),
     may="agent",
-    json="tasks[]",
+    answer="BatchAddAnswer",
 )
 OUTLOOK = Operation(
     "batch outlook",
@@ -173,6 +173,6 @@ OUTLOOK = Operation(
     "How far many tasks are, and whether any can still go on by itself.",
     fields=(_RUN, Field("tasks", "words", "these tasks, instead of a run's", default=())),
     errors=(NotFound, Quota),
-    json="total, states, going, stuck, groups, progress, failed[]",
+    answer="BatchOutlookAnswer",
     writes=False,
 )

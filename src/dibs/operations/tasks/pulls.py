@@ -461,7 +461,7 @@ OPERATIONS = (
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
         may="worker",
-        json="task, token, claim, expires_at",
+        answer="TaskTakeAnswer",
         takes=True,
     ),
     Operation(
@@ -477,7 +477,7 @@ OPERATIONS = (
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",
-        json="task, token, claim, expires_at",
+        answer="TaskTakeAnswer",
         takes=True,
     ),
 )

@@ -83,7 +83,7 @@ OPERATIONS = (
         ),
         errors=(Invalid, Fenced, Killed),
         may="worker",
-        json="done[], refused[], tasks[]",
+        answer="TaskTurnAnswer",
         takes=True,
     ),
 )

@@ -11,8 +11,9 @@ from dibs.facts import clock
 from dibs.stores.move import moved_mark
 from dibs.stores.move.carry import PAGE, Frozen
 from dibs.stores.redis import epoch
-from dibs.stores.redis.wire import Lost, Said, hidden
+from dibs.stores.redis.wire import Lost, Said
 from dibs.stores.seam import Event, Seal
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from dibs.stores.redis.wire import STRANGE, Lost, Said, identity_of, without_option
+from dibs.stores.redis.wire import STRANGE, Lost, Said, identity_of
+from dibs.stores.urls import without_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 SENTINEL = "redis+sentinel"
@@ -59,9 +59,9 @@ class ClientWire:
             self._connect()
         return self._exchange(words)
 
-    def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:  # noqa: ARG002 - one at a time
+    def wait(self, name: str, timeout: float) -> bool:
         """Wait for a push to the list `name`."""
-        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None, None
+        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
 
     def block(self, command: str, timeout: float, *words: Any) -> Any:
         """A command that blocks for some milliseconds."""

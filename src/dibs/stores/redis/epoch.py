@@ -17,8 +17,9 @@ import os
 from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.stores.redis import scripts
-from dibs.stores.redis.wire import Lost, Said, hidden
+from dibs.stores.redis.wire import Lost, Said
 from dibs.stores.seam import GENESIS, sha1_of
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import _socket
 import sys
 
-from hiredis import HiredisError, Reader, pack_command
-
 from dibs.errors import Unavailable
-from dibs.stores.redis.wire import STRANGE, Absent, Lost, Said, hidden, identity_of
+
+try:
+    from hiredis import HiredisError, Reader, pack_command
+except ImportError as error:  # said here, whichever command or hook comes first
+    raise Unavailable(f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}") from None
+
+from dibs.stores.redis.wire import STRANGE, Absent, Lost, Said, identity_of
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 PORT, LAST_PORT = 6379, 65_535
@@ -43,19 +47,15 @@ class PlainWire:
             self._connect()
         return self._exchange(words)
 
-    def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:
-        """Wait for a push to the list `name`, and have a question answered at the same moment."""
-        words = ("BLPOP", name, f"{max(0.001, timeout):.3f}")
-        if not then:
-            return self._waiting(words, timeout) is not None, None
-        woken, answer = self._waiting(words, timeout, tuple(then))
-        return woken is not None, None if isinstance(answer, Exception) else answer
+    def wait(self, name: str, timeout: float) -> bool:
+        """Wait for a push to the list `name`."""
+        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
 
     def block(self, command: str, timeout: float, *words: Any) -> Any:
         """A command that blocks for some milliseconds."""
         return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
 
-    def _waiting(self, words: tuple[Any, ...], timeout: float, then: tuple[Any, ...] = ()) -> Any:
+    def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
         """On a connection of its own, kept for the next wait: the other stays free for questions."""
         try:
             other = self._others.pop()
@@ -64,7 +64,7 @@ class PlainWire:
         if not other._connected or other._asking:
             other._connect()
         other._limit(timeout + self._timeout)
-        answer = other._exchange(words, then)
+        answer = other._exchange(words)
         self._others.append(other)
         return answer
 
@@ -168,13 +168,11 @@ class PlainWire:
                 raise OSError(message)
             self._reader.feed(data)
 
-    def _exchange(self, words: tuple[Any, ...], then: tuple[Any, ...] = ()) -> Any:
+    def _exchange(self, words: tuple[Any, ...]) -> Any:
         try:
             self._asking = True
-            self._socket.sendall(pack_command(words) + pack_command(then) if then else pack_command(words))
+            self._socket.sendall(pack_command(words))
             answer = self._answer()
-            if then:
-                following = self._answer()
             self._asking = False
         except HiredisError as error:
             known = bool(self.run_id)
@@ -193,7 +191,7 @@ class PlainWire:
             if text.startswith("READONLY"):
                 self._drop()  # it became a replica; when it is a primary again it is to be asked for its name
             raise Said(text)
-        return (answer, following) if then else answer
+        return answer
 
 
 def parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:

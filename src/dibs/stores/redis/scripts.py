@@ -199,17 +199,16 @@ return {'ok', head[1], head[2], head[3], head[4], whole(clock() + offset), whole
 )
 
 # ARGV: in one word, separated by blanks: run id, whether this settles, transaction id, which run of it this is, the
-# commit number that was read at (behind `>`: that its reads were believed at, and are to be checked; behind `=`: the
-# same, but they are certain if there is no later one), `now`, how often
-# it lost already, whether no commit may have come between, whether to ask first if all this is allowed, number of
-# reads, number of those that will be wanted if it has to run again, the place behind both. Then the reads, their
-# signatures, those others; events, puts (an empty text deletes), seals, prune, wakes. Answers `done`, the commit's
-# number and which run it was (the answer to an earlier one may have been lost), and the time.
+# commit number that was read at (behind `>`: a guess, whose reads are to be checked in any case), `now`, how often it
+# lost already, whether no commit may have come between, whether to ask first if all this is allowed, number of
+# reads, the place behind them. Then the reads, their signatures; events, puts (an empty text deletes), seals, prune,
+# wakes. Answers `done`, the commit's number, which run it was (the answer to an earlier one may have been lost), the
+# time, and the last event's number and link.
 APPLY = (
     READS
     + """
-local run, settling, id, attempt, base, now, lost, exact, ask, reads, more, past = string.match(arg(),
-  '^(%S+) (%d) (%S+) (%d+) (%S+) (%d+) (%d+) (%d) (%d) (%d+) (%d+) (%d+)$')
+local run, settling, id, attempt, base, now, lost, exact, ask, reads, past = string.match(arg(),
+  '^(%S+) (%d) (%S+) (%d+) (%S+) (%d+) (%d+) (%d) (%d) (%d+) (%d+)$')
 settling, exact, ask, now = settling == '1', exact == '1', ask == '1', tonumber(now)
 local looking, sized, TAG = false, true, string.sub(V, 1, -2)
 -- asked of a first sending too: it may arrive after the one that was sent in its place
@@ -245,16 +244,15 @@ end
 if head[11] and tonumber(string.match(head[11], '^%S+ %S+ (%d+)')) > time then return {'moving', head[11]} end
 local fresh
 local timely = time - now <= 2000 and now - time <= 1000  -- a clock far ahead would take all others with it
-if (head[1] ~= base and '=' .. head[1] ~= base) or not timely then
+if head[1] ~= base or not timely then
   fresh = read_all(reads)
-  local least = tonumber(string.match(base, '^[>=](%d+)$') or '0')  -- believed rather than read
+  local least = tonumber(string.match(base, '^>(%d+)$') or '0')
   local good = timely and not (exact and head[1] ~= base) and tonumber(head[1]) >= least
   for n = 1, reads do
     if arg() ~= fresh[n][#fresh[n]] then good = false end
   end
   if not good then
     if tonumber(lost) >= 3 then redis.call('SET', TAG .. 'gate', id, 'PX', 500) end
-    for n, one in ipairs(read_all(tonumber(more))) do fresh[reads + n] = one end
     return {'again', head[1], head[2], head[3], head[4], whole(time), whole(offset), head[8], fresh}
   end
 end

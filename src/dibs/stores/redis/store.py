@@ -15,13 +15,14 @@ from dibs.errors import Busy, DibsError, Unavailable
 from dibs.facts import clock
 from dibs.stores.move import moved_mark
 from dibs.stores.redis import epoch, scripts
-from dibs.stores.redis.cache import MOST, Habits, Memory
+from dibs.stores.redis.cache import Cache
 from dibs.stores.redis.clock_pace import Pace
-from dibs.stores.redis.transaction import Known, MovedError, RedisTransaction, bytes_of, words_of
-from dibs.stores.redis.wire import Absent, Lost, Said, hidden, plain
+from dibs.stores.redis.transaction import Guess, MovedError, RedisTransaction, Snapshot, bytes_of, words_of
+from dibs.stores.redis.wire import Absent, Lost, Said, plain
 from dibs.stores.seam import (
     MAX_RUNS,
     STALE_NOW,
+    Engine,
     Event,
     Head,
     Seal,
@@ -30,15 +31,16 @@ from dibs.stores.seam import (
     sha1_of,
 )
 from dibs.stores.turns import Turns
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from dibs.stores.redis.transaction import Read
     from dibs.stores.redis.wire import Wire
-    from dibs.stores.seam import T, Transaction
+    from dibs.stores.seam import Check, Description, T, Transaction
 
 MANY_RUNS = MAX_RUNS * 8  # with those that only waited for their turn
 MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
@@ -54,10 +56,8 @@ DIGESTS: dict[str, str] = {}
 SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
 
 
-class RedisStore:
+class RedisStore(Engine):
     """One workspace on a server, opened. Threads may share it; they take turns."""
-
-    follow = 5.0  # seconds that one who follows the log waits for the next event; it is woken by it
 
     def __init__(self, wire: Wire, workspace: str, *, timeout: float = 5.0, memory: str = "", kept: str = "") -> None:
         self.wire = wire
@@ -68,17 +68,12 @@ class RedisStore:
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = epoch.Remembered(memory, kept)
         self._turns = Turns(self._set_right, nested=True)
-        self._memory = Memory()
+        self._cache = Cache()
         self._pace = Pace(f"{memory}-clock" if memory else "")
         self._asked_at = clock.since_boot()  # right before the last question
-        self.habits = Habits()
-        self._woken = False  # nothing was read since the last wake
-        self._after_wake: list[Read] = []
-        self.crowded = False  # others commit so often that two trips rarely see the same
         self._settling = False
         self._looking = False  # at the log alone, which may be unsettled
         self._allowed = False  # to write all that a commit writes; asked once
-        self._followed = "$"  # the log's last entry that was seen by one who follows it
 
     # --- the verbs of the store
 
@@ -94,35 +89,32 @@ class RedisStore:
         """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
         trial = _Trial(self.timeout)
         results: list[T] = []
-        known: Known | None = None
+        cache = self._cache if self._cache.is_fresh(trial.began) and not self._settling else None
+        snapshot: Snapshot | None = None if cache is None else Guess(cache)
         try:
             for number_of_run in range(MANY_RUNS):
-                tx = RedisTransaction(self, trial.id, known or self._guess(trial), writes=True)
-                known = None
+                tx = RedisTransaction(self, trial.id, snapshot, cache, writes=True)
+                snapshot = None
                 started = clock.since_boot() if number_of_run else trial.began
                 try:
                     result = fn(tx)
-                    self.habits.note(tx.reads)
-                    if self._woken:
-                        self._woken, self._after_wake = False, tx.reads[:MOST]
                 except MovedError as moved_on:
-                    known = moved_on.known
+                    snapshot = moved_on.snapshot
                     continue
                 except (Unavailable, Unsettled):
                     raise
                 except Exception as error:
-                    if tx.sure:
-                        self._refuse_missing(tx, error)
-                        self._memory.recent = tx.seen  # for the next one: perhaps it only lacked a fact
-                        raise
-                    self._memory.wrong(tx.reads)
-                    continue  # what is believed is no reason to refuse anything
+                    if tx.is_guess:
+                        cache = None
+                        continue  # a guess is no reason to refuse anything
+                    self._refuse_missing(tx, error)
+                    raise
                 if not tx.touched:
-                    if tx.sure:
-                        self._refuse_missing(tx)
-                        return result
-                    self._memory.wrong(tx.reads)
-                    continue
+                    if tx.is_guess:
+                        cache = None
+                        continue  # nor to answer anything
+                    self._refuse_missing(tx)
+                    return result
                 if clock.since_boot() - started > STALE_NOW:
                     continue
                 results.append(result)
@@ -134,7 +126,7 @@ class RedisStore:
                     number = self._learn(tx, answer, len(results) - 1)
                     filled: T = fill(results[int(answer[2])], number)
                     return filled
-                known = self._next_try(tx, trial, answer)
+                snapshot = self._next_try(tx, trial, answer)
         finally:
             if trial.alone:
                 self._let_others(trial.id)
@@ -148,34 +140,24 @@ class RedisStore:
         if tx.reads and (error is None or isinstance(error, DibsError)):
             self.read([])
 
-    def _guess(self, trial: _Trial) -> Known | None:
-        """What is where, as far as this process knows; once a transaction."""
-        if not trial.guess or self._settling:
-            return None
-        trial.guess = False
-        return Known(None, (), self._memory) if self._memory.usable(trial.began) else None
-
     def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> int:
-        """What was written is known from now on. Gives the number of the commit."""
+        """Keep what was written in the cache. Gives the number of the commit."""
         number = int(answer[1])
         self.remembered.rise(number)
         if len(answer) > WITNESSED:
             self.remembered.saw(number, int(answer[4]), answer[5])
         if int(answer[2]) != attempt:  # it was done by an earlier run, which wrote something else
-            self._memory.clear()
+            self._cache.clear()
             return number
-        if not tx.sure:
-            self._memory.right(tx.reads)
         time = int(answer[3]) if len(answer) > ANSWERED else 0
-        written = [(bytes_of(key), texts) for key, texts in tx.written.items()]
-        self._memory.wrote(number, tx.now, time, written, [] if tx.sure else tx.reads)
+        self._cache.wrote(number, tx.now, time, [(bytes_of(key), texts) for key, texts in tx.written.items()])
         return number
 
-    def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Known | None:
-        """Wait as is fit before the transaction is run again; what the answer brought saves a trip."""
+    def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Snapshot | None:
+        """Wait as is fit before the transaction is run again; the reads in the answer save a trip."""
         over = clock.since_boot() > trial.end
-        if answer[0] == b"again" and not tx.sure:
-            self._memory.wrong(tx.reads)
+        if answer[0] == b"again" and tx.is_guess and not trial.guessed:
+            trial.guessed = True  # the first wrong guess is no lost race
             if int(answer[1]) < self.remembered.number:
                 return None  # to be looked into with the next question
             return self._take(answer, tx.reads)
@@ -196,23 +178,23 @@ class RedisStore:
             clock.sleep(PAUSE * min(trial.lost, 8) * (1 + _chance()))
         return self._take(answer, tx.reads)
 
-    def _take(self, answer: Any, reads: list[Read]) -> Known:
-        """What an answer brought."""
-        known = Known(answer, reads)
-        excess = min(self._pace.excess(known.now), known.now - known.last)
+    def _take(self, answer: Any, reads: Sequence[Read]) -> Snapshot:
+        """The snapshot in an answer; it goes into the cache."""
+        snapshot = Snapshot(answer, reads)
+        excess = min(self._pace.excess(snapshot.now), snapshot.now - snapshot.last)
         if excess > 0:
-            self._hold_back(known, answer[6], excess)
-        self._pace.note(self._asked_at, known.now)
-        self._memory.learn([read.words for read in reads], answer[-1], known)
-        return known
+            self._hold_back(snapshot, answer[6], excess)
+        self._pace.note(self._asked_at, snapshot.now)
+        self._cache.learn(reads, answer[-1], snapshot)
+        return snapshot
 
-    def _hold_back(self, known: Known, offset: bytes, excess: int) -> None:
+    def _hold_back(self, snapshot: Snapshot, offset: bytes, excess: int) -> None:
         """The server's clock was set forward: the store's clock goes on from where it stood."""
         try:
             self.script(scripts.HOLD_BACK, [self.keys[4]], lambda: [offset, str(excess)])
         except DibsError:
             pass  # one who may only read: then it counts for this call alone
-        known.now -= excess
+        snapshot.now -= excess
 
     def _let_others(self, identifier: str) -> None:
         """It was to commit alone for a moment, and will not."""
@@ -226,13 +208,13 @@ class RedisStore:
         return self._turns.call(self._look, fn, TURN_S)
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
-        known: Known | None = None
+        snapshot: Snapshot | None = None
         for _ in range(MAX_RUNS):
-            tx = RedisTransaction(self, "", known, writes=False)
+            tx = RedisTransaction(self, "", snapshot, writes=False)
             try:
                 return fn(tx)
-            except MovedError as moved:
-                known = moved.known
+            except MovedError as moved_on:
+                snapshot = moved_on.snapshot
         raise Busy(tried=MAX_RUNS)
 
     def watch(self, name: str) -> None:
@@ -246,39 +228,23 @@ class RedisStore:
             pass
 
     def wait(self, name: str, timeout: float) -> bool:
-        """Wait until `name` is woken, at most `timeout` seconds. The name `log` stands for the next event."""
+        """Wait until `name` is woken, at most `timeout` seconds."""
+        return self._blocked(lambda: self.wire.wait(f"{self.tag}w:{name}", timeout), timeout)
+
+    def follow(self, after: int, timeout: float) -> bool:
+        """Wait until the log has an event behind number `after`; the server wakes us."""
+        last = f"{after}-1"
+        return self._blocked(
+            lambda: bool(self.wire.block("XREAD", timeout, "COUNT", 1, "STREAMS", self.keys[5], last)), timeout
+        )
+
+    def _blocked(self, wait: Callable[[], bool], timeout: float) -> bool:
+        """A wait on the server; where it does not answer, a short pause: the caller looks again."""
         try:
-            if name != "log":
-                return self._wait_for_wake(name, timeout)
-            return self._wait_for_event(timeout)
+            return wait()
         except (Lost, Said):
             clock.sleep(min(timeout, 0.2))
             return False
-
-    def _wait_for_wake(self, name: str, timeout: float) -> bool:
-        """Whoever is woken has something new to see; what was looked at after the last wake comes with it."""
-        wire, reads = self.wire, self._after_wake
-        then: list[Any] = []
-        if reads and wire.run_id:
-            then = ["EVALSHA", _digest(scripts.READ), len(self.keys), *self.keys, *self._question(reads, 3)]
-        woken, answer = wire.wait(f"{self.tag}w:{name}", timeout, then)
-
-        def learn(answer: Any) -> None:
-            self._memory.clear()
-            self._woken = True
-            if answer is not None and answer[0] == b"ok" and int(answer[1]) >= self.remembered.number:
-                self._memory.recent = self._take(answer, reads).found
-
-        self._turns.call(learn, answer, TURN_S)
-        return woken
-
-    def _wait_for_event(self, timeout: float) -> bool:
-        found = self.wire.block("XREAD", timeout, "COUNT", 1, "STREAMS", self.keys[5], self._followed)
-        if not found:
-            return False
-        entries = found[0][1] if isinstance(found, list) else next(iter(found.values()))[0]
-        self._followed = entries[-1][0]
-        return True
 
     def head(self) -> Head:
         """Where the log ends. What is not settled yet is no hindrance: nothing is decided by it."""
@@ -306,7 +272,6 @@ class RedisStore:
             now, seq = int(said[b"n"]), int(entry.partition(b"-")[0])
             wall = int(said.get(b"w", now))
             events.append(Event(seq, int(said[b"c"]), now, wall, said[b"b"].decode(), said[b"l"].decode()))
-        self._followed = f"{events[-1].seq if events else after}-1"
         return events
 
     def seals(self) -> list[Seal]:
@@ -323,6 +288,25 @@ class RedisStore:
         """Close the connections."""
         self.wire.close()
         self.remembered.close()
+
+    # --- for people
+
+    @property
+    def address(self) -> str:
+        """Where the server is; with the password, if the URL has one."""
+        return self.wire.url
+
+    def describe(self) -> Description:
+        """What the server says of itself."""
+        from dibs.stores.redis import health
+
+        return health.describe(self)
+
+    def check(self) -> Iterator[Check]:
+        """The checks of `dibs doctor` on the server and on the workspace there."""
+        from dibs.stores.redis import health
+
+        return health.check(self)
 
     # --- after a loss
 
@@ -382,34 +366,36 @@ class RedisStore:
             except Lost as error:
                 if self.missing is not None and isinstance(error, Absent):
                     self.missing()
-                self._memory.clear()  # another server may stand there by now
+                self._cache.clear()  # another server may stand there by now
                 if clock.since_boot() >= end:
                     raise plain(error, self.wire.url) from None
             clock.sleep(breath * (1 + _chance()))
             breath = min(breath * 2, 0.5)
 
-    def read(self, reads: list[Read], *, looks: bool = True) -> Known:
+    def read(self, reads: Sequence[Read], *, looks: bool = True) -> Snapshot:
         """All these reads at one moment. Who looks wants to hear if a part is missing; who writes will."""
 
         def words() -> list[Any]:
-            return self._question(reads, 2 if self._looking else 1 if self._settling else 0 if looks else 3)
+            how = 2 if self._looking else 1 if self._settling else 0 if looks else 3
+            return [self.wire.run_id, how, self.remembered.witness, len(reads), *words_of(reads)]
 
         for _ in range(MAX_RUNS):
             answer = self.script(scripts.READ, self.keys, words)
             if self._accepted(answer):
-                known = self._take(answer, reads)
-                if epoch.check(self, known.commit, known.since):
-                    return known
+                snapshot = self._take(answer, reads)
+                if epoch.check(self, snapshot.commit, snapshot.since):
+                    return snapshot
         raise Busy(tried=MAX_RUNS)
 
-    def _question(self, reads: list[Read], how: int) -> list[Any]:
-        return [self.wire.run_id, how, self.remembered.witness, len(reads), *words_of(reads)]
+    def has_seal(self, seq: int) -> bool:
+        """Does a seal stand at this event?"""
+        return bool(self.ask("HEXISTS", f"{self.tag}seals", seq))
 
     def _apply(self, tx: RedisTransaction, trial: _Trial, attempt: int) -> Any:
         """Check and apply; None where that has to be done on another footing, from the start."""
-        rest, more = tx.writes(), tx.likely()
-        reads = [*words_of(tx.reads), *[tx.known.signature(read) for read in tx.reads], *words_of(more)]
-        commit = f"{'' if tx.sure else '=' if tx.whole else '>'}{tx.known.commit}"
+        rest = tx.writes()
+        reads = [*words_of(tx.reads), *[tx.snapshot.signature(read) for read in tx.reads]]
+        commit = f"{'>' if tx.is_guess else ''}{tx.snapshot.commit}"
         trial.refuse_late(self.wire.url)
         sent = 0
 
@@ -418,7 +404,7 @@ class RedisStore:
             sent += 1
             head = (
                 f"{self.wire.run_id} {self._settling:d} {trial.id} {attempt} {commit} {tx.now} {trial.lost} "
-                f"{bool(tx.sealed):d} {not self._allowed:d} {len(tx.reads)} {len(more)} {len(reads) + 2}"
+                f"{bool(tx.sealed):d} {not self._allowed:d} {len(tx.reads)} {len(reads) + 2}"
             )
             return [head, *reads, *rest]
 
@@ -430,8 +416,6 @@ class RedisStore:
             raise
         if sent > 1:
             trial.unsure = trial.unsure or trial.began
-        if answer[0] == b"again":
-            tx.reads = tx.reads + more
         self._allowed = self._allowed or answer[0] in GOING
         return answer if answer[0] in GOING or self._accepted(answer) else None
 
@@ -440,7 +424,7 @@ class RedisStore:
         status, where = answer[0], hidden(self.wire.url)
         if status == b"ok":
             return True
-        self._memory.clear()  # what was certain here is so no longer
+        self._cache.clear()  # what was certain here is so no longer
         if status == b"void":
             raise Unsettled
         if status == b"settled":
@@ -474,7 +458,7 @@ class _Trial:
         self.end = self.began + int(timeout * 1000)
         self.lost = self.gated = 0
         self.alone = False  # the server keeps others out until it is done
-        self.guess = True  # it may begin with one
+        self.guessed = False  # a guess was wrong
         self.unsure = 0  # since when there is a run that was sent and not answered
 
     def refuse_late(self, url: str) -> None:

@@ -1,23 +1,38 @@
-"""One run of one transaction on Redis: what it reads, with what is known of it already, and what it will write.
+"""One run of one transaction on Redis: its reads, and the writes that it will ask for.
 
-A read is answered from what this transaction read before, from an earlier run of it, from a guess (cache.py), or
-in a trip to the server; which of them makes no difference to what is right, because apply checks them all. What is
-written is kept until the end, and read back by this transaction alone.
+A read is answered by, in this order:
+1. the transaction's own writes;
+2. its earlier reads, all of one snapshot;
+3. the cache of this process (cache.py), if it is fresh: from then on the transaction is a guess;
+4. the server: the new read and all earlier ones in one trip, at one moment. If the earlier ones find what they found
+   before, the run goes on; else it starts again with the new answers (`MovedError`).
+
+The script that applies the writes checks the signatures of all reads, whoever answered them. The transaction knows the
+store only as a `Source` of reads; the store (store.py) takes the finished transaction and applies it.
 """
 
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.stores.seam import FETCH_LIMIT, Fetched, Head, Scanned, body_of, digest_of, prefix_range
+from dibs.stores.seam import FETCH_LIMIT, BaseTransaction, Fetched, Head, Scanned, digest_of, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import Any, Protocol
 
-    from dibs.stores.redis.cache import Memory
-    from dibs.stores.redis.store import RedisStore
+    from dibs.stores.redis.cache import Cache
     from dibs.stores.seam import Json, Range, Row
+
+    class Source(Protocol):
+        """Where a transaction's reads come from."""
+
+        def read(self, reads: Sequence[Read], *, looks: bool = True) -> Snapshot:
+            """All these reads at one moment."""
+
+        def has_seal(self, seq: int) -> bool:
+            """Does a seal stand at this event?"""
+
 
 PARTS = 4  # of a stored value: number, two entries, text
 ENTRIES = 3  # words of one row of a scan
@@ -27,9 +42,9 @@ FOLLOWS = {"\t": "\n", "/": "0"}  # what most prefixes end in, and the letter be
 class MovedError(Exception):
     """Something was committed between two reads of one transaction: all of them were read anew, at one moment."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         super().__init__("read anew")
-        self.known = known
+        self.snapshot = snapshot
 
 
 class Read:
@@ -47,17 +62,10 @@ def words_of(reads: Sequence[Read]) -> list[Any]:
     return [word for read in reads for word in read.words]
 
 
-class Known:
-    """What reads found at one moment, by their words."""
+class Snapshot:
+    """Where the store stood at one moment, and what reads found then, by their words."""
 
-    def __init__(self, answer: Any, reads: Sequence[Read], guess: Memory | None = None) -> None:
-        self.guess = guess  # where it comes from, if it is only believed
-        if guess is not None:
-            self.commit, self.last, self.since = guess.commit, guess.last, guess.since
-            self.now = guess.now()
-            self.wall = self.now - guess.offset
-            self.found, guess.recent = guess.recent, {}
-            return
+    def __init__(self, answer: Any, reads: Sequence[Read]) -> None:
         _, commit, seq, link, last, now, offset, since, found = answer
         self.commit, self.seq, self.link, self.last = int(commit), int(seq), link.decode(), int(last)
         self.now, self.since = max(int(now), self.last), int(since)
@@ -69,113 +77,82 @@ class Known:
         return self.found[read.key][-1]
 
 
-class RedisTransaction:
-    """One run of one transaction: reads through `known`, writes kept until the end."""
+class Guess(Snapshot):
+    """A snapshot that is only believed: where the store stood when the cache was last filled."""
 
-    def __init__(self, store: RedisStore, identifier: str, known: Known | None, *, writes: bool) -> None:
-        self._store, self._identifier, self._writes = store, identifier, writes
-        self._known = known
+    def __init__(self, cache: Cache) -> None:
+        self.commit, self.last, self.since = cache.commit, cache.last, cache.since
+        self.now = cache.now()
+        self.wall = self.now - cache.wall_offset
+        self.found = {}
+
+
+class RedisTransaction(BaseTransaction):
+    """One run of one transaction."""
+
+    def __init__(
+        self, source: Source, identifier: str, snapshot: Snapshot | None, cache: Cache | None = None, *, writes: bool
+    ) -> None:
+        super().__init__(identifier, writes=writes)
+        self._source, self._snapshot, self._cache = source, snapshot, cache
+        self.is_guess = isinstance(snapshot, Guess)  # something of it rests on the cache, not on the server's answers
         self.reads: list[Read] = []
         self._asked: set[Any] = set()
         self._texts: dict[str, str | None] = {}  # what single keys held when they were first read
         self._rows: list[tuple[Sequence[Range], list[tuple[str, str]]]] = []  # and whole ranges
         self.written: dict[str, tuple[str | None, str | None, str | None]] = {}
-        self.bodies: list[str] = []
-        self.names: list[str] = []
         self.sealed: list[str] = []
         self.pruned: int | None = None
-        self.touched = False
-        self.whole = True  # what is believed holds for certain if nobody else has committed since
-        self._tailed = False  # where the log ends is known, and counts
-        self._ids = 0
+        self._tailed = False  # the end of the log was read, and counts
 
     @property
-    def sure(self) -> bool:
-        """Was all of it read, rather than believed?"""
-        return self._known is None or self._known.guess is None
-
-    @property
-    def seen(self) -> dict[Any, Any]:
-        """What was read so far."""
-        return self._known.found if self._known is not None else {}
-
-    @property
-    def known(self) -> Known:
+    def snapshot(self) -> Snapshot:
         """Where the store stood at the first read."""
-        if self._known is None:
-            self._known = self._store.read([])
-        return self._known
+        if self._snapshot is None:
+            self._snapshot = self._source.read([])
+        return self._snapshot
 
     @property
     def now(self) -> int:
-        known = self._known
-        return self.known.now if known is None else known.now
+        return self.snapshot.now
 
     @property
     def wall(self) -> int:
-        return self.known.wall
+        return self.snapshot.wall
 
     @property
-    def since(self) -> int:
-        return self.known.since
-
-    def id(self) -> str:
-        self._ids += 1
-        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
+    def since(self) -> int:  # type: ignore[override]
+        return self.snapshot.since
 
     def _get(self, read: Read) -> Any:
-        """What a read finds: from what is known, or in a trip. Another commit in between means reading all anew."""
+        """What a read finds; see the top of this file."""
         if read.key not in self._asked:
             self._asked.add(read.key)
             self.reads.append(read)
-        if self._known is not None:
-            found = self._known.found.get(read.key)
+        snapshot = self._snapshot
+        if snapshot is None:
+            self._snapshot = self._source.read(self.reads, looks=not self._writes)
+            return self._snapshot.found[read.key]
+        found = snapshot.found.get(read.key)
+        if found is None and self._cache is not None:
+            found = self._cache.find(read.words)
             if found is not None:
-                return found
-            if self._known.guess is not None:
-                return self._believed(self._known, read)
-            if self._store.crowded:
-                return self._anew(self._known, read)
-        if self._known is None:
-            self._known = self._store.read([read, *self.likely()], looks=not self._writes)
-            return self._known.found[read.key]
-        fresh = self._store.read([read, *self.likely(self._known.found)], looks=not self._writes)
-        if fresh.commit != self._known.commit:
-            self._store.crowded = True
-            return self._anew(self._known, read)
-        self._known.found.update(fresh.found)
-        return fresh.found[read.key]
+                snapshot.found[read.key] = found
+                self.is_guess = True
+        return self._ask(snapshot, read) if found is None else found
 
-    def likely(self, known: Container[Any] = ()) -> list[Read]:
-        """What will probably be asked for later, where that is not known yet: it comes with what is asked for now."""
-        likely = self._store.habits.after(self.reads[0]) if self.reads else ()
-        return [read for read in likely if read.key not in self._asked and read.key not in known]
-
-    def _anew(self, known: Known, read: Read) -> Any:
-        """All reads so far and one more, at one moment. If the others find what they found, it is as good as theirs."""
-        fresh = self._store.read(self.reads + self.likely())
-        for one in self.reads:  # what was read on the chance that it will be wanted may change
-            before = known.found.get(one.key)
-            if before is not None and before[-1] != fresh.signature(one):
+    def _ask(self, before: Snapshot, read: Read) -> Any:
+        """All reads so far and one more, at one moment. If the others find what they found, they all go together."""
+        fresh = self._source.read(self.reads, looks=not self._writes)
+        for one in self.reads:
+            found = before.found.get(one.key)
+            if found is not None and found[-1] != fresh.signature(one):
                 raise MovedError(fresh)
-        if fresh.since != known.since or (self._tailed and fresh.commit != known.commit):
+        if fresh.since != before.since or (self._tailed and fresh.commit != before.commit):
             raise MovedError(fresh)
-        if known.guess is None:
-            self._store.crowded = fresh.commit != known.commit
-        fresh.now, fresh.wall = known.now, known.wall  # one moment for one run
-        self._known = fresh
+        fresh.now, fresh.wall = before.now, before.wall  # one moment for one run
+        self._snapshot, self.is_guess = fresh, False
         return fresh.found[read.key]
-
-    def _believed(self, known: Known, read: Read) -> Any:
-        """What a read is believed to find. Where there is no saying, all that was believed so far is asked with it."""
-        assert known.guess is not None
-        rests = len(self.reads) == 1 and not known.found and known.guess.rests(read)
-        found = None if rests else known.guess.find(read.words)
-        if found is None:
-            return self._anew(known, read)
-        self.whole = self.whole and known.guess.whole(read.words)
-        known.found[read.key] = found
-        return found
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         if not keys and not ranges:
@@ -276,15 +253,11 @@ class RedisTransaction:
         self._may_write()
         self.written[key] = (None, None, None)
 
-    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
-        self._may_write()
-        self.bodies.append(body_of(kind, agent, subject, data))
-
     def tail(self) -> Head:
-        if not self.sure:
-            raise MovedError(self._store.read(self.reads))
-        known, self._tailed = self.known, True
-        return Head(known.commit, known.seq, known.link, known.last)
+        if self.is_guess:  # the end of the log is never guessed
+            raise MovedError(self._source.read(self.reads))
+        snapshot, self._tailed = self.snapshot, True
+        return Head(snapshot.commit, snapshot.seq, snapshot.link, snapshot.last)
 
     def seal(self, body: str) -> None:
         self._may_write()
@@ -292,19 +265,10 @@ class RedisTransaction:
 
     def prune(self, through: int) -> None:
         self._may_write()
-        if not self._store.ask("HEXISTS", f"{self._store.tag}seals", through):
+        if not self._source.has_seal(through):
             message = f"no seal stands at event {through}"
             raise ValueError(message)
         self.pruned = through
-
-    def wake(self, name: str) -> None:
-        self.names.append(name)
-
-    def _may_write(self) -> None:
-        if not self._writes:
-            message = "a look may not write"
-            raise TypeError(message)
-        self.touched = True
 
     def writes(self) -> list[Any]:
         """All that is to be written, as the script takes it."""

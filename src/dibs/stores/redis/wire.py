@@ -7,10 +7,10 @@ it takes twice as long. client.py is redis-py, for TLS and for Sentinel.
 from __future__ import annotations
 
 from dibs.errors import DibsError, Unavailable
+from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any, Protocol
 
     class Wire(Protocol):
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
         def identify(self) -> None:
             """Ask the server for its run id."""
 
-        def wait(self, name: str, timeout: float, then: Sequence[Any] = ()) -> tuple[bool, Any]:
-            """Wait, on a connection of its own, until somebody pushes to the list `name`.
-
-            `then` is a command to be answered right behind, in the same trip; None where that was not possible.
-            """
+        def wait(self, name: str, timeout: float) -> bool:
+            """Wait, on a connection of its own, until somebody pushes to the list `name`."""
 
         def block(self, command: str, timeout: float, *words: Any) -> Any:
             """Send a command that blocks, on a connection of its own."""
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
 PLAIN = ("redis", "unix")  # schemes that need no library
 
 
@@ -61,32 +59,6 @@ def open_wire(url: str, timeout: float) -> Wire:
     from dibs.stores.redis.client import ClientWire
 
     return ClientWire(url, timeout)
-
-
-def option_of(url: str, name: str) -> str:
-    """An option behind the `?` of a URL."""
-    for part in url.partition("?")[2].split("&"):
-        key, _, value = part.partition("=")
-        if key == name:
-            return value
-    return ""
-
-
-def without_option(url: str, name: str) -> str:
-    """A URL without one of its options."""
-    front, _, query = url.partition("?")
-    rest = "&".join([part for part in query.split("&") if part and part.partition("=")[0] != name])
-    return f"{front}?{rest}" if rest else front
-
-
-def hidden(url: str) -> str:
-    """A URL without its password, for people to read."""
-    scheme, mark, rest = url.partition("://")
-    credentials, at, place = rest.rpartition("@")
-    if not at:
-        return url
-    user, colon, _ = credentials.partition(":")
-    return f"{scheme}{mark}{user}{':…' if colon else ''}@{place}"
 
 
 def plain(error: Exception, url: str) -> DibsError:

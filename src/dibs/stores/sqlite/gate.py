@@ -165,8 +165,8 @@ class Gate:
         assert self.file is not None
         file = self.file
         try:
-            return timed(lambda: flock(file, LOCK_EX), self.timeout)
-        except TimeIsUpError:
+            return _timed(lambda: flock(file, LOCK_EX), self.timeout)
+        except _TimeIsUpError:
             flock(file, LOCK_UN)  # it may have rung in the moment after
             self._give_up()
 
@@ -219,12 +219,12 @@ class Gate:
         raise Busy(pid=pid, stopped=processes.stopped(pid), waited=self.timeout)
 
 
-class TimeIsUpError(Exception):
+class _TimeIsUpError(Exception):
     """The timer rang while we waited."""
 
 
-def timed(wait: Callable[[], None], seconds: float) -> bool:
-    """Wait for the kernel, with a timer that ends the wait by TimeIsUpError; False where a timer is not ours to set.
+def _timed(wait: Callable[[], None], seconds: float) -> bool:
+    """Wait for the kernel, with a timer that ends the wait by _TimeIsUpError; False where a timer is not ours to set.
 
     That is the case outside the main thread, and in a program that uses SIGALRM itself. A handler of ours that an
     interrupt left behind is ours.
@@ -250,8 +250,8 @@ def timed(wait: Callable[[], None], seconds: float) -> bool:
 def _time_is_up(_number: int, frame: FrameType | None) -> None:
     """End the wait, if it still goes on: a timer that an interrupt left behind rings for nobody."""
     while frame is not None:
-        if frame.f_code is timed.__code__:
-            raise TimeIsUpError
+        if frame.f_code is _timed.__code__:
+            raise _TimeIsUpError
         frame = frame.f_back
 
 

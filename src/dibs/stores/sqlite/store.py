@@ -24,12 +24,13 @@ from dibs.stores.seam import (
     FETCH_LIMIT,
     MAX_RUNS,
     STALE_NOW,
+    BaseTransaction,
+    Engine,
     Event,
     Fetched,
     Head,
     Scanned,
     Seal,
-    body_of,
     digest_of,
     fill,
     link_of,
@@ -41,14 +42,16 @@ from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
     from dibs.stores.sqlite.wakes import Wakes
 
 # A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
-# reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
+# reads the whole WAL (6 µs a frame): keep it short. It has to be emptied for that: what a checkpoint alone has done, a
+# lone opener does not know, so it would read those frames again, and its commit would write their pages again. A
+# long-lived process checkpoints rarely.
 SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
 _LEFT_OPEN: list[Any] = []  # connections of short-lived processes: one that nobody holds any more would close itself
 
@@ -70,7 +73,7 @@ def create(path: str, commit: int = 0) -> str:
     return database_file.create(path, commit)
 
 
-class SqliteStore:
+class SqliteStore(Engine):
     """A database of dibs, opened. Threads may share it; they take turns."""
 
     def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False, kept: str = "") -> None:
@@ -92,7 +95,7 @@ class SqliteStore:
         self._boot = processes.boot()
         self._pid = os.getpid()  # a connection of SQLite survives no fork, nor does the gate's place in the kernel
         self._checked = False
-        self._pages = SHORT_LIVED if short_lived else LONG_LIVED
+        self._is_short_lived = short_lived
         if short_lived:
             _LEFT_OPEN.append(self._connection)
         self._fetches: dict[tuple[int, int, int], str] = {}
@@ -233,6 +236,32 @@ class SqliteStore:
 
     # --- for those who look at the engine itself
 
+    @property
+    def address(self) -> str:
+        """The path of the file."""
+        return self.path
+
+    def describe(self) -> Description:
+        """What people should know about this store."""
+        persistence = "every answered commit is on the disk"
+        return {
+            "engine": "sqlite", "address": self.path, "persistence": persistence, "warnings": [], "figures": {},
+        }  # fmt: skip
+
+    def check(self) -> Iterator[Check]:
+        """The checks of `dibs doctor` on the file."""
+        from dibs.stores.sqlite import health
+
+        return health.check(self)
+
+    def tidy(self) -> int:
+        """Remove the pipes of processes that are gone."""
+        return self._wakes().sweep()
+
+    def listeners(self) -> int:
+        """How many processes listen for a wake."""
+        return self._wakes().listeners()
+
     def journal_mode(self) -> str:
         """How SQLite keeps its journal; `wal`, or something is wrong."""
         mode: str = self._turns.call(lambda statement: self._sql(statement).get, "PRAGMA journal_mode", self._timeout)
@@ -305,9 +334,24 @@ class SqliteStore:
             database_file.refuse_without_checksums(self._connection, self.path)
             database_file.refuse_partial(self._connection, self.path)
             self._sql("PRAGMA synchronous = FULL")
-            self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+            if self._is_short_lived:
+                self._connection.set_wal_hook(self._empty_wal)
+            else:
+                self._sql(f"PRAGMA wal_autocheckpoint = {LONG_LIVED}")
             self._beside = self._found_beside()
             self._checked = True
+
+    def _empty_wal(self, connection: apsw.Connection, _: str, pages: int) -> int:
+        """After a commit: fold a WAL that has become long into the database. Where somebody reads it, another will."""
+        if pages >= SHORT_LIVED:
+            connection.set_busy_timeout(0)
+            try:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.Error:
+                pass  # the commit stands, whatever becomes of this
+            finally:
+                connection.set_busy_timeout(int(self._timeout * 1000))
+        return apsw.SQLITE_OK
 
     def _refuse_forked(self) -> None:
         """The lock of the gate is shared with the parent: giving it back here would take it from the parent."""
@@ -410,24 +454,19 @@ def _decode(texts: list[str]) -> list[Any]:
         raise DamagedError(str(error)) from error
 
 
-class _Transaction:
+class _Transaction(BaseTransaction):
     """One run of one transaction on an open connection."""
 
     def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
         commit, self.seq, self.link, self.last, boot, base, self.store_id, _ = head
-        self._store, self._identifier, self._writes = store, identifier, writes
+        super().__init__(identifier, writes=writes)
+        self._store = store
         self.number = commit + 1
         since_boot = clock.since_boot()
         # After a reboot (or in a database just made) the store's clock goes on from its last commit.
         self.base = base if boot == store._boot else self.last + 1 - since_boot
         self.now = max(since_boot + self.base, self.last)
         self._wall = 0
-        self.bodies: list[str] = []
-        self.names: list[str] = []
-        self.touched = False
-        self._ids = 0
-
-    since = 0  # nothing that was answered is ever missing
 
     @property
     def wall(self) -> int:
@@ -435,10 +474,6 @@ class _Transaction:
         if not self._wall:
             self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base)
         return self._wall
-
-    def id(self) -> str:
-        self._ids += 1
-        return self._identifier if self._ids == 1 else f"{self._identifier}{self._ids}"
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         bounds: list[str] = []
@@ -500,10 +535,6 @@ class _Transaction:
         self._may_write()
         self._store._sql(DELETE, (key,))
 
-    def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
-        self._may_write()
-        self.bodies.append(body_of(kind, agent, subject, data))
-
     def tail(self) -> Head:
         return Head(self.number - 1, self.seq, self.link, self.last)
 
@@ -518,12 +549,3 @@ class _Transaction:
             raise ValueError(message)
         self._store._sql("DELETE FROM log WHERE seq <= ?", (through,))
         self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))
-
-    def wake(self, name: str) -> None:
-        self.names.append(name)
-
-    def _may_write(self) -> None:
-        if not self._writes:
-            message = "a look may not write"
-            raise TypeError(message)
-        self.touched = True

@@ -34,7 +34,7 @@ class Wakes:
             pass
         if not self._swept:
             self._swept = True
-            self._sweep()
+            self.sweep()
         for _ in range(TRIES):
             try:
                 os.mkfifo(path, 0o600)
@@ -46,24 +46,35 @@ class Wakes:
                 continue  # a waker met the pipe before it was open and took it for a dead waiter's
             return
 
-    def _sweep(self) -> None:
-        """Remove the pipes of processes that ended without a word: nobody has them open for reading.
+    def sweep(self) -> int:
+        """Remove the pipes of processes that ended without `unwatch`; how many.
 
         A waiter whose new pipe is taken away before it was opened makes it again.
         """
+        dead = [name for name in self._names() if name not in self._open and not self._has_reader(name)]
+        for name in dead:
+            self._remove(name)
+        return len(dead)
+
+    def listeners(self) -> int:
+        """How many pipes somebody reads."""
+        return sum(1 for name in self._names() if self._has_reader(name))
+
+    def _names(self) -> list[str]:
         try:
             with os.scandir(self._folder) as entries:
-                names = [entry.name for _, entry in zip(range(SWEPT), entries, strict=False)]
+                found = [entry.name for _, entry in zip(range(SWEPT), entries, strict=False)]
         except OSError:
-            return
-        for name in names:
-            if name.startswith(MARK) or name in self._open:
-                continue
-            try:
-                os.close(os.open(self._path(name), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-            except OSError as error:
-                if error.errno == errno.ENXIO:
-                    self._remove(name)
+            return []
+        return [name for name in found if not name.startswith(MARK)]
+
+    def _has_reader(self, name: str) -> bool:
+        """Has any process this pipe open for reading? True also where that cannot be told."""
+        try:
+            os.close(os.open(self._path(name), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        except OSError as error:
+            return error.errno != errno.ENXIO
+        return True
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait for a wake. Without a pipe (a folder that cannot be written) it just waits."""

@@ -13,10 +13,11 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.errors import NO, YES, DibsError, Invalid, Unavailable
-from dibs.facts import clock, filesystems
+from dibs.facts import filesystems
 from dibs.operations.core.declare import Field
 from dibs.session.session import Session
-from dibs.storage.workspace_store import configured_url, database_path, is_redis, kept_line, read_pin
+from dibs.storage import store_checks, workspace_store
+from dibs.storage.workspace_store import read_pin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.cli.parse import Words
-    from dibs.stores.sqlite.store import SqliteStore
 
 FIELDS = (
     Field(
@@ -36,7 +36,6 @@ FIELDS = (
     Field("yes", "flag", "with --recover: do not ask", default=False),
 )
 PROBE_BYTES = 256 * 1024  # more than a commit, its copy in the write-ahead log and a page of each index take
-ABOVE = 2**32  # more commits than a damaged end can have hidden
 
 
 def run(words: Words) -> int:
@@ -76,18 +75,13 @@ def examine(session: Session, told: Callable[[dict[str, Any]], None] | None = No
         if told is not None:
             told(check)
 
-    redis = is_redis(read_pin(session.place.local).url or configured_url(session.config.store))
-    for name, look in (*PLACE, *(() if redis else FILE)):
+    for name, look in PLACE:
         note(*_looked(session, name, look), "error")
-    if redis:
-        from dibs.doors.cli.doctor import store as doctor_store
-
-        for name, ok, message, severity in doctor_store.examine(session):
-            note(name, ok, message, severity)
-    else:
-        fallback = read_pin(session.place.local).fallback
-        if fallback:
-            note("fallback", False, _stands_in(fallback), "warning")
+    for name, ok, message, severity in store_checks.examine(session):
+        note(name, ok, message, severity)
+    fallback = read_pin(session.place.local).fallback
+    if fallback:
+        note("fallback", False, _stands_in(fallback), "warning")
     if found[-1]["check"] != "server":  # one that does not answer has no record to look at
         note(*_looked(session, "record", _record), "error")
     return found
@@ -102,7 +96,7 @@ def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, s
 
 
 def _stands_in(url: str) -> str:
-    from dibs.stores.redis.wire import hidden
+    from dibs.stores.urls import hidden
 
     return f"SQLite stands in for {hidden(url)}, which did not start; `dibs up` comes back to it when it runs"
 
@@ -173,40 +167,6 @@ def _filesystem(session: Session) -> tuple[bool, str]:
     return True, filesystems.kind_of(session.place.local) or "unknown kind"
 
 
-def _sqlite(_: Session) -> tuple[bool, str]:
-    import apsw
-
-    from dibs.stores.sqlite import database_file
-
-    database_file.load_checksums()
-    text = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
-    if not database_file.checksums_loaded():
-        return False, f"{text} without page checksums: a flipped bit may go unnoticed. Install apsw's own wheel"
-    return True, f"{text} with page checksums"
-
-
-def _file(session: Session) -> SqliteStore:
-    from dibs.stores.sqlite.store import SqliteStore
-
-    store = session.store
-    assert isinstance(store, SqliteStore)
-    return store
-
-
-def _database(session: Session) -> tuple[bool, str]:
-    head = session.store.head()
-    mode = _file(session).journal_mode()
-    if mode != "wal":
-        return False, f"journal mode is {mode}, not wal"
-    return True, f"{database_path(session.place.local, session.config.store)}: commit {head.commit}, event {head.seq}"
-
-
-def _pages(session: Session) -> tuple[bool, str]:
-    found = _file(session).integrity()
-    text = "; ".join(" ".join(found).replace("*** in database main ***", "").split("\n")[1:4])
-    return not found, "every page and index is sound" if not found else text or found[0]
-
-
 def _record(session: Session) -> tuple[bool, str]:
     from dibs.doors.cli.commands import verify
     from dibs.lookout.verify import verify_store
@@ -215,54 +175,28 @@ def _record(session: Session) -> tuple[bool, str]:
     return report.ok, "; ".join(verify.lines(report.as_json(), ok=report.ok)[:5])
 
 
-def _gate(session: Session) -> tuple[bool, str]:
-    try:
-        _file(session).try_gate()
-    except DibsError as error:
-        return False, error.message
-    folder = f"{session.place.local}/wakes"
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    pipes = sum(1 for name in names if not name.startswith("@"))  # those are marks of mail: nobody waits there
-    return True, f"free; {pipes} waiting" if pipes else "free"
-
-
-# What is looked at whatever the store is, and what only on a file of this machine.
+# What is looked at whatever the store is.
 PLACE = (("workspace", _workspace), ("folder", _folder), ("filesystem", _filesystem), ("space", _space))
-FILE = (("sqlite", _sqlite), ("database", _database), ("pages", _pages), ("gate", _gate))
 
 # --- recovery
 
 
 def _recover(session: Session, words: Words) -> int:
     """A new database in place of a damaged one. Asks first; the old one is kept."""
-    from dibs.stores.sqlite import database_file
-    from dibs.stores.sqlite import store as sqlite_store
-    from dibs.stores.sqlite.gate import Gate
-
-    if is_redis(read_pin(session.place.local).url or configured_url(session.config.store)):
+    path = workspace_store.database_path(session.place.local, session.config.store)
+    if not path:
         message = (
             "--recover is for an SQLite file. A server that lost something begins a new epoch by itself; where a part "
             "of the workspace is missing there, put its data back."
         )
         raise Invalid(message)
-    path = database_path(session.place.local, session.config.store)
     checks = [check for check in examine(session) if check["check"] in {"database", "pages", "record"}]
     session.close()
     if all(check["ok"] for check in checks):
         raise Invalid(f"{path} is sound; there is nothing to recover", path=path)
     if not words.fields.get("yes"):
         _ask(path, checks)
-    gate = Gate(f"{path}.gate", 5.0, kept_line(session.place.local, session.place.shared))
-    remembered, _ = gate.enter()
-    try:
-        known = max(remembered, database_file.readable_commit(path))
-        start = max(known + ABOVE, clock.wall() // 1000 << 20)
-        agents = database_file.readable_rows(path, "a\t")
-        aside = database_file.set_aside(path) if os.path.exists(path) else ""
-        gate.leave(start, sqlite_store.create(path, start))  # from now on this is the database that answers here
-    except BaseException:
-        gate.leave()
-        raise
+    start, aside, agents = workspace_store.begin_anew(session.place.local, session.place.shared, path, "a\t")
     fresh = Session(session.cwd, session.place.root, short_lived=True)
     from dibs.operations.upkeep.recovery import RECOVERED
 

@@ -39,7 +39,7 @@ FIELDS = (
 NOTED = ("mode", "token", "code", "why", "to", "text", "what", "commit")  # what a line says of an event's data
 KIND = 20  # columns for an event's kind, when they are printed one by one
 PAGE = 1000
-POLL = 0.2  # seconds between two looks when following; people do not read faster
+FOLLOW_S = 5.0  # for one wait; then the log is looked at all the same
 
 
 def run(words: Words) -> int:
@@ -74,7 +74,7 @@ def _follow(store: Any, wanted: Filter, events: list[dict[str, Any]], last: int,
         for event in events:
             sys.stdout.write(jsontext.encode(event) + "\n" if as_json else _line(event))
         sys.stdout.flush()
-        store.wait("log", getattr(store, "follow", POLL))  # on a server the next event wakes it
+        store.follow(last, FOLLOW_S)
         events, last, _ = page_of(store, last, wanted, 0)
 
 

@@ -121,7 +121,7 @@ def _changes(session: Session, look: Any) -> Iterator[dict[str, Any]]:
         if said != last:
             last = said
             yield result
-        session.store.wait("log", SECOND)
+        session.store.follow(session.store.head().seq, SECOND)
 
 
 def _screen(session: Session, look: Any) -> None:
@@ -142,7 +142,7 @@ def _screen(session: Session, look: Any) -> None:
 def _pause(session: Session) -> None:
     """Until something happens, a second at most."""
     try:
-        session.store.wait("log", SECOND)
+        session.store.follow(session.store.head().seq, SECOND)
     except (Busy, Unavailable):
         clock.sleep(SECOND)
 

@@ -10,7 +10,6 @@ from dibs.doors.cli.dispatch import open_session
 from dibs.errors import YES, Unavailable
 from dibs.operations.core import authority
 from dibs.operations.core.declare import Field
-from dibs.storage import workspace_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,10 +36,9 @@ def run(words: Words) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    if workspace_store.is_redis(url):
-        from dibs.storage import redis_server
+    from dibs.storage import redis_server
 
-        redis_server.make_answer(session, url)
+    redis_server.make_answer(session, url)
     result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
@@ -52,7 +50,7 @@ def run(words: Words) -> int:
             f"moved from {result['from']} to {result['to']} ({result['rows']} rows, {result['events']} events, "
             f"digest {result['digest'][:16]})\n"
         )
-    if workspace_store.is_redis(url):
+    if not url.startswith("sqlite:"):
         sys.stdout.write("set `store = …` in .dibs/config.toml (or DIBS_STORE) before others clone this repository\n")
     else:
         sys.stdout.write("take `store = …` out of .dibs/config.toml if it names the former server\n")

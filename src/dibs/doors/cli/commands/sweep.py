@@ -50,6 +50,7 @@ def run(words: Words) -> int:
     def once() -> dict[str, Any]:
         call = session.identify(words.common.get("as"), request="" if watch else words.common.get("request-id", ""))
         found: dict[str, Any] = session.run(operation, call, {})
+        session.store.tidy()
         return found
 
     if not watch:

@@ -89,7 +89,7 @@ def _begin(session: Session, url: str) -> dict[str, Any]:
     from dibs.storage import sqlite_fallback
     from dibs.stores.move import moved_mark
     from dibs.stores.redis import epoch
-    from dibs.stores.redis.wire import hidden
+    from dibs.stores.urls import hidden
 
     local = session.place.local
     store = workspace_store.redis_store(local, url, session.config.id, session.timeout)

@@ -1,0 +1,49 @@
+"""The store of a workspace, examined: the engine's own checks, and what this machine knows of a server it started.
+
+For `dibs doctor`. The engine's checks are in the engine (`store.check()`).
+"""
+
+from __future__ import annotations
+
+from dibs.errors import DibsError
+from dibs.storage import redis_server, workspace_store
+from dibs.stores.seam import ERROR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.session.session import Session
+    from dibs.stores.seam import Check
+
+SERVER, DATABASE = "server", "database"  # checks: does the server answer; is the workspace there
+
+
+def examine(session: Session) -> Iterator[Check]:
+    """Each check of the store; only one where it cannot be opened, or does not answer."""
+    local = session.place.local
+    url = workspace_store.read_pin(local).url or workspace_store.configured_url(session.config.store)
+    try:
+        store = session.store
+    except DibsError as error:
+        name, hint = (SERVER, _hint(local, url)) if workspace_store.is_redis(url) else (DATABASE, "")
+        yield name, False, error.message + hint, ERROR
+        return
+    for name, ok, message, severity in store.check():
+        more = "" if name != SERVER else _started(local) if ok else _hint(local, url)
+        yield name, ok, message + more, severity
+
+
+def _started(local: str) -> str:
+    known = redis_server.running(local)
+    return f"; started by dibs ({known['how']}), data in {known['folder']}" if known else ""
+
+
+def _hint(local: str, url: str) -> str:
+    """What starts a server that does not run, where that is dibs' to do."""
+    why = redis_server.answers(url) if redis_server.place_of(url) is not None else ""
+    if not why or why.startswith(("ERR", "LOADING")):  # something answers there, and refuses
+        return ""
+    if redis_server.noted(local):
+        return " dibs started one there before; `dibs up` starts it again."
+    return " `dibs up` starts one here."

@@ -1,0 +1,86 @@
+"""The SQLite store examined (the library, the file, every page, the gate), and a new one in the place of a broken one.
+
+For `dibs doctor`; nothing else loads this.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from dibs.errors import DibsError
+from dibs.facts import clock
+from dibs.stores.seam import ERROR
+from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite.gate import Gate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.stores.seam import Check, Row
+    from dibs.stores.sqlite.store import SqliteStore
+
+GATE_TIMEOUT_S = 5.0
+HIDDEN_COMMITS = 2**32  # more than a damaged end can have hidden
+SHOWN_FAULTS = 3  # of those that SQLite's own check finds
+
+
+def check(store: SqliteStore) -> Iterator[Check]:
+    """Each check; a later one runs also when an earlier one failed."""
+    for name, look in (("sqlite", _library), ("database", _database), ("pages", _pages), ("gate", _gate)):
+        try:
+            ok, message = look(store)
+        except DibsError as error:
+            ok, message = False, error.message
+        yield name, ok, message, ERROR
+
+
+def _library(_: SqliteStore) -> tuple[bool, str]:
+    database_file.load_checksums()
+    text = f"SQLite {apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"
+    if not database_file.checksums_loaded():
+        return False, f"{text} without page checksums: a flipped bit may go unnoticed. Install apsw's own wheel"
+    return True, f"{text} with page checksums"
+
+
+def _database(store: SqliteStore) -> tuple[bool, str]:
+    head = store.head()
+    mode = store.journal_mode()
+    if mode != "wal":
+        return False, f"journal mode is {mode}, not wal"
+    return True, f"{store.path}: commit {head.commit}, event {head.seq}"
+
+
+def _pages(store: SqliteStore) -> tuple[bool, str]:
+    found = store.integrity()
+    lines = " ".join(found).replace("*** in database main ***", "").split("\n")
+    text = "; ".join(lines[1 : SHOWN_FAULTS + 1])
+    return not found, "every page and index is sound" if not found else text or found[0]
+
+
+def _gate(store: SqliteStore) -> tuple[bool, str]:
+    store.try_gate()
+    listeners = store.listeners()
+    return True, f"free; {listeners} waiting" if listeners else "free"
+
+
+def begin_anew(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
+    """A new database in the place of a damaged or missing one, its tokens above every one that was answered.
+
+    Returns the token that it begins above, where the old files were moved (nothing is deleted), and the rows of the
+    old database below `prefix` that could still be read.
+    """
+    gate = Gate(f"{path}.gate", GATE_TIMEOUT_S, kept)
+    remembered, _ = gate.enter()
+    try:
+        known = max(remembered, database_file.readable_commit(path))
+        start = max(known + HIDDEN_COMMITS, clock.wall() // 1000 << 20)
+        rows = database_file.readable_rows(path, prefix)
+        aside = database_file.set_aside(path) if os.path.exists(path) else ""
+        gate.leave(start, database_file.create(path, start))  # from now on this is the database that answers here
+    except BaseException:
+        gate.leave()
+        raise
+    return start, aside, rows
