@@ -211,7 +211,7 @@ def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
 # Redis server on this machine. Everybody else has the seam.
 OPENERS = frozenset((
     "dibs.storage.workspace_store", "dibs.storage.store_checks", "dibs.storage.redis_server",
-    "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.up",
+    "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.commands.up",
 ))  # fmt: skip
 BELOW = ("stores", "facts", "errors", "jsontext", "demo")  # rooms that are not above the seam, or play with an engine
 ENGINES = ("memory", "redis", "sqlite", "move.redis_side", "move.sqlite_side")  # below dibs.stores

@@ -67,7 +67,7 @@ def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
             place += 1
         else:
             known = f"{', '.join(f'--{one}' for one in parse.COMMON)} and --json"
-            raise Invalid(f"unknown option {word} before the command; {known} may stand there", option=word)
+            raise Invalid(f"unknown option {word} before the command; {known} may stand there", field=word)
     return arguments[:place], arguments[place:]
 
 
