@@ -34,6 +34,8 @@ STORES = (
      f"{INTERRUPTS}::test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones"),
     ("stores/sqlite/gate.py", "            if waits:\n                taken.acquire(timeout=TAKEN_WITHIN_S)\n",
      "            taken.acquire()\n", WAITING),
+    ("stores/sqlite/gate.py", "max(0.001, seconds), RING_AGAIN_S)\n", "max(0.001, seconds))\n",
+     f"{INTERRUPTS}::test_a_timer_whose_first_ring_is_lost_before_the_kernel_waits_still_ends_the_wait"),
     ("stores/sqlite/gate.py", "        if frame.f_code is _timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
