@@ -1,6 +1,7 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
+`doors/cli/index.py` (the same for commands),
 `session/known_clients.py` (the clients, and what every call must know of all of them),
 `operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
 (the typed methods of the Python API, plain and for asyncio), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
@@ -20,6 +21,7 @@ from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
+from dibs.reports import queries
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
@@ -121,9 +123,10 @@ def roles() -> str:
 def index() -> str:
     """The text of operations/core/index.py."""
     lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(declared().items()))
+    asked = "".join(f'    "{query.name}": "reports.queries",\n' for query in queries.QUERIES)
     return (
         '"""Which file declares which operation. Made by `make generate`; a test fails when it is out of date."""\n\n'
-        f"FILES = {{\n{lines}}}\n"
+        f"FILES = {{\n{lines}}}\nQUERIES = {{\n{asked}}}  # below dibs: they read more than one transaction sees\n"
     )
 
 
@@ -138,7 +141,7 @@ def aio_methods() -> str:
 
 
 def _class(name: str, handle: str, module: str, async_: str) -> str:
-    every = catalogue.every()
+    every = sorted([*catalogue.every(), *queries.QUERIES], key=lambda one: one.name)
     answers = sorted({operation.answer for operation in every if operation.name != HANDLED})
     head = HEAD.format(
         name=name, handle=handle, handle_module=module, async_=async_, kind=" for asyncio" if async_ else "",
@@ -170,8 +173,8 @@ HANDLED = "claim"  # what it gives is a handle that can be used in a `with`, and
 
 def _method(operation: Operation, handle: str, async_: str) -> str:
     shown = [field for field in operation.fields if not field.internal]
-    first = [field for field in shown if field.positional]
-    named = [field for field in shown if not field.positional]
+    first = [field for field in shown if field.positional or (operation.whole and field.env)]  # `run_report("r1")`
+    named = [field for field in shown if field not in first]
     claimed = operation.name == HANDLED
     async_ = "" if claimed else async_
     lines = [f"\n    {async_}def {operation.name.replace(' ', '_')}(\n        self,\n"]
@@ -190,7 +193,8 @@ def _method(operation: Operation, handle: str, async_: str) -> str:
         lines.append(f"        {_parameter(field)}: {_type(field)}{optional}{default},\n")
     if claimed:
         lines.append("        auto_renew: bool = True,\n")
-    lines.append("        request_id: str | None = None,\n")
+    if not operation.whole:
+        lines.append("        request_id: str | None = None,\n")
     lines.append(f"    ) -> {handle if claimed else operation.answer}:\n")
     said = (
         "\n\n        In a `with` it is renewed until the end of the block, unless `auto_renew` is False."
@@ -205,9 +209,10 @@ def _method(operation: Operation, handle: str, async_: str) -> str:
         )
         return "".join(lines)
     await_ = "await " if async_ else ""
+    key = "None" if operation.whole else "request_id"
     lines.append(
         f"        answer: {operation.answer} = {await_}self._call(\n"
-        f'            "{operation.name}",\n            request_id,\n{given}        )\n'
+        f'            "{operation.name}",\n            {key},\n{given}        )\n'
     )
     lines.append("        return answer\n")
     return "".join(lines)
@@ -235,7 +240,8 @@ def _argument(field: Field) -> str:
 def _answers(operation: Operation) -> str:
     text = _wrapped(f"Answers: {answers_.keys_of(operation.answer)}.")
     if operation.errors:
-        text += f"\n        Raises: {', '.join(error.__name__ for error in operation.errors)}."
+        raised = ", ".join(error.__name__ for error in operation.errors)
+        text += f"\n        {_wrapped(f'Raises: {raised}.')}"
     return text
 
 
@@ -252,7 +258,9 @@ def schema() -> str:
     from dibs.errors import ERRORS
 
     found: dict[str, Any] = {}
-    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in catalogue.every()}
+    every = sorted([*catalogue.every(), *queries.QUERIES], key=lambda one: one.name)
+    requests = {operation.name: _request(operation) for operation in every}
+    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in every}
     errors = {
         code: {
             "status": error.status,
@@ -270,10 +278,66 @@ def schema() -> str:
         for code, error in sorted(ERRORS.items())
     }  # fmt: skip
     whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema", "answers": answers, "errors": errors,
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "requests": requests, "answers": answers,
+        "errors": errors,
         "$defs": dict(sorted(found.items())),
     }  # fmt: skip
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+# How a value is written in JSON, by kind of field. What only the caller's machine can read is a text (or a pid).
+WRITTEN: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"}, "agent": {"type": "string"}, "commit": {"type": "string"},
+    "choice": {"type": "string"}, "resource": {"type": "string"}, "process": {"type": "integer"},
+    "duration": {"type": ["string", "number"]}, "integer": {"type": "integer", "minimum": 0},
+    "number": {"type": "integer"}, "flag": {"type": "boolean"}, "json": {},
+    "words": {"type": "array", "items": {"type": "string"}},
+    "resources": {"type": "array", "items": {"type": "string"}},
+}  # fmt: skip
+
+
+def _request(operation: Operation) -> dict[str, Any]:
+    """The request of an operation as JSON Schema, and what a door has to know of it."""
+    errors = sorted(error.code for error in operation.errors)
+    return {
+        "help": operation.help, "group": operation.group, "reading": not operation.writes,
+        "idempotent": operation.idempotent, "destructive": operation.destructive, "may": operation.may,
+        "errors": errors, "schema": _object(operation.fields),
+    }  # fmt: skip
+
+
+def _object(fields: tuple[Field, ...]) -> dict[str, Any]:
+    shown = [field for field in fields if not field.internal]
+    return {
+        "type": "object",
+        "properties": {field.name: _property(field) for field in shown},
+        "required": [field.name for field in shown if field.required],
+        "additionalProperties": False,
+    }
+
+
+def _property(field: Field) -> dict[str, Any]:
+    """One field. Bounds of a duration are in milliseconds, and so are no bounds of what is written."""
+    made: dict[str, Any] = {"description": field.help, **WRITTEN[field.kind]}
+    if field.items:
+        made.update(type="array", items=_object(field.items))
+        made.update(
+            {"minItems": field.least} if field.least else {}, **({"maxItems": field.most} if field.most else {})
+        )
+    elif field.kind in {"integer", "number"}:
+        made.update({"minimum": field.least} if field.least is not None else {})
+        made.update({"maximum": field.most} if field.most is not None else {})
+    elif field.kind == "text" and field.longest:
+        made["maxLength"] = field.longest
+    elif field.kind == "words" and field.longest:
+        made["items"] = {"type": "string", "maxLength": field.longest}
+    if field.choices:
+        made["enum"] = list(field.choices)
+    if not field.required and field.default not in (None, "", ()) and field.kind != "duration":
+        made["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
+    if field.local:
+        made["x-local"] = True  # a server cannot read it for a caller on another machine
+    return made
 
 
 def _facts(error: type[DibsError], found: dict[str, Any]) -> dict[str, Any]:
@@ -316,33 +380,47 @@ def _schema(hint: Any, found: dict[str, Any]) -> dict[str, Any]:
     return {"$ref": f"#/$defs/{name}"}
 
 
+PAGE_WIDTH = 100  # columns of a help text in the document
+
+
+def commands() -> str:
+    """The text of doors/cli/index.py."""
+    found: dict[str, str] = {}
+    hidden = []
+    import dibs.doors.cli.commands
+
+    for file in sorted(Path(dibs.doors.cli.commands.__file__ or "").parent.glob("[!_]*.py")):
+        module = __import__(f"dibs.doors.cli.commands.{file.stem}", fromlist=["COMMAND"])
+        found[module.COMMAND.name] = file.stem
+        hidden += [module.COMMAND.name] if module.COMMAND.hidden else []
+    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(found.items()))
+    listed = ", ".join(f'"{name}"' for name in sorted(hidden))
+    return (
+        '"""Which file of commands/ declares which command. Made by `make generate`; a test fails when it is out of '
+        f'date."""\n\nCOMMANDS = {{\n{lines}}}\nHIDDEN = frozenset(({listed}))  # help does not list these\n'
+    )
+
+
 def page() -> str:
     """The text of docs/CLI.md: every command's help."""
-    import contextlib
-    import io
-
+    from dibs.doors.cli import command
     from dibs.doors.cli import help as helps
 
     parts = [
         "# Commands\n\nMade from the declarations by `make generate`; `dibs help COMMAND` prints the same.\n\n"
-        "Every command takes these:\n\n| | |\n| --- | --- |\n"
+        "Every command takes these, before or after its name:\n\n| | |\n| --- | --- |\n"
         + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
-        + f"\n{helps.EXITS}.\n"
+        + f"\n{helps.EXITS}.\n\n{helps.OK} Where there is no `error`, the answer itself says what is wrong: `lost` of "
+        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`.\n"
     ]
-    for title, names in helps.GROUPS:
-        parts.append(f"\n## {title}\n")
+    left_out = {*helps.common_lines(PAGE_WIDTH), *helps.exit_lines(PAGE_WIDTH)}
+    for group, names in helps.grouped().items():
+        parts.append(f"\n## {helps.GROUPS[group]}\n")
         for name in names:
-            said = io.StringIO()
-            with contextlib.redirect_stdout(said):
-                helps.of_name(name)
-            common = {left for left, _ in helps.COMMON}
-            lines = [
-                line
-                for line in said.getvalue().splitlines()
-                if line.strip().partition("  ")[0] not in common and line != helps.EXITS
-            ]
-            body = "\n".join(lines[2:]).strip()
-            parts.append(f"\n### dibs {name}\n\n{lines[0]}\n\n```text\n{body}\n```\n")
+            found = command.find(name)
+            lines = [str(line) for line in helps.page(found, PAGE_WIDTH) if str(line) not in left_out]
+            body = "\n".join(lines[len(helps.wrapped(found.help, PAGE_WIDTH)) :]).replace("\n\n\n", "\n\n").strip()
+            parts.append(f"\n### dibs {name}\n\n{found.help}\n\n```text\n{body}\n```\n")
     return "".join(parts)
 
 
@@ -366,11 +444,19 @@ def tables(page: str) -> str:
 
 def files() -> dict[str, str]:
     """Every generated file under the project's top, with its text."""
+    from dibs.doors.cli import index as cli_index
     from dibs.operations.core import index as known
 
     known.FILES.clear()  # the help pages are found through it, and an operation may have moved
     known.FILES.update(declared())
+    made = commands()
+    scope: dict[str, Any] = {}
+    exec(made, scope)  # noqa: S102 - our own text: a command may be new
+    cli_index.COMMANDS.clear()
+    cli_index.COMMANDS.update(scope["COMMANDS"])
+    cli_index.HIDDEN = scope["HIDDEN"]
     return {
+        "src/dibs/doors/cli/index.py": made,
         "src/dibs/operations/core/index.py": index(),
         "src/dibs/operations/core/schema.json": schema(),
         "src/dibs/doors/python/methods.py": methods(),

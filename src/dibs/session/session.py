@@ -63,6 +63,7 @@ class Session:
         self.channels: list[str] = []  # names under which this process is woken, not in use right now
         self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
+        self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
@@ -105,6 +106,8 @@ class Session:
 
         `told` is called whenever it has to wait.
         """
+        if operation.whole:
+            return operation.body(self, call, **operation.checked(fields))
         if operation.around:
             assert self.around is not None, "doors/above.py attaches what stands above a session"
             return self.around(operation.around)(self, call, fields)

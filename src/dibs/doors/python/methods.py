@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         InboxAnswer,
         KillAnswer,
         LeaveAnswer,
+        LogAnswer,
         PruneAnswer,
         ReleaseAnswer,
         RenewAnswer,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         RunPhaseAnswer,
         RunProgressAnswer,
         RunPurgeAnswer,
+        RunReportAnswer,
         RunShowAnswer,
         RunStartAnswer,
         ScratchAnswer,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
         TaskSplitAnswer,
         TaskTakeAnswer,
         TaskTurnAnswer,
+        VerifyAnswer,
         VoteCastAnswer,
         VoteListAnswer,
         VoteOpenAnswer,
@@ -105,7 +108,7 @@ class Methods:
         """Acknowledge a message, so that it is not shown again.
 
         Answers: message; sometimes path.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: AckAnswer = self._call(
             "ack",
@@ -124,9 +127,10 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> AgentsAnswer:
-        """List the agents and persons, those that are there first.
+        """List agents and persons, present ones first.
 
         Answers: agents[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: AgentsAnswer = self._call(
             "agents",
@@ -146,10 +150,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> AskAnswer:
-        """Ask whoever holds a resource to release it.
+        """Ask the holder of a resource to release it.
 
         Answers: message, to[], resource; sometimes to_name[].
-        Raises: NotFound, Quota, Invalid.
+        Raises: NotFound, Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: AskAnswer = self._call(
             "ask",
@@ -168,10 +172,11 @@ class Methods:
         pid: int | None = None,
         request_id: str | None = None,
     ) -> BootAnswer:
-        """Register, check what you hold against the live record, and get a briefing.
+        """Register, compare your claims with the live record, and get a briefing.
 
         Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
         rules; sometimes name, files[], rival.
+        Raises: Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: BootAnswer = self._call(
             "boot",
@@ -201,7 +206,7 @@ class Methods:
         In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
 
         Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note.
-        Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid.
+        Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid, Busy, Unavailable, Forbidden.
         """
         return self._claim(
             request_id,
@@ -223,10 +228,10 @@ class Methods:
         token: int,
         request_id: str | None = None,
     ) -> ConfirmAnswer:
-        """Ask whether a token is still live for a resource.
+        """Check whether a token is still live for a resource.
 
         Answers: holder, token, expires_at; sometimes holder_name.
-        Raises: Fenced.
+        Raises: Fenced, Invalid, Busy, Unavailable.
         """
         answer: ConfirmAnswer = self._call(
             "confirm",
@@ -243,10 +248,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> EmitAnswer:
-        """Tell all who subscribe to it that something happened.
+        """Publish an event to its subscribers.
 
         Answers: event.
-        Raises: Invalid.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: EmitAnswer = self._call(
             "emit",
@@ -269,6 +274,7 @@ class Methods:
         """Show the messages you have not acknowledged.
 
         Answers: messages[], more, cursor.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: InboxAnswer = self._call(
             "inbox",
@@ -288,10 +294,10 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent: void its claims and refuse all it does.
+        """Stop an agent: void its claims and refuse everything it does.
 
         Answers: agents[], voided[], count.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: KillAnswer = self._call(
             "kill",
@@ -306,13 +312,40 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> LeaveAnswer:
-        """Say that you are done: what you hold is released, a subagent's passes to its parent.
+        """Sign off: your claims are released; a subagent's claims pass to its parent.
 
         Answers: released[], passed[], count, to; sometimes to_name.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: LeaveAnswer = self._call(
             "leave",
             request_id,
+        )
+        return answer
+
+    def log(
+        self,
+        *path: str,
+        limit: int | None = None,
+        agent: str | None = None,
+        kind: str | None = None,
+        since: str | None = None,
+        after: int | None = None,
+    ) -> LogAnswer:
+        """Show the events of the log: what happened, when, and by which agent.
+
+        Answers: events[], earlier, more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: LogAnswer = self._call(
+            "log",
+            None,
+            path=path or None,
+            limit=limit,
+            agent=agent,
+            kind=kind,
+            since=since,
+            after=after,
         )
         return answer
 
@@ -325,7 +358,7 @@ class Methods:
         """Drop the events before the newest seal older than --keep.
 
         Answers: through.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: PruneAnswer = self._call(
             "prune",
@@ -345,10 +378,10 @@ class Methods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> ReleaseAnswer:
-        """Give claims back, or hand them over to another agent.
+        """Release claims, or hand them over to another agent.
 
         Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
-        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
+        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid, Busy, Unavailable.
         """
         answer: ReleaseAnswer = self._call(
             "release",
@@ -368,10 +401,10 @@ class Methods:
         *resources: str,
         request_id: str | None = None,
     ) -> RenewAnswer:
-        """Give what you hold a new deadline.
+        """Extend the deadline of your claims.
 
         Answers: renewed[].
-        Raises: Fenced, NotFound, Killed.
+        Raises: Fenced, NotFound, Killed, Invalid, Busy, Unavailable, Forbidden.
         """
         answer: RenewAnswer = self._call(
             "renew",
@@ -389,7 +422,7 @@ class Methods:
         """Let a killed agent act again.
 
         Answers: agents[].
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: ReviveAnswer = self._call(
             "revive",
@@ -404,9 +437,10 @@ class Methods:
         ack: bool | None = None,
         request_id: str | None = None,
     ) -> RulesAnswer:
-        """Show the rules of the workspace, and whether you were told this version.
+        """Show the rules of the workspace, and whether you were shown this version.
 
         Answers: digest, acknowledged, current; sometimes text.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RulesAnswer = self._call(
             "rules",
@@ -428,7 +462,7 @@ class Methods:
         """End a run.
 
         Answers: run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive.
-        Raises: NotFound, Conflict, Invalid, Killed.
+        Raises: NotFound, Conflict, Invalid, Killed, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunEndAnswer = self._call(
             "run end",
@@ -448,10 +482,10 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Keep an error with a run.
+        """Record an error in a run.
 
         Answers: run, noted.
-        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunNoteAnswer = self._call(
             "run error",
@@ -472,7 +506,7 @@ class Methods:
         """Check a run against its quality gates; exit code 1 if one fails.
 
         Answers: run, gates[], failed.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: RunGatesAnswer = self._call(
             "run gates",
@@ -491,10 +525,10 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Say that an error of a run was dealt with.
+        """Mark an error of a run as handled.
 
         Answers: run, noted.
-        Raises: NotFound, Conflict, Invalid, Killed.
+        Raises: NotFound, Conflict, Invalid, Killed, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunNoteAnswer = self._call(
             "run handled",
@@ -516,7 +550,7 @@ class Methods:
         """Take part in a run.
 
         Answers: run, agent.
-        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunJoinAnswer = self._call(
             "run join",
@@ -537,6 +571,7 @@ class Methods:
         """List the runs.
 
         Answers: runs[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: RunListAnswer = self._call(
             "run list",
@@ -553,10 +588,10 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunPhaseAnswer:
-        """Say in which phase a run is.
+        """Set the phase of a run.
 
         Answers: run, before.
-        Raises: NotFound, Conflict, Invalid, Killed.
+        Raises: NotFound, Conflict, Invalid, Killed, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunPhaseAnswer = self._call(
             "run phase",
@@ -575,7 +610,7 @@ class Methods:
         """Show how far a run is.
 
         Answers: run.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: RunProgressAnswer = self._call(
             "run progress",
@@ -593,12 +628,34 @@ class Methods:
         """Drop an ended run and its tasks now; its archive stays.
 
         Answers: run, more.
-        Raises: NotFound, Conflict.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RunPurgeAnswer = self._call(
             "run purge",
             request_id,
             run=run,
+        )
+        return answer
+
+    def run_report(
+        self,
+        run: str | None = None,
+        *,
+        format: Literal["json", "md", "html"] | None = None,
+        out: str | None = None,
+    ) -> RunReportAnswer:
+        """Report what a run did: results, figures, contention, which agent did what and when.
+
+        Answers: run; sometimes summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[],
+        timeline, gates[], notes[], format, text, file.
+        Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+        answer: RunReportAnswer = self._call(
+            "run report",
+            None,
+            run=run,
+            format=format,
+            out=out,
         )
         return answer
 
@@ -611,7 +668,7 @@ class Methods:
         """Show one run with its agents.
 
         Answers: run.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: RunShowAnswer = self._call(
             "run show",
@@ -630,10 +687,10 @@ class Methods:
         tasks: Any | None = None,
         request_id: str | None = None,
     ) -> RunStartAnswer:
-        """Start a run: one operation of the fleet.
+        """Start a run: one job of the whole fleet.
 
         Answers: run; sometimes tasks[].
-        Raises: Invalid, Conflict, NotFound, Quota.
+        Raises: Invalid, Conflict, NotFound, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RunStartAnswer = self._call(
             "run start",
@@ -653,10 +710,10 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Keep a warning with a run.
+        """Record a warning in a run.
 
         Answers: run, noted.
-        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunNoteAnswer = self._call(
             "run warn",
@@ -671,9 +728,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> ScratchAnswer:
-        """Show your own scratch folder, making it if needed.
+        """Print the path of your own scratch folder; creates it if needed.
 
         Answers: agent, scratch; sometimes name.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: ScratchAnswer = self._call(
             "scratch",
@@ -686,9 +744,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> SealAnswer:
-        """Write a seal: the live claims at this point of the log.
+        """Write a seal (the live claims at this point), up to which the log can be pruned.
 
         Answers: seq, link, claims.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SealAnswer = self._call(
             "seal",
@@ -709,10 +768,10 @@ class Methods:
         expires: float | str | None = None,
         request_id: str | None = None,
     ) -> SendAnswer:
-        """Send a message to an agent, to all agents of a type, or to all.
+        """Send a message to an agent, to all agents of a type, or to all agents.
 
         Answers: message, to[], count, thread; sometimes to_name[], full[], later.
-        Raises: NotFound, Forbidden, Quota, Invalid.
+        Raises: NotFound, Forbidden, Quota, Invalid, Busy, Unavailable, Killed, Fenced.
         """
         answer: SendAnswer = self._call(
             "send",
@@ -736,10 +795,10 @@ class Methods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> StateDeleteAnswer:
-        """Delete a document, with the version you read, or a token.
+        """Delete a document; needs the version you read, or a token.
 
         Answers: key, version.
-        Raises: NotFound, Conflict, Held, Fenced, Invalid.
+        Raises: NotFound, Conflict, Held, Fenced, Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: StateDeleteAnswer = self._call(
             "state delete",
@@ -759,7 +818,7 @@ class Methods:
         """Read a document and its version.
 
         Answers: key, value, version, by, at.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: StateGetAnswer = self._call(
             "state get",
@@ -779,7 +838,7 @@ class Methods:
         """List the documents, without their values.
 
         Answers: documents[], more, cursor.
-        Raises: Invalid.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: StateListAnswer = self._call(
             "state list",
@@ -799,10 +858,10 @@ class Methods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> StateSetAnswer:
-        """Write a document; one that exists only with the version you read, or a token.
+        """Write a document; an existing one needs the version you read, or a token.
 
         Answers: key, value, version.
-        Raises: Conflict, Held, Fenced, Quota, Invalid.
+        Raises: Conflict, Held, Fenced, Quota, Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: StateSetAnswer = self._call(
             "state set",
@@ -821,9 +880,10 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> StatusAnswer:
-        """Show who holds what, who waits, and which agents are there.
+        """Show which agent holds what, and which agents wait.
 
         Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: StatusAnswer = self._call(
             "status",
@@ -841,10 +901,10 @@ class Methods:
         off: bool | None = None,
         request_id: str | None = None,
     ) -> SubscribeAnswer:
-        """Hear in your inbox of each event of a kind, or of each change of a state document.
+        """Get events of a kind, or changes to a document, in your inbox.
 
         Answers: subscription, cursor; sometimes off.
-        Raises: Invalid, NotFound, Quota.
+        Raises: Invalid, NotFound, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SubscribeAnswer = self._call(
             "subscribe",
@@ -861,9 +921,10 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> SubscriptionsAnswer:
-        """List what you subscribe to.
+        """List your subscriptions.
 
         Answers: subscriptions[], through, more, cursor.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SubscriptionsAnswer = self._call(
             "subscriptions",
@@ -878,9 +939,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> SweepAnswer:
-        """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
+        """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
         Answers: swept, more.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SweepAnswer = self._call(
             "sweep",
@@ -914,7 +976,7 @@ class Methods:
         """Add a task.
 
         Answers: task, existing.
-        Raises: Invalid, NotFound, Conflict, Quota.
+        Raises: Invalid, NotFound, Conflict, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: TaskAddAnswer = self._call(
             "task add",
@@ -948,10 +1010,10 @@ class Methods:
         to: str | None = None,
         request_id: str | None = None,
     ) -> TaskAssignAnswer:
-        """Give a task to an agent, which is told; chosen by a strategy, or named.
+        """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
         Answers: task, agent, queued; sometimes name.
-        Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
+        Raises: NotFound, Conflict, Forbidden, Invalid, Killed, Busy, Unavailable, Fenced.
         """
         answer: TaskAssignAnswer = self._call(
             "task assign",
@@ -972,7 +1034,7 @@ class Methods:
         """Bid for a task that is auctioned; the highest bid gets it.
 
         Answers: task, amount, bids, bids_until.
-        Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed.
+        Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed, Busy, Unavailable, Fenced.
         """
         answer: TaskBidAnswer = self._call(
             "task bid",
@@ -989,10 +1051,10 @@ class Methods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> TaskCancelAnswer:
-        """Call a task off, with its children.
+        """Cancel a task and its children.
 
         Answers: task, cancelled[], count.
-        Raises: NotFound, Conflict.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: TaskCancelAnswer = self._call(
             "task cancel",
@@ -1012,7 +1074,7 @@ class Methods:
         """Take a specific task.
 
         Answers: task, token, claim, expires_at; sometimes renewed.
-        Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid.
+        Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid, Busy, Unavailable.
         """
         answer: TaskTakeAnswer = self._call(
             "task claim",
@@ -1037,7 +1099,7 @@ class Methods:
         """Finish a task with its result.
 
         Answers: task; sometimes next, verified.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified, Busy, Unavailable, Forbidden.
         """
         answer: TaskDoneAnswer = self._call(
             "task done",
@@ -1061,10 +1123,10 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Say that a task did not work.
+        """Report that a task failed.
 
         Answers: task.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskAnswer = self._call(
             "task fail",
@@ -1082,10 +1144,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskInputsAnswer:
-        """Show the results of the tasks that one waited for, and of its children.
+        """Show the results that a task builds on: of the tasks before it, and of its children.
 
         Answers: inputs.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: TaskInputsAnswer = self._call(
             "task inputs",
@@ -1108,7 +1170,7 @@ class Methods:
         """List tasks.
 
         Answers: tasks[], more, cursor.
-        Raises: Invalid, NotFound.
+        Raises: Invalid, NotFound, Busy, Unavailable.
         """
         answer: TaskListAnswer = self._call(
             "task list",
@@ -1132,7 +1194,7 @@ class Methods:
         """Move a task by hand to another state.
 
         Answers: task; sometimes cancelled[], count.
-        Raises: NotFound, Conflict, Invalid.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: TaskMoveAnswer = self._call(
             "task move",
@@ -1149,10 +1211,10 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> TaskTakeAnswer:
-        """Take the best task that is ready for you.
+        """Take the next task that is ready for you.
 
         Answers: task, token, claim, expires_at; sometimes renewed.
-        Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
+        Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid, Busy, Unavailable.
         """
         answer: TaskTakeAnswer = self._call(
             "task next",
@@ -1169,10 +1231,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Keep where the work on a task stands.
+        """Leave a note on a task: where the work stands.
 
         Answers: task.
-        Raises: NotFound, Invalid, Fenced, Killed.
+        Raises: NotFound, Invalid, Fenced, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskAnswer = self._call(
             "task note",
@@ -1191,10 +1253,10 @@ class Methods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> TaskProgressAnswer:
-        """Say how far a task is, and keep it.
+        """Report progress on a task.
 
         Answers: task, expires_at.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskProgressAnswer = self._call(
             "task progress",
@@ -1214,10 +1276,10 @@ class Methods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Give a task back to the queue, unfinished.
+        """Return a task to the queue, unfinished.
 
         Answers: task.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskAnswer = self._call(
             "task release",
@@ -1237,7 +1299,7 @@ class Methods:
         """Show one task with all that belongs to it.
 
         Answers: task.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: TaskShowAnswer = self._call(
             "task show",
@@ -1254,10 +1316,10 @@ class Methods:
         children: Any,
         request_id: str | None = None,
     ) -> TaskSplitAnswer:
-        """Break a task down: add its children, and give it back to wait for them.
+        """Split a task: add its children; the task waits for them.
 
         Answers: task, tasks[].
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskSplitAnswer = self._call(
             "task split",
@@ -1276,10 +1338,10 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> TaskTurnAnswer:
-        """Hand in what is done and take what comes next, in one transaction.
+        """Finish tasks and take the next ones, in one transaction.
 
         Answers: done[], refused[], tasks[].
-        Raises: Invalid, Fenced, Killed.
+        Raises: Invalid, Fenced, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskTurnAnswer = self._call(
             "task turn",
@@ -1290,6 +1352,23 @@ class Methods:
         )
         return answer
 
+    def verify(
+        self,
+        *,
+        head: str | None = None,
+    ) -> VerifyAnswer:
+        """Check the log with an independent implementation: one holder, rising tokens, legal steps, nothing edited or cut.
+
+        Answers: found, events, granted, live, token, first, last, link, findings[].
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: VerifyAnswer = self._call(
+            "verify",
+            None,
+            head=head,
+        )
+        return answer
+
     def vote_cast(
         self,
         id: str,
@@ -1297,10 +1376,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> VoteCastAnswer:
-        """Cast your ballot: once, and it stands.
+        """Cast your ballot; it cannot be changed.
 
         Answers: vote, option; sometimes repeated.
-        Raises: NotFound, Forbidden, Conflict, Invalid.
+        Raises: NotFound, Forbidden, Conflict, Invalid, Busy, Unavailable, Killed, Fenced.
         """
         answer: VoteCastAnswer = self._call(
             "vote cast",
@@ -1318,9 +1397,10 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> VoteListAnswer:
-        """List the votes: the open ones, then the others.
+        """List votes, open ones first.
 
         Answers: votes[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: VoteListAnswer = self._call(
             "vote list",
@@ -1342,10 +1422,10 @@ class Methods:
         key: str | None = None,
         request_id: str | None = None,
     ) -> VoteOpenAnswer:
-        """Put a question to a named electorate; more than half of all of it decides.
+        """Open a vote among named agents; more than half of them decide.
 
         Answers: vote; sometimes repeated.
-        Raises: Conflict, Quota, Invalid.
+        Raises: Conflict, Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: VoteOpenAnswer = self._call(
             "vote open",
@@ -1365,10 +1445,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> VoteShowAnswer:
-        """Show a vote: its outcome, its tally, and who has not voted.
+        """Show a vote: its outcome, its tally, and which agents have not voted.
 
         Answers: vote.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: VoteShowAnswer = self._call(
             "vote show",
@@ -1382,9 +1462,10 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> WhoamiAnswer:
-        """Say whom dibs takes you for.
+        """Show which agent dibs takes you for, and why.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: WhoamiAnswer = self._call(
             "whoami",

@@ -17,7 +17,7 @@ from dibs.doors.python.claim import Claim
 from dibs.doors.python.methods import Methods
 from dibs.doors.python.renewal import Renewals
 from dibs.facts import processes
-from dibs.operations.core.declare import Field
+from dibs.operations.core.declare import COMMON, Field
 from dibs.session import durations
 from dibs.session import read_fields as readers
 from dibs.session.session import Session
@@ -47,7 +47,7 @@ def init(path: str = ".", clients: Sequence[str] = ()) -> str:
     `clients` names those whose settings get hooks ("claude", "codex", …); without it none do. Git's hooks are put in
     where there is a repository. A folder that is a workspace already stays as it is.
     """
-    from dibs.doors.cli import init as installer
+    from dibs.doors.cli.commands import init as installer
     from dibs.doors.install import detection
     from dibs.errors import Unavailable
 
@@ -61,16 +61,9 @@ def init(path: str = ".", clients: Sequence[str] = ()) -> str:
     return place.root
 
 
-# What no operation declares, since every call has it.
 PATH = Field("path", "text", "a folder")
 CLIENTS = Field("clients", "words", "whose settings get hooks")
-AGENT = Field("agent", "agent", "who calls")
-REQUEST = Field("request_id", "text", "makes a retry get the first answer")
-REPORT = (
-    Field("run", "text", "which run"),
-    Field("format", "choice", "how it is written", choices=("json", "md", "html")),
-    Field("out", "text", "the file to write"),
-)
+AGENT, _, REQUEST, _ = COMMON
 
 
 class Workspace(Methods):
@@ -110,23 +103,6 @@ class Workspace(Methods):
         from dibs.doors.python import update_loop
 
         return update_loop.update(self, key, change, default, attempts)
-
-    def run_report(self, run: str = "", *, format: str = "json", out: str = "") -> dict[str, Any]:
-        """What a run did; with a format of "md" or "html" the text is under `text`, with `out` it is in that file.
-
-        Answers: run, summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[], timeline,
-        gates[], notes[]; or run, format and text or file.
-        """
-        from dibs.reports import build
-
-        for field, value in zip(REPORT, (run, format, out), strict=True):
-            field.check(value)
-        made = build.report(self._session, self.caller(), readers.default_run(run))
-        if format == "json" and not out:
-            return made
-        text = build.render(made, format)
-        found = {"file": build.write_out(self._session, out, text)} if out else {"text": text}
-        return {"run": made["run"], "format": format, **found}
 
     @property
     def session(self) -> Session:

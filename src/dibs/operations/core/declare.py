@@ -267,7 +267,8 @@ class Operation:
     __slots__ = (
         "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand", "body", "boots", "by_name",
         "defaults", "destructive", "fields", "group", "help", "idempotent", "may", "name", "others",
-        "own_errors", "refuses","registers", "required", "takes", "unsaid", "wants", "withdraws", "writes",
+        "own_errors", "refuses","registers", "required", "takes", "unsaid", "wants", "whole",
+        "withdraws", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -296,6 +297,7 @@ class Operation:
         afterwards: str = "",
         around: str = "",
         withdraws: bool = False,
+        whole: bool = False,
     ) -> None:
         self.name = name
         self.body = body
@@ -325,6 +327,7 @@ class Operation:
         self.afterwards = afterwards
         self.around = around
         self.withdraws = withdraws
+        self.whole = whole  # a `Query`: its body gets the session
 
     @property
     def errors(self) -> tuple[type[DibsError], ...]:
@@ -342,6 +345,8 @@ class Operation:
             field = self.by_name.get(name)
             if field is None:  # the body's own business
                 found[name] = value
+            elif field.kind == "choice" and value == field.default:
+                pass  # "": none of them
             elif value is not None or field.kind == "json":
                 found[name] = field.check(value)
         for name in self.required:
@@ -350,11 +355,38 @@ class Operation:
         return found
 
 
+class Query(Operation):
+    """A question about more than one transaction sees: the log, the whole record, what a run did. It changes nothing.
+
+    Declared like an operation (name, fields, answer, help, group), next to its body in reports/queries.py: operations
+    do not read the log. `body(session, call, **fields)` answers; `Session.answer` runs it.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        help: str,
+        *,
+        fields: tuple[Field, ...] = (),
+        errors: tuple[type[DibsError], ...] = (),
+        answer: str = "",
+        group: str = "",
+        refuses: str = "",
+    ) -> None:
+        super().__init__(
+            name, body, help, fields=fields, errors=errors, answer=answer, group=group, refuses=refuses, writes=False,
+            whole=True,
+        )  # fmt: skip
+
+
 # The fields of every listing; paging.py has what they mean.
 PAGED = (
-    Field("limit", "integer", "how many at most, up to 1000", default=0, most=1000, metavar="N"),
+    Field("limit", "integer", "at most N entries, up to 1000", default=0, most=1000, metavar="N"),
     Field(
-        "after", "text", "go on after this cursor, which the page before gave", default="", longest=0, metavar="CURSOR"
+        "after", "text", "continue after this cursor (from the page before)", default="", longest=0, metavar="CURSOR"
     ),
 )
 

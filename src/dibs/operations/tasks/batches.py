@@ -160,11 +160,11 @@ ADD = Operation(
         Field(
             "tasks",
             "json",
-            "a list of objects with the fields of `task add`",
+            "JSON list of tasks, same fields as `task add`",
             required=True,
-            items=additions.ADD_FIELDS,
             least=1,
             most=MOST,
+            items=additions.ADD_FIELDS,
         ),
         _RUN,
         Field("missing", "flag", "only those whose id no task has yet", default=False),

@@ -447,9 +447,10 @@ OPERATIONS = (
     Operation(
         "task next",
         _next,
-        "Take the best task that is ready for you.",
+        "Take the next task that is ready for you.",
+        group="tasks",
         fields=(
-            Field("wait", "duration", "wait that long for one", default=0, most=MAX_WAIT, metavar="D"),
+            Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
             Field("waiter", "text", "the place among those who wait", default="", internal=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
@@ -463,9 +464,10 @@ OPERATIONS = (
         "task claim",
         _claim,
         "Take a specific task.",
+        group="tasks",
         fields=(
             board.ID,
-            Field("wait", "duration", "wait that long until it can be had", default=0, most=MAX_WAIT, metavar="D"),
+            Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT, metavar="D"),
             Field("waiter", "text", "the place in line", default="", internal=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
         ),

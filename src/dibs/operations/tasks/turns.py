@@ -61,7 +61,8 @@ OPERATIONS = (
     Operation(
         "task turn",
         _turn,
-        "Hand in what is done and take what comes next, in one transaction.",
+        "Finish tasks and take the next ones, in one transaction.",
+        group="tasks",
         fields=(
             Field(
                 "done", "json", "a list of objects with id, token and result", items=_DONE, most=MOST, metavar="JSON"
@@ -69,7 +70,7 @@ OPERATIONS = (
             Field(
                 "take",
                 "integer",
-                "take up to so many, as far as max_tasks allows (default 1)",
+                "take up to N tasks, as far as max_tasks allows (default 1)",
                 default=1,
                 most=MOST,
                 metavar="N",

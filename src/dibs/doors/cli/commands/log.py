@@ -1,0 +1,96 @@
+"""`dibs log`: the events, in order; by kind, by agent, by path, since when."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli import terminal
+from dibs.doors.cli.command import Command
+from dibs.doors.cli.dispatch import finish, read
+from dibs.doors.cli.render import times
+from dibs.errors import YES, named
+from dibs.operations.core.declare import Field
+from dibs.reports import queries
+from dibs.reports.events import page_of
+from dibs.session import catalogue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.cli.parse import Words
+    from dibs.reports.events import Filter
+
+FIELDS = (Field("follow", "flag", "print events as they happen, until interrupted", default=False),)
+NOTED = ("mode", "token", "code", "why", "to", "text", "what", "commit")  # what a line says of an event's data
+KIND = 20  # columns for an event's kind, when they are printed one by one
+FOLLOW_S = 5.0  # for one wait; then the log is looked at all the same
+
+
+def run(words: Words) -> int:
+    """Print events as lines, or as one JSON object."""
+    operation = catalogue.operation("log")
+    session, call, values = read(operation, words)
+    found = session.answer(operation, call, values)
+    events, last = found["events"], found["cursor"]
+    if words.fields.get("follow"):
+        wanted = queries.wanted(session, operation.checked(values))
+        _follow(session.store, wanted, events, last, as_json=words.json)
+    if words.json:
+        return finish(operation, found, words)
+    first: list[str | terminal.Table] = (
+        ["(earlier events: `--after 0` starts at the first)"] if found["earlier"] else []
+    )
+    rows = [(str(event["seq"]), f"{times.ago(event['at'])} ago", *_cells(event)) for event in events]
+    shown: str | terminal.Table = terminal.Table(("EVENT", "AGE", "KIND", "AGENT", "WHAT"), rows, titles=False)
+    terminal.write([*first, shown if rows else "no events", *([f"(more: `--after {last}`)"] if found["more"] else [])])
+    return YES
+
+
+def _follow(store: Any, wanted: Filter, events: list[dict[str, Any]], last: int, *, as_json: bool) -> None:
+    """Print the events as they come; one JSON object a line, since there is no end to wait for."""
+    while True:
+        for event in events:
+            sys.stdout.write(jsontext.encode(event) + "\n" if as_json else _line(event))
+        sys.stdout.flush()
+        store.follow(last, FOLLOW_S)
+        events, last, _ = page_of(store, last, wanted, 0)
+
+
+def _cells(event: dict[str, Any]) -> tuple[str, str, str]:
+    """What a line says of an event: its kind, the agent, then what it is about, the resources first."""
+    data = event["data"]
+    notes = []
+    if isinstance(data.get("resources"), list):
+        notes.append(
+            ", ".join(r if isinstance(r, str) else (r[1] or ".") for r in data["resources"] if r[0] != "inode")
+        )
+    notes += [f"{name}={data[name]}" for name in NOTED if data.get(name)]
+    if event["subject"] not in {event["agent"], *notes[:1]}:
+        notes.insert(1 if "resources" in data else 0, event["subject"])
+    return event["kind"], named(event), "  ".join([note for note in notes if note])
+
+
+def _line(event: dict[str, Any]) -> str:
+    """One event, printed while following: with the time of day, since its age would not stay true."""
+    import time
+
+    kind, agent, what = [terminal.clean(cell) for cell in _cells(event)]
+    now = time.strftime("%H:%M:%S", time.localtime(time.time() + times.ms_until(event["at"]) / 1000))
+    return f"{event['seq']:>6}  {now}  {kind:<{KIND}} {agent}  {what}".rstrip() + "\n"
+
+
+COMMAND = Command(
+    "log",
+    run=run,
+    fields=FIELDS,
+    short={"n": "limit", "f": "follow"},
+    examples=(
+        ("dibs log -n 20", "the last 20 events"),
+        ("dibs log src/api.py --since 1h", "what happened to a file in the last hour"),
+        ("dibs log --agent codex-2 --kind claim.", "the claims of one agent"),
+        ("dibs log -f", "print events as they happen"),
+    ),
+    json="events[] (seq, at, kind, agent, name, subject, data, commit, link), more, cursor, earlier",
+)

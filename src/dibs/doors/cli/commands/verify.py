@@ -1,0 +1,66 @@
+"""`dibs verify`: checks the record itself. What it checks is in lookout/, which shares no code with what it checks."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs.doors.cli.command import Command
+from dibs.doors.cli.dispatch import finish, read
+from dibs.errors import NO, YES
+from dibs.session import catalogue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.cli.parse import Words
+
+
+def run(words: Words) -> int:
+    """Exit 0 if the record is clean, 1 with the findings if not."""
+    operation = catalogue.operation("verify")
+    session, call, values = read(operation, words)
+    session.progress = None if words.json else progress()
+    found = session.answer(operation, call, values)
+    if words.json:
+        return finish(operation, found, words)
+    sys.stdout.write("".join(f"{line}\n" for line in lines(found, ok=not found["found"])))
+    return NO if found["found"] else YES
+
+
+def lines(found: dict[str, Any], *, ok: bool) -> list[str]:
+    """The report for people."""
+    said = [f"event {finding['seq']}: {finding['code']}: {finding['message']}" for finding in found["findings"]]
+    head = f"head {found['last']}:{found['link']}"
+    if ok:
+        what = f"{found['events']} events, {found['granted']} claims granted, {found['live']} live"
+        return [f"clean: {what}, highest token {found['token']}, {head}"]
+    return [*said, f"NOT clean: {found['found']} findings, {head}"]
+
+
+def progress() -> Any:
+    """Says how far it is, on a terminal, when it takes over a second."""
+    if not sys.stderr.isatty():
+        return None
+    import time
+
+    started = time.monotonic()
+
+    def say(done: int, total: int) -> None:
+        if time.monotonic() - started > 1:
+            sys.stderr.write(f"\rverifying {done} of {total} events")
+            if done >= total:
+                sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    return say
+
+
+COMMAND = Command(
+    "verify",
+    run=run,
+    examples=(
+        ("dibs verify", "check the whole log"),
+        ("dibs verify --head 4711:0123…", "also that it contains the event you remember"),
+    ),
+)
