@@ -108,7 +108,7 @@ LOG = Query(
 VERIFY = Query(
     "verify",
     _verify,
-    "Check the log with an independent implementation: one holder, rising tokens, legal steps, nothing edited or cut.",
+    "Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.",
     fields=(
         Field("head", "text", "the log must contain this event (a head that you noted before)", default="",
               metavar="SEQ:LINK"),

@@ -6,7 +6,7 @@ import os
 
 from dibs.canonical import Canonical
 from dibs.errors import Invalid
-from dibs.operations.core.declare import is_text
+from dibs.jsontext import is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1357,7 +1357,7 @@ class AsyncMethods:
         *,
         head: str | None = None,
     ) -> VerifyAnswer:
-        """Check the log with an independent implementation: one holder, rising tokens, legal steps, nothing edited or cut.
+        """Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.
 
         Answers: found, events, granted, live, token, first, last, link, findings[].
         Raises: Invalid, Busy, Unavailable.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dibs.canonical import Canonical
 from dibs.errors import Busy, Fenced, Forbidden, Invalid, Killed, Unavailable
+from dibs.jsontext import is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,19 +188,6 @@ def _check_item(known: dict[str, Field], item: dict[str, Any]) -> None:
 def has_controls(text: str) -> bool:
     """Has it control characters other than newline and tab?"""
     return any((letter < " " and letter not in "\n\t") or letter == "\x7f" for letter in text)
-
-
-def is_text(value: Any) -> bool:
-    """Is it a text that can be kept and printed? Half of a character that takes two units (a lone surrogate) is not."""
-    if not isinstance(value, str):
-        return False
-    if value.isascii():
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_number(value: Any) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
+from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
-from dibs.operations.core.declare import AGENT, RANKS, is_text
+from dibs.operations.core.declare import AGENT, RANKS
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import Invalid
-from dibs.operations.core.declare import LARGEST, is_text
+from dibs.jsontext import is_text
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ DEEPEST = 32  # levels of nesting; more is a mistake or an attack
 WHOLE = 2**53  # whole numbers beyond this are not the same in every JSON reader
 
 
-def check(value: Any, field: str, largest: int = LARGEST) -> Any:
+def check(value: Any, field: str, largest: int) -> Any:
     """The value, if it can be kept; `largest` letters of JSON text, 0 for no limit."""
     _walk(value, field, 0)
     size = len(jsontext.encode(value)) if largest else 0

@@ -301,9 +301,9 @@ USAGE = Operation(
     "Keep what the caller's process uses.",
     fields=(
         RUN,
-        Field("cpu", "json", "percent of one core"),
-        Field("memory", "integer", "bytes"),
-        Field("threads", "integer", "how many"),
+        Field("cpu", "json", "percent of one core", default=0),
+        Field("memory", "integer", "bytes", default=0),
+        Field("threads", "integer", "how many", default=0),
     ),
     answer="RunUsageAnswer",
 )
