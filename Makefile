@@ -19,7 +19,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test e2e e2e-all lint format bench torture mutants generate clean
+.PHONY: help setup demo test e2e e2e-all lint format bench torture mutants generate docs clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,9 +49,9 @@ format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix-only --exit-zero
 	$(BIN)/ruff format
 
-bench: setup ## measure; one CPU-bound thing at a time on this machine, please
+bench: setup ## measure, on an otherwise quiet machine; ARGS=… are its options (ARGS=--help)
 	@$(BIN)/python -m compileall -q src
-	$(BIN)/dibs bench
+	$(BIN)/python -m benchmarks $(ARGS)
 
 torture: export DIBS_TORTURE = 1
 torture: export DIBS_HYPOTHESIS = torture
@@ -60,14 +60,19 @@ torture: setup ## everything with full figures, then what is too heavy for `make
 	$(BIN)/pytest -m torture
 
 mutants: setup ## take out the lines that keep the promises, one by one; each time a test must fail
-	$(BIN)/pytest -n $(JOBS) -m mutants tests/test_mutants.py
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m mutants tests/mutants
 
 generate: setup ## write the sources that are derived from the declarations of the operations
 	$(BIN)/python -m tools.generate
 
+docs: setup ## write the outputs that documents show, and the pictures of the README, anew
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/python -m tests.documents
+	$(BIN)/python -m tools.pictures
+
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- how setup does it
 

@@ -18,7 +18,7 @@ def let_loose(commands: list[list[str]], folder: str, failed: list[str] | None =
 
     One that does not come so far as to wait is an error; with `failed` the others go on, and what it said is put there.
     """
-    environment = {**os.environ, "PYTHONPATH": TOP}
+    environment = {**os.environ, "PYTHONPATH": TOP}  # of no account to what is measured: that begins at the word
     with ExitStack() as stack:
         ready: list[subprocess.Popen[str]] = []
         # A few at a time: what is measured is contention for dibs, not for the processors while interpreters start.

@@ -2,9 +2,10 @@
 
 The floor is the bare interpreter again. The command is read from the client's settings file and run by `sh -c`, as
 Claude Code does, with a payload on stdin: an Edit of a new file (a claim, its fsync included), an Edit of a file that
-is held already, a Read, a Bash command that writes a file. Then the audit after a command whose writes nobody knows,
-while another agent holds files: in a small tree and in one of twenty thousand files. At last thirty-two at once, beside
-as many interpreters.
+is held already, a Read, a Bash command that writes a file. No end of a call is told there, so the ledger keeps growing:
+the dearest case. Then the same as a client goes on: the hook before a call, the tool's work, the hook after it, each
+payload through a socket. Then the audit after a command whose writes nobody knows, while another agent holds files: in
+a small tree and in one of twenty thousand files. At last thirty-two at once, beside as many interpreters.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import itertools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from functools import partial
@@ -84,7 +86,57 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
     rows = above_floor(GROUP, taken, FLOOR, TARGETS, {HUB: "no fsync"})
     if environment is not None and HUB not in sides:
         rows.append(not_measured(GROUP, HUB, environment.absent))
-    return rows + _audits(bench) + _crowd(bench, folder, command)
+    return rows + _pairs(bench, rounds) + _audits(bench) + _crowd(bench, folder, command)
+
+
+def _pairs(bench: Bench, rounds: int) -> list[Row]:
+    """Edits and commands with their ends told, as a client does: what it pays before and after each."""
+    bench.say(f"hooks: {rounds * BURST} calls with their ends")
+    folder = repository(bench, "hooks-pairs")
+    after: dict[str, list[float]] = {"Edit": [], "Bash": []}
+    numbers = itertools.count(1)
+
+    def pair(tool: str, given: dict[str, str], work: Callable[[], object]) -> float:
+        use = f"toolu_{next(numbers)}"
+        sent = [payload(folder, tool, given, event=event, use=use) for event in ("PreToolUse", "PostToolUse")]
+        before = timed(partial(_through_a_socket, command_of(folder), sent[0], folder))
+        work()
+        after[tool].append(timed(partial(_through_a_socket, command_of(folder, "PostToolUse"), sent[1], folder)))
+        return before
+
+    def edit() -> float:
+        path = f"{folder}/src/f{next(numbers) % 20}.py"
+        return pair("Edit", {"file_path": path}, partial(_append, path))
+
+    def bash() -> float:
+        path = f"{folder}/src/out{next(numbers)}.txt"
+        return pair("Bash", {"command": f"printf 'bench' > '{path}'"}, partial(_append, path))
+
+    taken = alternate(
+        {FLOOR: calls(lambda _: ([sys.executable, "-I", "-S", "-c", "pass"], {}), folder),
+         "Edit": lambda times: [edit() for _ in range(times)], "Bash": lambda times: [bash() for _ in range(times)]},
+        rounds, BURST,
+    )  # fmt: skip
+    named = {FLOOR: taken[FLOOR]}
+    for tool in after:
+        named[f"hook: before {tool}, its end is told"] = taken[tool]
+        named[f"hook: after {tool}"] = after[tool][BURST:]
+    return above_floor(GROUP, named, FLOOR, {})[1:]
+
+
+def _append(path: str) -> None:
+    """What the tool does."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("bench\n")
+
+
+def _through_a_socket(words: list[str], payload: dict[str, Any], folder: str) -> None:
+    """Start one hook with its payload in a socket, as programs on Node do, and wait for it."""
+    mine, its = socket.socketpair()
+    with mine, its:
+        mine.sendall(json.dumps(payload).encode())
+        mine.shutdown(socket.SHUT_WR)
+        _wait([_start(words, (os.POSIX_SPAWN_DUP2, its.fileno(), 0), folder)], words)
 
 
 def _audits(bench: Bench) -> list[Row]:
@@ -189,12 +241,13 @@ def command_of(folder: str, event: str = "PreToolUse") -> list[str]:
 
 
 def payload(
-    folder: str, tool: str, given: dict[str, str], session: str = "bench", event: str = "PreToolUse"
-) -> dict[str, Any]:
+    folder: str, tool: str, given: dict[str, str], session: str = "bench", event: str = "PreToolUse",
+    use: str = "toolu_bench",
+) -> dict[str, Any]:  # fmt: skip
     """What the client sends before a tool runs, or after it."""
     return {
         "session_id": session, "transcript_path": "", "cwd": folder, "permission_mode": "acceptEdits",
-        "hook_event_name": event, "tool_name": tool, "tool_input": given, "tool_use_id": "toolu_bench",
+        "hook_event_name": event, "tool_name": tool, "tool_input": given, "tool_use_id": use,
     }  # fmt: skip
 
 
@@ -223,18 +276,20 @@ def calls(call: Callable[[int], tuple[list[str], dict[str, Any]]], folder: str) 
 
 def _at_once(calls: list[tuple[list[str], str]], folder: str) -> None:
     """Start them all, wait for them all; a hook that refuses here is a mistake of the bench."""
-    environment = {**os.environ, "CLAUDE_PROJECT_DIR": folder}
-    started = []
-    for words, given in calls:
-        files = [
-            (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        ]
-        started.append(os.posix_spawnp(words[0], words, environment, file_actions=files))
+    started = [_start(words, (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0), folder) for words, given in calls]
+    _wait(started, calls[0][0])
+
+
+def _start(words: list[str], stdin: tuple[Any, ...], folder: str) -> int:
+    files = [stdin, (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    return os.posix_spawnp(words[0], words, {**os.environ, "CLAUDE_PROJECT_DIR": folder}, file_actions=files)
+
+
+def _wait(started: list[int], words: list[str]) -> None:
     for pid in started:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if code:
-            message = f"`{' '.join(calls[0][0])}` ended with {code}"
+            message = f"`{' '.join(words)}` ended with {code}"
             raise RuntimeError(message)
 
 

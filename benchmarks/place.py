@@ -22,7 +22,7 @@ from benchmarks.figures import median, timed
 from dibs import __version__
 from dibs.errors import Invalid
 from dibs.facts import filesystems
-from dibs.session.session import SESSION_VARIABLES
+from dibs.session.known_clients import SESSION_VARIABLES
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -40,7 +40,7 @@ def svg(machine: dict[str, Any], rows: Sequence[Row]) -> str:
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {WIDTH} {place + 8}" {style}>',
         f'<rect {size} fill="#ffffff"/>',
-        _text(12, 22, "dibs bench", size=16, weight="bold"),
+        _text(12, 22, "make bench", size=16, weight="bold"),
         _text(12, 40, f"{about(machine)}; {machine['at']}"),
     ]
     return "\n".join([*head, *parts, "</svg>"]) + "\n"

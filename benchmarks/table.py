@@ -112,7 +112,7 @@ def page(machine: dict[str, Any], peers: dict[str, str], rows: Sequence[Row]) ->
     contended = [row for row in rows if "processes" in row.more]
     installed = ", ".join(f"{name} {version}" for name, version in sorted(peers.items())) or "none"
     lines = [
-        "# A run of `dibs bench`\n",
+        "# A run of `make bench`\n",
         f"{about(machine)}. Peers: {installed}. Written by the run itself; [bench.json](bench.json) has all of it.\n",
         "![how much of each target was used, and times beside the peers'](bench.svg)\n",
         "| | median | least | ratio | of least | against | target | | note |",

@@ -10,14 +10,11 @@ Run it with `python examples/stock.py`; it makes a workspace in a scratch folder
 
 from __future__ import annotations
 
-import contextlib
-import io
 import sys
 import tempfile
 import threading
 
 import dibs
-from dibs.doors import cli
 
 ROUNDS = 20
 PATIENCE = 30  # seconds; nobody waits for ever
@@ -27,9 +24,7 @@ CHANGES = {"till": -3, "stocktaker": -1}
 def main() -> int:
     """Tell the story; 0 if nothing was lost."""
     with tempfile.TemporaryDirectory(prefix="dibs-stock-") as folder:
-        with contextlib.redirect_stdout(io.StringIO()):
-            if cli.main(["init", folder, "--clients", "none"]) != 0:
-                return 1
+        dibs.init(folder)
         with dibs.open(folder, "till") as till, dibs.open(folder, "stocktaker") as stocktaker:
             agents = {"till": till, "stocktaker": stocktaker}
             by_hand = read_then_write(till, stocktaker)

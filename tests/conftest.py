@@ -5,15 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
-from dibs.session.session import SESSION_VARIABLES
-from tests import record_tables
+from dibs.session.known_clients import SESSION_VARIABLES
+from tests import declared, record_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("torture", parent=settings.get_profile("default"), derandomize=False, max_examples=2_000)
+# That a test fails is all that a mutant is asked for, not the smallest example.
+settings.register_profile(
+    "mutants", parent=settings.get_profile("default"), phases=(Phase.explicit, Phase.generate), print_blob=False
+)
 settings.load_profile(os.environ.get("DIBS_HYPOTHESIS", "default"))
 
 # ... and no client, in whose shell the tests may be run: what they say they say as nobody's agent.
@@ -39,6 +44,11 @@ for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE", *SESSION_VARIABLES):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+declared.hold_workspaces()
+# A run in the background of a script comes with SIGINT ignored, and so would each process that a test interrupts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 
@@ -46,7 +56,7 @@ ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 # One test that takes long, begun last, is waited for by all processes but its own.
 LONG = (
     "test_no_git_command_takes_anothers_work", "test_ctrl_c_at_any_step", "test_nothing_of_an_agent_s_is_lost",
-    "test_a_move_goes_by_tls", "test_a_quick_run_of_the_tasks", "test_a_call_made_again_by_its_request_id",
+    "test_a_move_goes_by_tls", "test_a_call_made_again_by_its_request_id",
     "test_ordinary_commands_pass_while",
 )  # fmt: skip
 

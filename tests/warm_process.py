@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FOLDERS = ("", "doors", "doors/cli", "doors/hooks", "doors/install", "doors/reports", "facts", "facts/shell",
-           "lookout", "operations", "patterns", "stores")  # fmt: skip
-NOT_LOADED = ("__main__", "bundle", "bundling", "conformance", "entry", "generate", "memory")
+NOT_LOADED = ("__init__", "__main__", "answers", "build", "bundle", "conformance", "entry", "make_index", "memory")
+NO_COMMANDS = ("demo",)  # folders
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",
           "tree_sitter", "tree_sitter_bash", "unicodedata", "zlib")  # fmt: skip
 LONGEST = 1 << 17  # bytes of an order
@@ -45,10 +44,10 @@ def load() -> None:
     import dibs
 
     root = Path(dibs.__file__).parent
-    for folder in FOLDERS:
-        for file in sorted((root / folder).glob("*.py")):
-            if file.stem not in NOT_LOADED and file.stem != "__init__":
-                importlib.import_module(".".join(["dibs", *filter(None, folder.split("/")), file.stem]))
+    for file in sorted(root.rglob("*.py")):
+        parts = file.relative_to(root).with_suffix("").parts
+        if parts[-1] not in NOT_LOADED and parts[0] not in NO_COMMANDS:
+            importlib.import_module(".".join(["dibs", *parts]))
     for name in OTHERS:
         importlib.import_module(name)
     gc.collect()
@@ -103,7 +102,7 @@ def command(words: list[str]) -> int:
 
 
 def hook(words: list[str]) -> int:
-    """What doors/hooks/entry.py comes to."""
+    """What doors/hooks/start/entry.py comes to."""
     from dibs.doors.hooks.hook import leave, main
 
     rename("python3")
@@ -113,11 +112,19 @@ def hook(words: list[str]) -> int:
 # --- a stand-in client
 
 
+def stand_in() -> Any:
+    """The module of the one from a cold start, which stands alone."""
+    folder = str(Path(__file__).parent / "doors")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module("client")
+
+
 def forked(run: Callable[[list[str]], int], words: list[str], order: dict[str, Any]) -> dict[str, Any]:
     """One call in a process of its own, a child of this client."""
     files = [os.memfd_create("given"), os.memfd_create("out"), os.memfd_create("err")]
     with os.fdopen(os.dup(files[0]), "wb") as given:
-        given.write(order["given"].encode("latin-1"))
+        given.write(stand_in().bytes_of(order["given"]))
     os.lseek(files[0], 0, os.SEEK_SET)
     began = time.monotonic()
     pid = os.fork()
@@ -145,8 +152,7 @@ def client(order: dict[str, Any], files: list[int]) -> NoReturn:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     become([*files, nowhere], order["cwd"], order["env"])
     rename(order["name"])
-    sys.path.insert(0, str(Path(__file__).parent / "doors"))
-    started = importlib.import_module("client").started
+    started = stand_in().started
     sys.stdout.write(f"{os.getpid()}\n")
     sys.stdout.flush()
     for line in sys.stdin:

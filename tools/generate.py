@@ -1,8 +1,10 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
-Five files: `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
-`doors/methods.py` (the typed methods of the Python API), `docs/CLI.md`, `docs/ROLES.md` (who may what) and the
-tables of records and events in `docs/ARCHITECTURE.md`. A test fails when they are out of date.
+`operations/core/index.py` (which file declares which operation, so that a command loads only that one),
+`session/known_clients.py` (the clients, and what every call must know of all of them),
+`operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
+(the typed methods of the Python API, plain and for asyncio), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
+the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import sys
 from keyword import iskeyword
 from pathlib import Path
 
+from dibs.doors.clients import make_index
+from dibs.operations.core import answers as answers_
 from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
@@ -20,31 +24,40 @@ from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.errors import DibsError
     from dibs.operations.core.declare import Field, Operation
 
 TOP = Path(__file__).resolve().parent.parent
 TYPES = {
-    "text": "str", "agent": "str", "choice": "str", "duration": "float | str", "integer": "int", "flag": "bool",
+    "text": "str", "agent": "str", "duration": "float | str", "integer": "int", "flag": "bool",
     "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
     "commit": "str",
 }  # fmt: skip
+JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
-HEAD = '''"""The typed methods of the Python API. Made by `make generate` from the declarations in operations/."""
+HEAD = '''"""The typed methods of the Python API{kind}. Made by `make generate` from the declarations in operations/."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, Literal
 
-    from dibs.doors.python import Claim
+    from {handle_module} import {handle}
+    from dibs.operations.core.answers import (
+{answers}    )
+{choices}
 
-
-class Methods:
+class {name}:
     """One method for each declared operation; durations are seconds or texts such as "30m"."""
 
-    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
+    {async_}def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
+        raise NotImplementedError
+
+    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> {handle}:
         raise NotImplementedError
 '''
 
@@ -115,15 +128,53 @@ def index() -> str:
 
 
 def methods() -> str:
-    """The text of doors/methods.py."""
-    return HEAD + "".join(_method(operation) for operation in catalogue.every())
+    """The text of doors/python/methods.py."""
+    return _class("Methods", "Claim", "dibs.doors.python.claim", "")
 
 
-def _method(operation: Operation) -> str:
+def aio_methods() -> str:
+    """The text of doors/python/aio_methods.py."""
+    return _class("AsyncMethods", "ClaimRequest", "dibs.doors.python.aio", "async ")
+
+
+def _class(name: str, handle: str, module: str, async_: str) -> str:
+    every = catalogue.every()
+    answers = sorted({operation.answer for operation in every if operation.name != HANDLED})
+    head = HEAD.format(
+        name=name, handle=handle, handle_module=module, async_=async_, kind=" for asyncio" if async_ else "",
+        answers="".join(f"        {answer},\n" for answer in answers), choices=_choices(every),
+    )  # fmt: skip
+    return head + "".join(_method(operation, handle, async_) for operation in every)
+
+
+def _choices(every: list[Operation]) -> str:
+    """Names for long lists of words that one can choose from."""
+    found: dict[str, tuple[str, ...]] = {}
+    for field in [field for operation in every for field in operation.fields]:
+        if field.kind == "choice" and len(field.choices) > FEW:
+            assert found.setdefault(field.name.capitalize(), field.choices) == field.choices, field.name
+    return "".join(f"\n    {name} = Literal[\n{_rows(words)}    ]\n" for name, words in sorted(found.items()))
+
+
+def _rows(words: tuple[str, ...]) -> str:
+    return "".join(f"        {_quoted(word)},\n" for word in words)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'
+
+
+FEW = 5  # words to choose from that stand in a method's signature; more get a name
+HANDLED = "claim"  # what it gives is a handle that can be used in a `with`, and that renews the claim meanwhile
+
+
+def _method(operation: Operation, handle: str, async_: str) -> str:
     shown = [field for field in operation.fields if not field.hidden]
     first = [field for field in shown if field.positional]
     named = [field for field in shown if not field.positional]
-    lines = [f"\n    def {operation.name.replace(' ', '_')}(\n        self,\n"]
+    claimed = operation.name == HANDLED
+    async_ = "" if claimed else async_
+    lines = [f"\n    {async_}def {operation.name.replace(' ', '_')}(\n        self,\n"]
     star = False
     for field in first:
         if field.kind == "resources":
@@ -137,14 +188,25 @@ def _method(operation: Operation) -> str:
         default = "" if field.required else " = None"
         optional = "" if field.required else " | None"
         lines.append(f"        {_parameter(field)}: {_type(field)}{optional}{default},\n")
+    if claimed:
+        lines.append("        auto_renew: bool = True,\n")
     lines.append("        request_id: str | None = None,\n")
-    claimed = operation.name == "claim"
-    lines.append(f"    ) -> {'Claim' if claimed else 'dict[str, Any]'}:\n")
-    lines.append(f'        """{operation.help}\n\n        {_answers(operation)}\n        """\n')
+    lines.append(f"    ) -> {handle if claimed else operation.answer}:\n")
+    said = (
+        "\n\n        In a `with` it is renewed until the end of the block, unless `auto_renew` is False."
+        if claimed
+        else ""
+    )
+    lines.append(f'        """{operation.help}{said}\n\n        {_answers(operation)}\n        """\n')
     given = "".join(f"            {_argument(field)},\n" for field in shown)
-    kind = "Claim" if claimed else "dict[str, Any]"
+    if claimed:
+        lines.append(
+            f"        return self._claim(\n            request_id,\n            auto_renew,\n{given}        )\n"
+        )
+        return "".join(lines)
+    await_ = "await " if async_ else ""
     lines.append(
-        f"        answer: {kind} = self._call(\n"
+        f"        answer: {operation.answer} = {await_}self._call(\n"
         f'            "{operation.name}",\n            request_id,\n{given}        )\n'
     )
     lines.append("        return answer\n")
@@ -152,6 +214,10 @@ def _method(operation: Operation) -> str:
 
 
 def _type(field: Field) -> str:
+    if field.kind == "choice":
+        if len(field.choices) > FEW:
+            return field.name.capitalize()
+        return f"Literal[{', '.join(map(_quoted, field.choices))}]"
     return TYPES[field.kind]
 
 
@@ -167,10 +233,87 @@ def _argument(field: Field) -> str:
 
 
 def _answers(operation: Operation) -> str:
-    text = f"Answers: {operation.json}."
+    text = _wrapped(f"Answers: {answers_.keys_of(operation.answer)}.")
     if operation.errors:
         text += f"\n        Raises: {', '.join(error.__name__ for error in operation.errors)}."
     return text
+
+
+def _wrapped(text: str) -> str:
+    from textwrap import wrap
+
+    return "\n        ".join(wrap(text, 110))
+
+
+def schema() -> str:
+    """The text of operations/core/schema.json: every answer, and every error with its fields and its HTTP status."""
+    import json
+
+    from dibs.errors import ERRORS
+
+    found: dict[str, Any] = {}
+    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in catalogue.every()}
+    errors = {
+        code: {
+            "status": error.status,
+            "exit": error.exit,
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "code": {"const": code}, "message": {"type": "string"},
+                    **_facts(error, found),
+                },
+                "required": ["code", "message"],
+                "additionalProperties": False,
+            },
+        }
+        for code, error in sorted(ERRORS.items())
+    }  # fmt: skip
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "answers": answers, "errors": errors,
+        "$defs": dict(sorted(found.items())),
+    }  # fmt: skip
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _facts(error: type[DibsError], found: dict[str, Any]) -> dict[str, Any]:
+    """The facts that an error may have, from the annotations of its class."""
+    hints = sorted(error.__annotations__.items())
+    return {name.rstrip("_"): _schema(eval(hint, vars(answers_)), found) for name, hint in hints}  # noqa: S307 - a type
+
+
+def _schema(hint: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """A type as JSON Schema; what has a name goes to `found`."""
+    from types import UnionType
+    from typing import Any as Anything
+    from typing import Literal, Union, get_args, get_origin, is_typeddict
+
+    kind, parts = get_origin(hint), get_args(hint)
+    if hint is Anything:
+        return {}
+    if hint in JSON_TYPES:
+        return {"type": JSON_TYPES[hint]}
+    if kind is Literal:
+        return {"enum": list(parts)}
+    if kind is list:
+        return {"type": "array", "items": _schema(parts[0], found)}
+    if kind is dict:
+        return {"type": "object", "additionalProperties": _schema(parts[1], found)}
+    if kind in {Union, UnionType}:
+        return {"anyOf": [_schema(part, found) for part in parts]}
+    assert is_typeddict(hint), hint
+    name = hint.__name__
+    if name not in found:
+        found[name] = {}  # it may contain itself
+        keys = answers_.hints_of(name)
+        found[name] = {
+            "type": "object",
+            "description": (hint.__doc__ or "").splitlines()[0],
+            "properties": {key: _schema(answers_.plain(one), found) for key, one in keys.items()},
+            "required": [key for key, one in keys.items() if not answers_.is_sometimes(one)],
+            "additionalProperties": False,
+        }
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def page() -> str:
@@ -229,7 +372,10 @@ def files() -> dict[str, str]:
     known.FILES.update(declared())
     return {
         "src/dibs/operations/core/index.py": index(),
-        "src/dibs/doors/methods.py": methods(),
+        "src/dibs/operations/core/schema.json": schema(),
+        "src/dibs/doors/python/methods.py": methods(),
+        "src/dibs/doors/python/aio_methods.py": aio_methods(),
+        "src/dibs/session/known_clients.py": make_index.text(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
         "docs/ARCHITECTURE.md": tables((TOP / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")),

@@ -6,14 +6,17 @@ below are loaded when they are first used.
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs import patterns as patterns
-    from dibs.doors.python import Claim as Claim
-    from dibs.doors.python import Workspace as Workspace
-    from dibs.doors.python import open as open
+    from dibs.doors.python import aio as aio
+    from dibs.doors.python.claim import Claim as Claim
+    from dibs.doors.python.work import work as work
+    from dibs.doors.python.workspace import Workspace as Workspace
+    from dibs.doors.python.workspace import init as init
+    from dibs.doors.python.workspace import open as open
     from dibs.errors import Busy as Busy
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
@@ -29,9 +32,9 @@ if TYPE_CHECKING:
     from dibs.errors import Quota as Quota
     from dibs.errors import Unavailable as Unavailable
     from dibs.running.worker import Permanent as Permanent
-    from dibs.running.worker import work as work
 
-_WAY_IN = ("Claim", "Workspace", "open")
+_WAY_IN = ("Claim", "Workspace", "init", "open")
+_MODULES = {"aio": "dibs.doors.python.aio", "patterns": "dibs.patterns"}
 _WORK = ("Permanent", "work")
 _ERRORS = (
     "Busy", "Conflict", "Deadlock", "DibsError", "Failed", "Fenced", "Forbidden", "Held", "Invalid", "Killed",
@@ -42,25 +45,25 @@ _ERRORS = (
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used."""
     if name in _WAY_IN:
-        from dibs.doors import python
+        from dibs.doors.python import workspace
 
-        return getattr(python, name)
+        return getattr(workspace, name)
     if name in _WORK:
-        from dibs.running import worker
+        from dibs.doors.python import work
 
-        return getattr(worker, name)
+        return getattr(work, name)
     if name in _ERRORS:
         from dibs import errors
 
         return getattr(errors, name)
-    if name == "patterns":
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module("dibs.patterns")
+        return import_module(_MODULES[name])
     message = f"module 'dibs' has no attribute {name!r}"
     raise AttributeError(message)
 
 
 def __dir__() -> list[str]:
     """The public names."""
-    return sorted([*_WAY_IN, *_WORK, *_ERRORS, "__version__", "patterns"])
+    return sorted([*_WAY_IN, *_WORK, *_ERRORS, *_MODULES, "__version__"])

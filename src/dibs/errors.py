@@ -3,13 +3,19 @@
 A refusal (somebody else holds it) is a decision: the operation returns it, its event is committed, and the door raises
 it. What could not be decided (the store is busy) and what makes no sense (a path outside the root) is raised at once
 and changes nothing.
+
+The annotations of a class declare the facts that an error of this code may have; which of them, depends on the case.
+`for_` stands for `for`. Facts are attributes (`refusal.blockers`), and keys of the error in JSON.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
+    from dibs.operations.core.answers import BlockerView, FailedTask, GateView, HeldTask, VoteView, WaitingStep
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 WORKS_ON = 80  # letters of what a holder says it works on
@@ -34,6 +40,7 @@ class DibsError(Exception):
 
     code = "unavailable"
     exit = NO
+    status = 503  # of HTTP
 
     def __init__(self, message: str = "", **fields: Any) -> None:
         self.fields = fields
@@ -68,6 +75,14 @@ class Held(DibsError):
     """Somebody else holds it."""
 
     code = "held"
+    status = 409
+
+    blockers: list[BlockerView]
+    more: int  # than these
+    files: list[str]
+    instead: str
+    words: list[str]
+    transient: bool
 
     def say(self) -> str:
         return say_blocked(self.fields)
@@ -77,6 +92,25 @@ class Fenced(DibsError):
     """This token or this incarnation is no longer live."""
 
     code = "fenced"
+    status = 409
+
+    resource: str
+    given: int | None  # the token that is not live
+    holder: str | None  # who has it now
+    holder_name: str
+    token: int | None
+    since: str | None
+    agent: str
+    name: str
+    incarnation: int
+    task: str
+    state: str
+    why: str
+    at: str
+    paths: list[str]
+    target: str
+    commit: str
+    result: str
 
     def say(self) -> str:
         what = self.fields.get("resource")
@@ -96,6 +130,11 @@ class Killed(DibsError):
     """This agent was stopped."""
 
     code = "killed"
+    status = 403
+
+    agent: str
+    name: str
+    why: str
 
     def say(self) -> str:
         agent, why = named(self.fields), self.fields.get("why") or "no reason given"
@@ -106,6 +145,9 @@ class Deadlock(DibsError):
     """Waiting would close a cycle."""
 
     code = "deadlock"
+    status = 409
+
+    cycle: list[WaitingStep]
 
     def say(self) -> str:
         steps = [
@@ -119,6 +161,10 @@ class Order(DibsError):
     """Claims must be taken in the global order of resources."""
 
     code = "order"
+    status = 409
+
+    held: str
+    resource: str
 
     def say(self) -> str:
         return (
@@ -131,12 +177,66 @@ class NotFound(DibsError):
     """There is no such thing."""
 
     code = "not_found"
+    status = 404
+
+    agent: str
+    near: str  # what may be meant
+    field: str
+    id: str
+    job: str
+    kept: str
+    key: str
+    message_id: str
+    number: int
+    ready: int
+    resource: str
+    run: str
+    task: str
+    to: str
+    vote: str
+    what: str
 
 
 class Conflict(DibsError):
     """It was changed meanwhile."""
 
     code = "conflict"
+    status = 409
+
+    agent: str
+    allowed: list[str]
+    assigned: str
+    at: str | None
+    bids_until: str
+    by: str | None
+    changed_by: str | None
+    changed_by_name: str
+    children: int
+    closed: str | None
+    gates: list[GateView]
+    given: int | str | None
+    holder: str
+    holder_name: str
+    holders: dict[str, str]
+    key: str
+    name: str
+    option: str | None
+    own: str | None
+    path: str
+    paths: list[str]
+    pid: int
+    run: str
+    since: str
+    state: str
+    states: dict[str, int]
+    task: str
+    tasks: list[str]
+    to: str
+    until: str
+    version: int
+    violations: list[str]
+    vote: str
+    waits_for: int
 
 
 class Invalid(DibsError):
@@ -144,18 +244,74 @@ class Invalid(DibsError):
 
     code = "invalid"
     exit = USAGE
+    status = 422
+
+    field: str
+    agent: str
+    name: str
+    command: str
+    key: str
+    least: int
+    missing: list[str]
+    near: str
+    path: str
+    resource: str
+    run: str
+    runs: list[str]
+    size: int
+    steps: list[str]
+    store: str
+    task: str
+    tasks: list[str]
+    usage: str
 
 
 class Forbidden(DibsError):
     """This caller may not do that."""
 
     code = "forbidden"
+    status = 403
+
+    act: str
+    agent: str
+    name: str
+    breaker: str
+    command: str
+    commit: str
+    could: list[str]  # who may do it
+    electorate: list[str]
+    for_: str
+    instead: str
+    maker: str
+    message_id: str
+    needs: str | list[str]
+    owners: list[str]
+    path: str
+    placeholders: list[dict[str, Any]]
+    protected: list[str]
+    role: str
+    strict: bool
+    target: str
+    task: str
+    tool: str
+    until: str
+    vote: str
+    wanted: str
+    within: bool
 
 
 class Quota(DibsError):
     """There is no room for more of these."""
 
     code = "quota"
+    status = 429
+
+    what: str
+    limit: int
+    agent: str
+    name: str
+    task: str
+    tasks: list[HeldTask]
 
     def say(self) -> str:
         return f"at most {self.fields.get('limit')} {self.fields.get('what')}; release some first."
@@ -165,6 +321,15 @@ class Behind(DibsError):
     """Others have commits that are not here."""
 
     code = "behind"
+    status = 409
+
+    target: str
+    branch: str | None
+    commit: str
+    behind: int
+    ahead: int | None
+    upstream: str | None
+    deployed: dict[str, Any]
 
     def say(self) -> str:
         branch, upstream = self.fields.get("branch") or "HEAD", self.fields.get("upstream") or ""
@@ -186,15 +351,36 @@ class Behind(DibsError):
 
 
 class Unverified(DibsError):
-    """Nothing proves that a deploy works."""
+    """Nothing proves that a deploy works, or that a task is done."""
 
     code = "unverified"
+    status = 409
+
+    task: str
+    token: int
+    command: str
+    exit: int
+    seconds: float
+    output: str
+    target: str
+    started: bool
+    commit: str
+    result: str
 
 
 class Failed(DibsError):
     """A command that dibs was to run did not succeed."""
 
     code = "failed"
+    status = 409
+
+    run: str
+    failed: list[FailedTask]
+    states: dict[str, int]
+    vote: VoteView
+    target: str
+    commit: str
+    result: str
 
 
 class Busy(DibsError):
@@ -202,6 +388,16 @@ class Busy(DibsError):
 
     code = "busy"
     exit = CANNOT_DECIDE
+    status = 503
+
+    pid: int
+    stopped: bool
+    waited: float
+    nested: bool
+    path: str
+    store: str
+    moving: bool
+    tried: int
 
     def say(self) -> str:
         pid = self.fields.get("pid")
@@ -219,15 +415,55 @@ class Unavailable(DibsError):
 
     code = "unavailable"
     exit = CANNOT_DECIDE
+    status = 503
+
+    absent: bool
+    ahead: int | None
+    answered: int
+    auth: bool
+    behind: int | None
+    branch: str | None
+    command: str
+    commit: str | int | None
+    damaged: bool
+    deployed: dict[str, Any]
+    fallback: str
+    filesystem: str
+    foreign: bool
+    forked: bool
+    full: bool
+    internal: bool
+    missing: bool
+    moved: str
+    node: str
+    path: str
+    pinned: str
+    program: str
+    readonly: bool
+    remote: str
+    replaced: bool
+    round: int
+    schema: str
+    seconds: float
+    starting: bool
+    stopped: bool
+    store: str
+    target: str
+    to: str
+    tried: Any
+    unknown: bool
+    unreachable: bool
+    upstream: str | None
+    why: str
 
 
-def named(fields: dict[str, Any], field: str = "agent") -> str:
+def named(fields: Mapping[str, Any], field: str = "agent") -> str:
     """Who that is, as people and models say it: by name, by id where no name is known."""
     beside = "name" if field == "agent" else f"{field}_name"
     return str(fields.get(beside) or fields.get(field))
 
 
-def say_who(blocker: dict[str, Any]) -> str:
+def say_who(blocker: Mapping[str, Any]) -> str:
     """One who is in the way: who, what, what for, and for how much longer."""
     who, what = named(blocker), blocker["resource"]
     if blocker.get("subagent"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import warm
+from tests import declared, warm
 from tests.doors.hooking import Repository
 
 DIBS = str(Path(sys.executable).parent / "dibs")
@@ -39,6 +39,7 @@ class Shell:
         if exit is not None:
             assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
+        declared.hold_command(words, found)
         return found
 
     def commit(self) -> str:

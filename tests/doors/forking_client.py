@@ -23,8 +23,19 @@ import time
 from collections.abc import Sequence
 from typing import IO, Any
 
-LOADED = ("doors/hooks", "doors/cli", "doors", "facts", "facts/shell", "operations", "stores")
-NOT_LOADED = ("redis", "demo", "bench", "bundl", "entry", "generate", "conformance", "serving", "up", "__")
+LOADED = (
+    "doors/hooks",
+    "doors/clients/claude",
+    "doors/cli",
+    "doors",
+    "facts",
+    "operations",
+    "running",
+    "session",
+    "storage",
+    "stores",
+)
+NOT_LOADED = ("redis", "demo", "bundl", "entry", "conformance", "up.py", "__")  # how a folder or file begins
 
 
 def load(root: str) -> None:
@@ -37,10 +48,11 @@ def load(root: str) -> None:
     ):
         sys.path.append(base)
     for folder in LOADED:
-        where = f"{root}/dibs/{folder}"
-        for name in sorted(os.listdir(where)) if os.path.isdir(where) else ():
-            if name.endswith(".py") and not name.startswith(NOT_LOADED):
-                importlib.import_module(f"dibs.{folder.replace('/', '.')}.{name[:-3]}")
+        for where, folders, names in os.walk(f"{root}/dibs/{folder}"):
+            folders[:] = sorted(name for name in folders if not name.startswith(NOT_LOADED) and folder != "doors")
+            for name in sorted(names):
+                if name.endswith(".py") and not name.startswith(NOT_LOADED):
+                    importlib.import_module(f"{where[len(root) + 1 :].replace('/', '.')}.{name[:-3]}")
     gc.collect()
     gc.freeze()
 

@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,14 @@ from typing import Any
 import dibs
 from dibs.facts import processes
 from tests import warm
+from tests.doors.client import IN_FILE
 
-ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "entry.py")
+ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "start" / "entry.py")
 DIBS = str(Path(sys.executable).with_name("dibs"))
 HOOK = [sys.executable, "-I", "-S", "-X", "utf8", ENTRY]
 STAND_IN = str(Path(__file__).with_name("client.py"))
-PATIENCE = 60.0  # seconds after which a silent process is a failure
+MUCH = 1 << 20  # bytes of input that are handed over in a file
+PATIENCE = 120.0  # seconds after which a silent process is a failure
 LIMIT = 20.0  # seconds that `dibs init` gives a client's hook
 
 
@@ -93,16 +96,23 @@ class Client:
 
     def run(self, *words: str, cwd: Path, given: bytes = b"", seconds: float = PATIENCE, **env: str) -> Answer:
         """Start a program as this client's child, and wait for its end."""
-        order = {
-            "words": words, "cwd": str(cwd), "env": {**self.env, **env}, "given": given.decode("latin-1"),
-            "seconds": seconds,
-        }  # fmt: skip
-        self._asks.write(json.dumps(order).encode() + b"\n")
-        self._asks.flush()
-        answer = json.loads(self._answers.readline())
+        order = {"words": words, "cwd": str(cwd), "env": {**self.env, **env}, "seconds": seconds}
+        if len(given) > MUCH:
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(given)
+                file.flush()
+                answer = self._asked({**order, "given": IN_FILE + file.name})
+        else:
+            answer = self._asked({**order, "given": given.decode("latin-1")})
         assert "late" not in answer, f"{words} did not end within {seconds} s"
         out, err = (answer[name].encode("latin-1").decode("utf-8", "replace") for name in ("out", "err"))
         return Answer(answer["code"], out, err, answer["took"])
+
+    def _asked(self, order: dict[str, Any]) -> dict[str, Any]:
+        self._asks.write(json.dumps(order).encode() + b"\n")
+        self._asks.flush()
+        answer: dict[str, Any] = json.loads(self._answers.readline())
+        return answer
 
     def _lives(self) -> bool:
         return self._self is not None and processes.alive(self._self) is True

@@ -287,7 +287,7 @@ def test_every_command_has_help_and_completion(shell: Shell) -> None:
         shown = shell.run("help", *name.split())
         assert shown.returncode == 0
         assert f"usage: dibs {name}" in shown.stdout
-        if name in {"claim", "status", "log", "init", "verify", "doctor", "demo", "bench"}:
+        if name in {"claim", "status", "log", "init", "verify", "doctor", "demo"}:
             assert shell.run(name, "--help").stdout == shown.stdout
     for kind in ("bash", "zsh", "fish"):
         script = shell.run("completion", kind).stdout

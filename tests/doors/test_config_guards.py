@@ -10,7 +10,10 @@ import pytest
 from dibs.errors import Invalid
 from dibs.operations.core.policy import GUARDS
 from dibs.session import config, config_guards
+from dibs.session import known_clients as index
 from tests.doors.conftest import Shell
+
+STRICT = [*GUARDS["strict"], *index.STRICT]
 
 
 def read(folder: Path, text: str) -> dict[str, Any]:
@@ -37,7 +40,8 @@ def uncommented(template: str) -> str:
 def test_an_empty_file_and_no_file_give_the_defaults(tmp_path: Path) -> None:
     empty = read(tmp_path, "")
     assert empty == config.parse(str(tmp_path / "missing.toml"))["policy"]["guards"]
-    assert {**empty, "deploy": {}} == GUARDS
+    assert {**empty, "deploy": {}} == {**GUARDS, "strict": STRICT}
+    assert {".claude/settings.json", ".codex/rules"} <= set(empty["strict"]), "the clients' own files are strict too"
     assert (empty["on_doubt"], empty["across_worktrees"], empty["free"]) == ("deny", "warn", [])
     assert {".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "**/migrations/**"} <= set(empty["strict"])
     assert empty["roles"] == {"default": "", "assign": [], "named": {}}
@@ -55,7 +59,7 @@ def test_every_example_in_the_template_is_a_setting_that_works(tmp_path: Path) -
     guards = read(tmp_path, uncommented(config.TEMPLATE.format(id="w-1")))
     for key in ("on_doubt", "free", "across_worktrees"):
         assert guards[key] == GUARDS[key]
-    assert guards["strict"] == [*GUARDS["strict"], "deploy/"]
+    assert guards["strict"] == [*STRICT, "deploy/"]
     assert guards["roles"] == {
         "default": "worker",
         "assign": [["lead", "orchestrator"]],
@@ -114,7 +118,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
     assert guards == {
         "on_doubt": "allow",
         "free": ["notes/", "**/*.log"],
-        "strict": [*[pattern for pattern in GUARDS["strict"] if pattern != "**/migrations/**"], "deploy/"],
+        "strict": [*[pattern for pattern in STRICT if pattern != "**/migrations/**"], "deploy/"],
         "across_worktrees": "block",
         "files": {"state": "docs/STATE.md"},
         "roles": {

@@ -401,6 +401,8 @@ def test_a_first_push_to_an_empty_remote_passes(repo: Repository) -> None:
     repo.git("remote", "add", "origin", str(remote))
     repo.git("push", "-q", "origin", "main:draft", agent="bob")
     repo.git("push", "-q", "origin", "main", agent="bob")
+    there = repo.git("ls-remote", "--heads", "origin").stdout
+    assert [line.split("/")[-1] for line in there.splitlines()] == ["draft", "main"]
 
 
 def test_a_rollback_by_push_runs_under_a_deploy_that_is_called_one(pushed: Repository) -> None:

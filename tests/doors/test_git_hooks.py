@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from dibs.session.session import SESSION_VARIABLES, Session
+from dibs.session.known_clients import SESSION_VARIABLES
+from dibs.session.session import Session
 from tests.doors.conftest import DIBS, Shell
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")

@@ -116,8 +116,8 @@ def test_a_command_that_is_called_off_never_runs(keeper: child_process.Keeper, t
 
 def test_a_command_that_nobody_let_run_dies_with_its_owner(tmp_path: Path) -> None:
     owner = (
-        "from dibs.doors import children; from dibs.facts import clock; import os\n"
-        f"child = children.Child(children.Keeper(), ['touch', {str(tmp_path / 'ran')!r}], until=0, waits=True)\n"
+        "from dibs.running.child_process import Child, Keeper; import os\n"
+        f"child = Child(Keeper(), ['touch', {str(tmp_path / 'ran')!r}], until=0, waits=True)\n"
         "print(child.pid, flush=True); os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", owner], capture_output=True, text=True, check=False, timeout=60)

@@ -193,9 +193,8 @@ def test_they_find_dibs_by_what_the_workspace_remembers_of_this_machine(scripts:
     run = scripts.shell.folder / ".dibs" / "local" / "run"
     run.unlink(missing_ok=True)
     code, said = scripts.run("claim_task.sh", "T1", "ann", PATH=bare)
-    assert (code, said) == (
-        1, "ERROR: dibs was not found on this machine: pip install dibs, then: dibs init\n",
-    )  # fmt: skip
+    hint = "uv tool install FOLDER (a clone of dibs), then: dibs init"
+    assert (code, said) == (1, f"ERROR: dibs was not found on this machine: {hint}\n")
     run.write_text(f"python='{Path(DIBS).parent / 'python'}'\nentry=/nowhere\n")
     assert scripts.run("claim_task.sh", "T1", "ann", PATH=bare) == (0, "SUCCESS: Task T1 claimed by agent ann.\n")
     linked = subprocess.run(

@@ -11,7 +11,7 @@ import pytest
 
 import dibs
 from dibs.doors import cli
-from dibs.doors.methods import Methods
+from dibs.doors.python.methods import Methods
 from dibs.errors import DibsError, Held, Invalid
 from dibs.facts.paths import Canonical
 from dibs.session import catalogue
@@ -188,6 +188,7 @@ def test_what_a_claim_was_made_of_can_be_passed_on(workspace: dibs.Workspace) ->
     with workspace.claim("src/a.py", "db:x") as claim:
         claim.check()
         claim.renew()
+        assert [one["resources"] for one in workspace.status()["claims"]] == [["src/a.py", "db:x"]]
 
 
 def test_every_declared_kind_of_field_is_checked() -> None:

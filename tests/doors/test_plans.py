@@ -190,7 +190,7 @@ def test_whatever_stands_in_a_file_it_is_read_or_invalid(pattern: str, table: di
     usual = {"steps": [{"name": "a", "exec": "x"}], "items": [1], "title": "t", "electorate": ["ann"]}
     known = {name: value for name, value in usual.items() if name in (*run_file.PATTERNS[pattern][0], "steps")}
     try:
-        plan = run_file._Reader("/tmp/work.toml", {"pattern": pattern, **known, **table}).plan("digest")
+        plan = run_file.Reader("/tmp/work.toml", {"pattern": pattern, **known, **table}).plan("digest")
         plan.tasks("RUN")
     except Invalid as error:
         assert error.message

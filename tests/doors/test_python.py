@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_an_inner_claim_shares_the_token_and_is_not_released_by_its_end(shell: S
 
 def test_a_claim_lost_inside_a_with_is_raised_at_its_end(shell: Shell) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
-        with pytest.raises(dibs.Fenced), ann.claim("x.py", ttl=0.05):
+        with pytest.raises(dibs.Fenced), ann.claim("x.py", ttl=0.05, auto_renew=False):
             bob.claim("x.py", wait=5)
         assert bob.status()["claims"][0]["agent"] == "bob"
 
@@ -101,7 +102,7 @@ def test_seconds_and_texts_are_durations_and_nonsense_is_invalid(shell: Shell) -
         with pytest.raises(dibs.Invalid):
             ws.claim()
         with pytest.raises(dibs.Invalid):
-            ws.claim("c", mode="own")
+            ws.claim("c", mode="own")  # type: ignore[arg-type]
 
 
 def test_a_folder_that_is_no_workspace_is_invalid(tmp_path: Path) -> None:
@@ -152,6 +153,56 @@ def test_a_wall_clock_that_was_set_is_followed(shell: Shell, monkeypatch: pytest
         assert after["expires_at"] > before["expires_at"]
         ann.claim("y", ttl=600)
         assert len({one["expires_at"] for one in ann.status()["claims"]}) == 2
+
+
+def test_init_makes_a_workspace_and_running_it_again_changes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    folder.mkdir()
+    root = dibs.init(str(folder))
+    assert os.path.samefile(root, folder)
+    config = (folder / ".dibs" / "config.toml").read_bytes()
+    with dibs.open(root, agent="ann") as ws, ws.claim("x.py"):
+        assert dibs.init(str(folder)) == root
+        assert len(ws.status()["claims"]) == 1
+    assert (folder / ".dibs" / "config.toml").read_bytes() == config
+    assert not (folder / ".claude").exists()
+
+
+def test_init_puts_in_the_hooks_of_the_clients_that_are_named(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    dibs.init(str(tmp_path), clients=["claude"])
+    assert "dibs" in (tmp_path / ".claude" / "settings.json").read_text()
+    wrongs: list[Any] = [["nobody"], [1], "claude,,x"]
+    for wrong in wrongs:
+        with pytest.raises(dibs.Invalid):
+            dibs.init(str(tmp_path), clients=wrong)
+    with pytest.raises(dibs.Invalid):
+        dibs.init(str(tmp_path / "nothing"))
+
+
+def test_durations_inside_a_list_of_tasks_are_seconds_or_texts(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ws:
+        ws.run_start("r", id="r", tasks=[{"title": "x", "id": "x", "expect": 90}])
+        ws.task_add("whole", id="w", priority=9)
+        taken = ws.task_claim("w")
+        parts: list[dict[str, Any]] = [
+            {"title": "a", "id": "a", "expect": "30m"},
+            {"title": "b", "id": "b", "expect": 1.5},
+        ]
+        ws.task_split("w", token=taken["token"], children=parts)
+        assert parts[0]["expect"] == "30m"
+        shown = [ws.task_show(name)["task"].get("expected") for name in ("x", "a", "b")]
+        assert shown == [90, 1800, 1.5]
+        taken = ws.task_claim("a")
+        wrongs: list[Any] = ["soon", -1, True, [], 1e300]
+        for wrong in wrongs:
+            with pytest.raises(dibs.Invalid) as refused:
+                ws.task_split("a", token=taken["token"], children=[{"title": "c"}, {"title": "d", "expect": wrong}])
+            assert refused.value.field == "expect"
+        token = str(taken["token"])
+        children = '[{"title": "c", "id": "c", "expect": "2h"}]'
+        shell.json("task", "split", "a", "--token", token, "--children", children, "--as", "ann", exit=0)
+        assert ws.task_show("c")["task"]["expected"] == 7200
 
 
 WAITER = """

@@ -320,6 +320,21 @@ def test_any_text_is_made_harmless(text: str) -> None:
     assert "|" not in html_text.plain(text).replace("\\|", "")
 
 
+def test_what_was_left_undone_has_a_line_of_its_own_also_where_the_result_is_cut(fleet: Fleet) -> None:
+    for task, long in (("short", ""), ("long", "x" * 3 * source.RESULT), ("whole", "")):
+        add(fleet, task)
+        rest = "the docs" if task != "whole" else ""
+        spend(fleet, "ann", task, 10, result={"files": 2, "long": long}, not_done=rest)
+    made = report(fleet)
+    assert {name: one.get("not_done") for name, one in made["by_task"].items()} == {
+        "short": "the docs", "long": "the docs", "whole": None,
+    }  # fmt: skip
+    rows = next(rows for title, _, rows, _ in html_text.tables(made, 100) if title == "Not done")
+    assert [(row[0], row[-1]) for row in rows] == [("long", "the docs"), ("short", "the docs")]
+    for text in (markdown.render(made), html_page.render(made)):
+        assert "Not done" in text
+
+
 def test_every_row_of_a_markdown_table_has_its_columns(fleet: Fleet) -> None:
     add(fleet, "a", title="x | y\n| z |")
     spend(fleet, "w", "a", 5, result="a|b|c")

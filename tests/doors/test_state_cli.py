@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.doors import updating
+from dibs.doors.python import update_loop
 from dibs.facts import clock
 from tests.doors.conftest import Shell
 
@@ -151,7 +151,7 @@ def test_update_gives_up_after_its_attempts_with_the_conflict(shell: Shell, monk
             ann.update("n", change, 0, attempts=3)
         assert (error.value.by, error.value.version, calls) == ("bob", 3, [0, 1, 2])
         assert len(pauses) == 2
-        assert all(0 <= pause <= updating.LONGEST for pause in pauses)
+        assert all(0 <= pause <= update_loop.LONGEST for pause in pauses)
         with pytest.raises(dibs.Invalid):
             ann.update("n", change, 0, attempts=0)
 

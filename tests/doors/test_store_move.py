@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import subprocess
 import sys
@@ -232,7 +233,9 @@ def test_a_killed_agent_moves_nothing(home: Home, server: Server) -> None:
 
 
 def test_a_server_that_does_not_answer_is_refused_and_nothing_changed(home: Home) -> None:
-    home.json("store", "move", "redis://192.0.2.1", "--timeout", "300ms", exit=2)
+    refused = home.json("store", "move", "redis://192.0.2.1", "--timeout", "300ms", exit=2)
+    assert refused["error"]["code"] == "unavailable"
+    assert home.pin == ["sqlite:"]
     home.json("claim", "a.py", "--as", "one", exit=0)
 
 
@@ -476,26 +479,28 @@ def test_a_frozen_store_gives_up_only_where_it_stood(tmp_path: Path, server: Ser
     pairs: list[tuple[Store, carry.Side]] = [
         (file, sqlite_side.SqliteSide(path, 5.0)), (redis, redis_side.RedisSide(redis)),
     ]  # fmt: skip
-    for store, side in pairs:
-        store.run(lambda tx: tx.put("k", 1))
-        frozen = side.freeze("m1", "there")
-        with pytest.raises(Busy):
+    with contextlib.ExitStack() as at_the_end:
+        for store, side in pairs:
+            at_the_end.callback(store.close)
+            at_the_end.callback(side.close)
+        for store, side in pairs:
+            store.run(lambda tx: tx.put("k", 1))
+            frozen = side.freeze("m1", "there")
+            with pytest.raises(Busy):
+                store.run(lambda tx: tx.put("k", 2))
+            with pytest.raises(Busy):
+                side.freeze("m2", "elsewhere")
+            assert not side.give_up("m2", "elsewhere", frozen.commit)
+            assert not side.give_up("m1", "there", frozen.commit - 1)
+            side.thaw("m2")
+            with pytest.raises(Busy):
+                store.run(lambda tx: tx.put("k", 2))
+            side.thaw("m1")
             store.run(lambda tx: tx.put("k", 2))
-        with pytest.raises(Busy):
-            side.freeze("m2", "elsewhere")
-        assert not side.give_up("m2", "elsewhere", frozen.commit)
-        assert not side.give_up("m1", "there", frozen.commit - 1)
-        side.thaw("m2")
-        with pytest.raises(Busy):
-            store.run(lambda tx: tx.put("k", 2))
-        side.thaw("m1")
-        store.run(lambda tx: tx.put("k", 2))
-        assert not side.give_up("m1", "there", frozen.commit)
-        again = side.freeze("m3", "there")
-        assert side.give_up("m3", "there", again.commit)
-        for use in (store.head, lambda store=store: store.run(lambda tx: tx.put("k", 3))):
-            with pytest.raises(Unavailable, match="was moved from") as refused:
-                use()
-            assert (refused.value.moved, refused.value.to) == ("m3", "there")
-        side.close()
-        store.close()
+            assert not side.give_up("m1", "there", frozen.commit)
+            again = side.freeze("m3", "there")
+            assert side.give_up("m3", "there", again.commit)
+            for use in (store.head, lambda store=store: store.run(lambda tx: tx.put("k", 3))):
+                with pytest.raises(Unavailable, match="was moved from") as refused:
+                    use()
+                assert (refused.value.moved, refused.value.to) == ("m3", "there")

@@ -238,7 +238,7 @@ def test_a_worker_that_takes_the_next_with_its_finish_needs_one_commit_a_task(sh
     with dibs.open(str(shell.folder), agent="ann") as ws:
         for number in range(3):
             ws.task_add(f"number {number}", id=f"n{number}")
-        task = ws.task_next()
+        task: Any = ws.task_next()
         before = ws.store.head().commit
         seen = []
         while task:

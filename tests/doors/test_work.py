@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs.doors.cli.worker import MORE
-from dibs.doors.python import Workspace
+from dibs.doors.python.workspace import Workspace
 from dibs.errors import Busy, Fenced, Killed, Quota, Unavailable
 from dibs.facts import clock
 from dibs.operations.core import json_values
@@ -179,21 +182,21 @@ def test_no_command_for_a_task_is_a_failure_that_another_worker_may_make_good(ws
 
 
 class Failing:
-    """Makes calls of a method fail: before they are done, or after, so that only the answer is lost."""
+    """Makes calls of an operation fail: before they are done, or after, so that only the answer is lost."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, ws: Workspace, name: str, *failures: Any, after: bool) -> None:
         self.left = list(failures)
-        method = getattr(ws, name)
+        run = ws.session.run
 
-        def call(*given: Any, **named: Any) -> Any:
-            if not self.left:
-                return method(*given, **named)
+        def call(operation: Any, *given: Any) -> Any:
+            if operation.name != name or not self.left:
+                return run(operation, *given)
             error = self.left.pop(0)
             if after:
-                method(*given, **named)
+                run(operation, *given)
             raise error
 
-        monkeypatch.setattr(ws, name, call)
+        monkeypatch.setattr(ws.session, "run", call)
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -202,7 +205,7 @@ def test_a_result_is_not_lost_with_a_busy_store_nor_handed_in_twice(
 ) -> None:
     boss.task_add("one", id="one")
     boss.task_add("two", id="two")
-    failing = Failing(monkeypatch, ws, "task_done", Busy(), Unavailable("gone"), Busy(), after=after)
+    failing = Failing(monkeypatch, ws, "task done", Busy(), Unavailable("gone"), Busy(), after=after)
     told: list[dict[str, Any]] = []
     counts = dibs.work(ws, lambda task, *_: task["id"], drain=True, tell=told.append)
     assert failing.left == []
@@ -217,14 +220,15 @@ def test_a_failure_is_told_in_spite_of_a_busy_store_and_counts_once(
     ws: Workspace, boss: Workspace, monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:
     boss.task_add("one", id="one")
-    Failing(monkeypatch, ws, "task_fail", Busy(), Busy(), after=after)
+    failing = Failing(monkeypatch, ws, "task fail", Busy(), Busy(), after=after)
 
     def handler(*_: Any) -> Any:
         raise ValueError
 
     assert dibs.work(ws, handler, limit=1)["failed"] == 1
+    assert failing.left == []
     one = ws.task_show("one")["task"]
-    assert (one["attempt"], one["error"]["why"]) == (2, "ValueError")
+    assert (one["attempt"], one["error"]["why"].partition(" (test_work.py:")[0]) == (2, "ValueError")
 
 
 def test_a_task_whose_answer_was_lost_goes_back_and_is_done(
@@ -264,10 +268,7 @@ def test_a_result_that_no_store_takes_until_its_claim_is_over_is_lost_and_said_s
     boss.task_add("one", id="one")
     told: list[dict[str, Any]] = []
 
-    def away(*_: Any, **__: Any) -> Any:
-        raise Busy(pid=1, waited=5)
-
-    monkeypatch.setattr(ws, "task_done", away)
+    Failing(monkeypatch, ws, "task done", *[Busy(pid=1, waited=5)] * 100, after=False)
 
     def handler(job: heartbeat.Job) -> None:
         job.hold.until = clock.since_boot() + 20
@@ -296,7 +297,7 @@ def test_a_claim_that_moved_under_a_new_token_is_lost(
     monkeypatch.setattr(heartbeat, "BEAT", 0.05)
     renew = ws.renew
 
-    def moved(*names: Any) -> dict[str, Any]:
+    def moved(*names: Any) -> Any:
         answer = renew(*names)
         answer["renewed"][0]["token"] += 1
         return answer
@@ -374,10 +375,12 @@ def test_the_keeper_ends_a_command_whose_time_is_over_and_not_one_that_was_kept(
 def test_a_keeper_that_was_killed_is_replaced() -> None:
     keeper = child_process.Keeper()
     child = child_process.Child(keeper, ["sleep", "600"], until=0)
-    assert keeper._process is not None
-    keeper._process.kill()
-    keeper._process.wait()
+    first = keeper.pid
+    assert first
+    os.kill(first, signal.SIGKILL)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
     child.keep(clock.since_boot())  # over at once
+    assert keeper.pid not in {0, first}
     assert child.wait(30) == -signal.SIGKILL
     keeper.close()
 
@@ -501,3 +504,73 @@ def test_a_defect_in_the_heartbeats_does_not_end_them_and_is_said(
     counts = dibs.work(ws, lambda *_: until(lambda: not failing.left, "two looks") and 1, limit=1, tell=told.append)
     assert counts["done"] == 1
     assert any("please report" in event.get("why", "") for event in told)
+
+
+def test_what_a_handler_raises_is_logged_with_its_traceback_and_kept_with_its_place(
+    ws: Workspace, boss: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    boss.task_add("one", id="one", attempts=1)
+
+    def deeper() -> None:
+        message = "no such page"
+        raise LookupError(message)
+
+    def handler(*_: Any) -> None:
+        deeper()
+
+    assert dibs.work(ws, handler, limit=1)["failed"] == 1
+    why = ws.task_show("one")["task"]["error"]["why"]
+    assert why.startswith("LookupError: no such page (test_work.py:")
+    assert why.endswith("in deeper)")
+    assert "in handler, test_work.py:" in why
+    assert "Traceback (most recent call last)" in caplog.text
+    assert "raise LookupError(message)" in caplog.text
+
+
+def test_what_a_handler_raises_goes_to_standard_error_where_nothing_is_configured(
+    ws: Workspace, boss: Workspace
+) -> None:
+    boss.task_add("one", id="one", attempts=1)
+    code = "import dibs; dibs.work(dibs.open(agent='carl'), lambda *_: 1 / 0, limit=1)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ws.root, capture_output=True, text=True, check=True)
+    assert "task one failed" in done.stderr
+    assert "ZeroDivisionError: division by zero" in done.stderr
+
+
+def test_a_handler_that_takes_other_parameters_is_refused_before_a_task_is_taken(
+    ws: Workspace, boss: Workspace
+) -> None:
+    boss.task_add("one", id="one")
+    with pytest.raises(TypeError, match="handler\\(task, payload, inputs, progress\\)"):
+        dibs.work(ws, lambda task: task, limit=1)  # type: ignore[arg-type, misc]
+    assert ws.task_show("one")["task"]["state"] == "planned"
+
+
+def test_a_call_that_cannot_be_made_fails_for_good_and_one_inside_does_not(ws: Workspace, boss: Workspace) -> None:
+    class Handler:
+        def __call__(self, *_: Any) -> Any:
+            return len()  # type: ignore[call-arg]
+
+    boss.task_add("inside", id="inside")
+    assert dibs.work(ws, Handler(), limit=1)["failed"] == 1
+    assert ws.task_show("inside")["task"]["state"] == "planned"
+    boss.task_cancel("inside")
+    boss.task_add("call", id="call")
+    assert dibs.work(ws, max, limit=1)["failed"] == 1  # in C: it does not tell what it takes
+    assert ws.task_show("call")["task"]["state"] == "failed"
+
+
+def test_idle_is_seconds_or_a_text_and_nonsense_is_invalid(ws: Workspace) -> None:
+    for idle in (0.05, "50ms"):
+        began = time.monotonic()
+        assert sum(dibs.work(ws, lambda *_: None, idle=idle).values()) == 0
+        assert 0.05 <= time.monotonic() - began < 20
+    for wrong in ("soon", -1, True, [3]):
+        with pytest.raises(dibs.Invalid):
+            dibs.work(ws, lambda *_: None, idle=wrong)  # type: ignore[arg-type]
+    for name, value in (("limit", "x"), ("drain", 1), ("type", 5), ("can", [1]), ("run", 7)):
+        settings: Any = {name: value}
+        with pytest.raises(dibs.Invalid):
+            dibs.work(ws, lambda *_: None, **settings)
+    with pytest.raises(TypeError):
+        dibs.work(ws, lambda *_: None, drian=True)  # type: ignore[call-arg]

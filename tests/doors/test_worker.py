@@ -417,6 +417,42 @@ def test_only_tasks_of_its_run_are_taken_and_the_run_knows_what_it_used(place: P
     assert '"memory"' in json.dumps(shown)
 
 
+BURNS = """python3 -c 'import time
+block = bytearray(120 << 20)
+block[::4096] = bytes([1]) * len(block[::4096])
+end = time.process_time() + 0.2
+while time.process_time() < end: pass'"""
+
+
+def test_a_command_that_ends_within_a_second_has_true_figures(place: Place) -> None:
+    run = place.json("run", "start", "build", "--as", "boss", exit=0)["run"]["id"]
+    place.configure(QUICK)
+    place.add("burns", "--run", run)
+    place.add("fails", "--run", run)
+    running = place.drain(f"{BURNS}; test $DIBS_TASK = burns || exit 65", "--run", run)
+    for task in ("burns", "fails"):
+        used = place.task(task)["used"]
+        assert used["cpu"] >= 0.2
+        assert used["memory"] >= 120 << 20
+        assert used["seconds"] >= used["cpu"]
+    report = place.json("run", "report", "--run", run, exit=0)
+    assert report["by_task"]["burns"]["used"] == place.task("burns")["used"]
+    agent = report["by_agent"][running.events("started")[0]["agent"]]
+    assert agent["peak"]["memory"] >= 120 << 20
+    assert agent["peak"]["cpu"] > 0
+    text = place.run("run", "report", "--run", run, "--format", "md").stdout
+    assert "MiB" in next(line for line in text.splitlines() if line.startswith("| burns "))
+
+
+def test_each_command_has_its_own_figures(place: Place) -> None:
+    place.add("burns", "--priority", "1")
+    place.add("rests")
+    place.drain(f"test $DIBS_TASK = rests || {BURNS}")
+    assert place.task("burns")["used"]["cpu"] >= 0.2
+    assert place.task("rests")["used"]["cpu"] < 0.2
+    assert place.task("rests")["used"]["memory"] < 120 << 20
+
+
 @pytest.mark.parametrize(
     "words",
     [(), ("--exec", "true", "--plan", "x"), ("--exec", "true", "--limit", "x"), ("--exec", "true", "--idle", "soon"),

@@ -127,8 +127,8 @@ def test_scripts_that_call_each_other_in_a_circle_come_to_an_end(tmp_path: Path)
 @pytest.mark.parametrize("text", ["{", "[]", '{"scripts": 3}', '{"scripts": {"deploy": 7}}'])
 def test_a_package_json_that_makes_no_sense_is_no_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "package.json").write_text(text)
-    deploys("npm run deploy", str(tmp_path))
-    deploys("npm run build", str(tmp_path))
+    assert deploys("npm run build", str(tmp_path)) == []
+    assert deploys("npm run deploy", str(tmp_path)) == deploys("npm run deploy", str(tmp_path / "nowhere"))
 
 
 def test_a_star_at_the_end_of_a_word_means_whatever_follows() -> None:

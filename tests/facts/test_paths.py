@@ -463,10 +463,10 @@ def test_nothing_goes_up_behind_a_wildcard(here: Paths, root: str, written: str)
 
 @given(st.text(alphabet="ab*?[]!^-", max_size=8))
 def test_both_floors_agree_on_what_is_wild(part: str) -> None:
-    assert paths._wild(part) == globs.is_wild(part)
+    assert paths.is_wild(part) == globs.is_wild(part)
     if part:
-        assert globs.matches(paths._escaped(part), part)
-        assert not globs.matches(paths._escaped(part), f"{part}x")
+        assert globs.matches(paths.escaped(part), part)
+        assert not globs.matches(paths.escaped(part), f"{part}x")
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_the_ancestors_begin_with_the_parent_and_name_each() -> None:
 
 def test_a_client_is_recognised_by_its_name() -> None:
     one, two = processes.this(), [*processes.this()[:4], 5]
-    assert processes.client_among([(one, "bash"), (two, "claude"), (one, "codex")]) == two
-    assert processes.client_among([(one, "bash")]) is None
+    assert processes.client_among([(one, "bash"), (two, "claude"), (one, "codex")], ("codex", "claude")) == two
+    assert processes.client_among([(one, "bash")], ("codex", "claude")) is None
 
 
 def test_names_with_blanks_and_parentheses_are_read() -> None:

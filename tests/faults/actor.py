@@ -39,7 +39,7 @@ grants.ONE_IN = 1  # the same statements at every moment, so that the points can
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
 
 # --- points: where a process can be hurt
@@ -188,7 +188,7 @@ class Child:
         self.session: Session | None = None
         self.claims: dict[str, Any] = {}
 
-    def open(self, folder: str, agent: str, timeout: float | None) -> dict[str, Any]:
+    def open(self, folder: str, agent: str, timeout: float | None) -> Any:
         """Open the workspace as an agent, whose incarnation this process then is."""
         self.workspace = dibs.open(folder, agent, timeout=timeout)
         return self.workspace.briefing
@@ -343,7 +343,7 @@ def contend(folder: str, agent: str, marker: str, until: int) -> dict[str, Any]:
     return {"wins": wins, "longest": longest, "waited": waited}
 
 
-def at_once(folder: str, agent: str, when: int, resource: str) -> dict[str, Any]:
+def at_once(folder: str, agent: str, when: int, resource: str) -> Any:
     """Claim at an agreed moment."""
     workspace = dibs.open(folder, agent, timeout=30)
     time.sleep(max(0, when - clock.since_boot()) / 1000)

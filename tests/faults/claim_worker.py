@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from random import Random
 from types import FrameType
 from typing import Any
@@ -82,7 +83,7 @@ class Worker:
             names = self.dice.sample(NAMES, self.dice.choice((1, 1, 2)))
             self.claim(names, self.dice.choice(("read", "read", "write")))
 
-    def claim(self, names: list[str], mode: str) -> None:
+    def claim(self, names: list[str], mode: Any) -> None:
         """Ask; wait or not; be interrupted or not."""
         wait = self.dice.choice((0, 0.02, 0.1, 0.4))
         thread = None
@@ -115,7 +116,7 @@ class Worker:
                 self.seen["upgraded in the moment of an interrupt"] += 1
                 self.grow(one)
 
-    def grow(self, answer: dict[str, Any]) -> None:
+    def grow(self, answer: Mapping[str, Any]) -> None:
         """A new claim; what was weaker on the very same is part of it now."""
         for claim, (mine, weaker, token) in list(self.held.items()):
             left = [name for name in mine if name not in answer["resources"]]

@@ -14,14 +14,28 @@ import tempfile
 import time
 from typing import IO
 
-from dibs.doors.hooks import auditing, briefing, hook, moments, shells
+from dibs.doors.hooks import audit, briefing, hook, lifecycle, shell_guard, tool_call
 from dibs.facts import patches
 from dibs.facts.git import effects
 from dibs.facts.git import queries as git
-from dibs.operations.guards import audits, edit_guard, shell_guard
+from dibs.operations.guards import audits, edit_guard
+from dibs.operations.guards import shell_guard as guards_shell_guard
 from dibs.stores.sqlite import store
 
-LOADED = (auditing, briefing, moments, shells, git, effects, patches, audits, shell_guard, edit_guard, store)
+LOADED = (
+    audit,
+    briefing,
+    lifecycle,
+    shell_guard,
+    tool_call,
+    git,
+    effects,
+    patches,
+    audits,
+    guards_shell_guard,
+    edit_guard,
+    store,
+)
 SECONDS = 20  # after which a child that does not answer is ended
 
 

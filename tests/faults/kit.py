@@ -32,12 +32,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DIBS = Path(sys.executable).with_name("dibs")
-PATIENCE = 60.0  # seconds after which a silent child is a failure
+PATIENCE = 120.0  # seconds after which a silent child is a failure
 
 
 def size(ordinary: int, torture: int) -> int:
     """How much of it: enough for an ordinary run, or the full figure under DIBS_TORTURE=1."""
     return torture if os.environ.get("DIBS_TORTURE") == "1" else ordinary
+
+
+# Seconds that an answer may take which comes at once. The ordinary run may share its machine with ten others, and what
+# an answer must not wait for is minutes away; the torture has the machine to itself.
+SOON = size(20, 2)
 
 
 class Dice(random.Random):
@@ -270,6 +275,13 @@ class World:
         with self.store() as store:
             found: list[tuple[str, str]] = store.look(lambda _: list(store._sql("SELECT k, v FROM kv ORDER BY k")))
             return found
+
+    def await_waiters(self, number: int) -> None:
+        """Wait until so many have a place in the queue for one file."""
+        end = time.monotonic() + PATIENCE
+        while sum(key.startswith("r/") and "\tw" in key for key, _ in self.rows()) < number:
+            assert time.monotonic() < end, self.rows()
+            time.sleep(0.01)
 
     def check(self) -> None:
         """Nothing is wrong: with the file, with the log, and with the claims beside the log."""

@@ -9,6 +9,7 @@ was attempted is in a file beside it. The process ends when nothing is ready and
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import sys
@@ -51,6 +52,11 @@ def work(folder: str, agent: str, effects: str, stop: str) -> None:
             if current is None:
                 try:
                     current = workspace.task_next(wait=1)
+                except (dibs.Busy, dibs.Unavailable):  # no turn in time, or the server is down: as a worker, ask again
+                    continue
+                except dibs.Quota as full:  # taken with a finish whose answer was lost
+                    (mine,) = full.fields["tasks"]
+                    current = {"task": workspace.task_show(mine["id"])["task"], "token": mine["token"]}
                 except dibs.NotFound:
                     if os.path.exists(stop):
                         return
@@ -62,6 +68,8 @@ def work(folder: str, agent: str, effects: str, stop: str) -> None:
                 answer = workspace.task_done(
                     task["id"], token=token, result={"by": agent}, next=random.random() < 0.5
                 )  # fmt: skip
+            except (dibs.Busy, dibs.Unavailable):  # whether it was done is not known: with the token it counts once
+                continue
             except dibs.Fenced:  # too late: it is somebody else's, or done
                 current = None
                 continue
@@ -72,7 +80,8 @@ def sweep(folder: str, agent: str, stop: str) -> None:
     """End what came due, again and again."""
     with dibs.open(folder, agent, timeout=PATIENCE) as workspace:
         while not os.path.exists(stop):
-            workspace.sweep()
+            with contextlib.suppress(dibs.Busy, dibs.Unavailable):
+                workspace.sweep()
             time.sleep(0.5)
 
 

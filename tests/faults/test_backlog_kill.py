@@ -20,19 +20,19 @@ TASKS, STEP = size(100, 6_000), size(20, 500)  # no fewer than SMALLEST: a door 
 CALLER = """
 import os, signal, sys
 import dibs
-from dibs.doors import carrying
-from dibs.operations import backlog
-backlog.STEP = carrying.STEP = {step}
+from dibs.operations.core import long_jobs
+from dibs.session import long_jobs as steps
+long_jobs.STEP = steps.STEP = {step}
 left = [2]
 def die(*_):
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
 if {inside!r}:
-    real = backlog._put
-    backlog._put = lambda tx, job: (real(tx, job), die())
+    real = long_jobs._put
+    long_jobs._put = lambda tx, job: (real(tx, job), die())
 else:
-    carrying.clock.sleep = die
+    steps.clock.sleep = die
 ws = dibs.open({folder!r}, agent="boss")
 {call}
 """

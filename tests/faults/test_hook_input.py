@@ -26,7 +26,7 @@ from tests.faults.kit import Dice, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SAMPLES = Path(__file__).parents[1] / "doors" / "samples"
+SAMPLES = Path(__file__).parents[1] / "doors" / "clients" / "samples"
 WORKER = Path(__file__).with_name("hook_worker.py")
 THERE = "/work-tree/repo"
 HELD = ("hello.py", "claimed.py", "sub.py")

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from tests.operations.engines import ENGINES, OnEngine
 from tests.operations.fleet import Fleet
+from tests.stores.redis_server import Server, running
 
 
 @pytest.fixture
 def fleet() -> Fleet:
     return Fleet()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Server]:
+    with running() as started:
+        yield started
+
+
+@pytest.fixture(params=ENGINES)
+def on_engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OnEngine]:
+    """Each engine in turn, for the tests whose rules have to hold on all of them."""
+    server = request.getfixturevalue("redis_server") if request.param == "redis" else None
+    made = OnEngine(request.param, tmp_path, monkeypatch, server)
+    yield made
+    made.close()

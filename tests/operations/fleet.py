@@ -17,6 +17,7 @@ from dibs.operations.guards.ledger import SURE
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
+from tests import declared
 
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
@@ -122,12 +123,13 @@ class Fleet:
                 for name in map(process_name, need.processes):
                     call.facts[name] = name not in self.dead
         if isinstance(answer, DibsError):
-            raise answer
+            raise declared.hold_refusal(answer)
         if self.carries_on and isinstance(answer, dict):
             for job in answer.pop("jobs", ()):
                 while (step := self.internal(agent, GO_ON, process=process, job=job))["more"]:
                     pass
                 answer.update(step["answer"])
+        declared.hold(operation, answer, decided=True)
         return answer
 
     def claim(self, agent: str, /, *names: str, **fields: Any) -> Any:

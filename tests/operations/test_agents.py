@@ -99,7 +99,9 @@ def test_after_that_the_earlier_process_is_fenced_and_the_new_one_acts(fleet: Fl
 
 def test_a_call_from_an_unknown_process_counts_as_current(fleet: Fleet) -> None:
     fleet.call("a", "boot", client=10)
-    fleet.claim("a", "x.py")
+    token = fleet.claim("a", "x.py")["token"]
+    assert fleet.holders() == [("a", "x.py")]
+    assert fleet.call("a", "confirm", resource="x.py", token=token)["token"] == token
 
 
 def test_a_subagents_claims_pass_to_its_parent_when_it_ends(fleet: Fleet) -> None:

@@ -21,9 +21,9 @@ def test_the_task_waits_for_the_chosen_agent_which_is_told_and_woken(fleet: Flee
     waiter = fleet.call("a", "task next", wait=10_000, wake="a-listens")["waiting"]
     fleet.call("boss", "task add", title="later", id="t", priority=7, state="scoped")
     fleet.call("boss", "task move", id="t", state="planned")
-    fleet.store._woken.clear()
+    fleet.store.woken.clear()
     assert assign(fleet, "t") == "a"
-    assert fleet.store._woken - {"@a"} == {"a-listens"}
+    assert fleet.store.woken - {"@a"} == {"a-listens"}
     message = fleet.call("a", "inbox")["messages"][0]
     assert (message["type"], message["from"]) == ("task_assignment", "boss")
     assert message["payload"] == {"task": "t", "title": "later", "priority": 7}
@@ -301,8 +301,8 @@ def test_an_assignment_whose_first_run_was_thrown_away_sees_what_happened_in_bet
     boot(fleet, "a")
     add(fleet, "t")
     aborts = iter([True])
-    fleet.store._abort = lambda: next(aborts, False)
-    fleet.store._between = lambda: fleet.call("b", "task claim", id="t")
+    fleet.store.faults.abort = lambda: next(aborts, False)
+    fleet.store.faults.between = lambda: fleet.call("b", "task claim", id="t")
     with pytest.raises(Conflict) as refused:
         assign(fleet, "t")
     assert refused.value.state == "executing"
@@ -317,7 +317,7 @@ def test_an_assignment_overrides_the_pause_after_a_failure(fleet: Fleet) -> None
     fleet.call("b", "task fail", id="t", token=taken["token"], **how)
     fleet.call("a", "task next", wait=10_000, wake="a-listens")
     assign(fleet, "t", to="a")
-    assert "a-listens" in fleet.store._woken
+    assert "a-listens" in fleet.store.woken
     assert take(fleet, "a") == "t"
 
 
@@ -344,9 +344,9 @@ def test_a_lapsed_assignment_wakes_who_waits_for_work(fleet: Fleet) -> None:
     assign(fleet, "t", to="a")
     fleet.now += WAIT - 1_000
     fleet.call("b", "task next", wait=60_000, wake="b-listens")
-    fleet.store._woken.clear()
+    fleet.store.woken.clear()
     sweep(fleet, 1_000)
-    assert "b-listens" in fleet.store._woken
+    assert "b-listens" in fleet.store.woken
 
 
 def test_many_that_lapse_at_once_are_all_seen_to(fleet: Fleet) -> None:
@@ -478,8 +478,8 @@ def test_a_preemption_whose_first_run_was_thrown_away_sees_that_the_task_was_fin
     tokens = at_work(fleet, a=0, b=1)
     add(fleet, "t", priority=7)
     aborts = iter([True])
-    fleet.store._abort = lambda: next(aborts, False)
-    fleet.store._between = lambda: fleet.call("a", "task done", id="of-a", token=tokens["a"])
+    fleet.store.faults.abort = lambda: next(aborts, False)
+    fleet.store.faults.between = lambda: fleet.call("a", "task done", id="of-a", token=tokens["a"])
     assert assign(fleet, "t", strategy="preemptive") == "a"
     assert fleet.events("claim.ended") == []
     assert shown(fleet, "of-a")["state"] == "complete"

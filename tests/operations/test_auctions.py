@@ -295,7 +295,7 @@ def test_an_award_whose_first_run_was_thrown_away_happens_once(fleet: Fleet) -> 
     bid(fleet, "a", "t", 5)
     fleet.now += WINDOW
     aborts = iter([True, True])
-    fleet.store._abort = lambda: next(aborts, False)
+    fleet.store.faults.abort = lambda: next(aborts, False)
     sweep(fleet)
     assert len(fleet.events("task.assigned")) == 1
     assert kinds(fleet, "a") == ["task_assignment"]

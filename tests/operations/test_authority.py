@@ -13,6 +13,7 @@ from dibs.operations.core.policy import Policy
 from dibs.operations.tasks.batches import ADD
 from dibs.session import catalogue
 from tests.operations.crew import Crew
+from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet, guards
 from tests.operations.test_speech import Terminal
 
@@ -27,9 +28,9 @@ def roles(default: str = "", assign: dict[str, str] | None = None, **named: Any)
 
 
 @pytest.fixture
-def fleet() -> Fleet:
+def fleet(on_engine: OnEngine) -> Fleet:
     """A fleet with one of each role; `x` has none."""
-    made = Crew()
+    made = on_engine(Crew())
     made.policy = Policy(guards=roles())
     for agent in ("lead", "w1", "w2", "v1", "a1", "a2"):
         made.call(agent, "boot")
@@ -193,9 +194,9 @@ def test_an_agent_may_stop_its_own_subagents_and_neither_itself_nor_its_parent(f
 
 
 @pytest.fixture
-def crew() -> Crew:
+def crew(on_engine: OnEngine) -> Crew:
     """Agents without roles, each with a client; `boss` adds the tasks."""
-    made = Crew(max_tasks=3)
+    made = on_engine(Crew(max_tasks=3))
     for number, agent in enumerate(("boss", "a", "b"), 30):
         made.call(agent, "boot", client=number)
     made.add("T", by="boss")

@@ -202,7 +202,7 @@ def test_a_failure_whose_first_run_was_thrown_away_counts_once(fleet: Fleet) -> 
     aborts = iter([True, True])
     for _ in range(FAILURES - 1):
         taken = fleet.call("a", "task next")
-        fleet.store._abort = lambda: next(aborts, False)
+        fleet.store.faults.abort = lambda: next(aborts, False)
         given: Any = {"class": "transient", "why": "no", "id": taken["task"]["id"], "token": taken["token"]}
         fleet.call("a", "task fail", **given)
     assert breaker(fleet, "a") == "closed"

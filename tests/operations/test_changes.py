@@ -325,6 +325,8 @@ def test_a_restore_settles_it(fleet: Fleet) -> None:
     (found,) = fleet.overwrite("b", change("b"))
     fleet.internal("a", RESTORE, kept=found["violation"], resource=["file", "x.py", ""], tree=TREE, now="new")
     commit(fleet, "a")
+    assert not fleet.events("commit.refused")
+    assert fleet.events("commit.checked")
 
 
 def test_what_was_put_back_by_somebody_else_is_told_and_kept_but_settles_both(fleet: Fleet) -> None:
@@ -414,3 +416,7 @@ def test_what_an_ended_agent_left_may_be_committed_and_a_person_may_commit_anyth
     fleet.call("c", "boot", client=10)
     fleet.kill9(10)
     take_in(fleet, "b", "c")
+    assert not fleet.events("commit.refused")
+    fleet.call("d", "boot", client=11)
+    with pytest.raises(Held):  # one that is at work keeps its own
+        take_in(fleet, "b", "d")

@@ -167,6 +167,7 @@ def test_an_agents_own_claims_never_block_it(fleet: Fleet) -> None:
     fleet.claim("a", "src/x.py")
     fleet.claim("a", "src/")
     fleet.claim("a", "**/x.py", mode="read")
+    assert fleet.holders() == [("a", "**/x.py"), ("a", "src"), ("a", "src/x.py")]
 
 
 def test_ancestors_and_descendants_do_not_block_each_other_but_siblings_do(fleet: Fleet) -> None:

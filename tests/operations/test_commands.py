@@ -370,6 +370,8 @@ def test_a_stash_that_was_not_made_after_all_gives_nobody_the_next_one_of_a_pers
     run(fleet, "a", sweeps=stash("old", pushes=True))
     run(fleet, "b", sweeps=stash("old"))
     run(fleet, "b", sweeps=stash("new", "old", takes=("new",)))
+    assert not fleet.events("call.refused")
+    assert not fleet.record("gs")["makers"], "nobody is taken for the maker of either"
 
 
 # --- what nobody may do

@@ -71,7 +71,8 @@ def test_readers_and_watchers_do_not_stand_in_the_way_of_a_commit() -> None:
     fleet = Fleet()
     fleet.claim("ann", "a.py", mode="read")
     fleet.claim("cid", "a.py", mode="watch")
-    check(fleet, "bob", "a.py")
+    assert check(fleet, "bob", "a.py")["tokens"] == []
+    assert [event["agent"] for event in fleet.events("commit.checked")] == ["bob"]
 
 
 def test_a_claim_of_the_edit_guard_counts_in_its_own_working_tree_and_one_by_hand_in_all() -> None:
@@ -87,7 +88,7 @@ def test_a_claim_past_its_deadline_is_in_nobodys_way() -> None:
     fleet = Fleet()
     fleet.claim("ann", "a.py", ttl=1_000)
     fleet.now += 1_000
-    check(fleet, "bob", "a.py")
+    assert check(fleet, "bob", "a.py")["tokens"] == []
 
 
 def test_a_holder_whose_process_is_dead_is_in_nobodys_way_and_whoever_waited_is() -> None:
@@ -162,7 +163,7 @@ def test_a_commit_settles_what_was_lost_before() -> None:
     edit(fleet, "ann", "a.py")
     check(fleet, "ann", "a.py")
     committed(fleet, "ann", "a.py")
-    check(fleet, "ann", "a.py")
+    assert check(fleet, "ann", "a.py")["tokens"] == []
     fleet.clean()
 
 

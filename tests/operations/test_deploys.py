@@ -11,6 +11,7 @@ from dibs.operations.core import policy
 from dibs.operations.core.call import Call, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.guards import deploy_guard
+from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet
 from tests.operations.test_commits import run
 
@@ -29,8 +30,8 @@ def last(fleet: Fleet) -> Any:
     return run(fleet, "viewer", deploy_guard.CHECK, targets=["prod"])["last"]["prod"]
 
 
-def test_a_deploy_takes_a_live_token_and_gives_the_claim_back_with_the_commit() -> None:
-    fleet = Fleet()
+def test_a_deploy_takes_a_live_token_and_gives_the_claim_back_with_the_commit(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod")["token"]
     start(fleet, "ann", token)
     assert finish(fleet, "ann", token, seconds=1.5)["result"] == "ok"
@@ -43,8 +44,8 @@ def test_a_deploy_takes_a_live_token_and_gives_the_claim_back_with_the_commit() 
 
 
 @pytest.mark.parametrize("result", ["failed", "unverified", "interrupted"])
-def test_what_did_not_work_is_not_what_was_deployed_last(result: str) -> None:
-    fleet = Fleet()
+def test_what_did_not_work_is_not_what_was_deployed_last(result: str, on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod")["token"]
     start(fleet, "ann", token)
     finish(fleet, "ann", token, result)
@@ -52,8 +53,8 @@ def test_what_did_not_work_is_not_what_was_deployed_last(result: str) -> None:
     assert fleet.holders() == []
 
 
-def test_a_claim_that_was_there_before_stays_and_remembers_the_commit() -> None:
-    fleet = Fleet()
+def test_a_claim_that_was_there_before_stays_and_remembers_the_commit(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod", "db:x")["token"]
     start(fleet, "ann", token)
     finish(fleet, "ann", token, keep=True)
@@ -61,8 +62,8 @@ def test_a_claim_that_was_there_before_stays_and_remembers_the_commit() -> None:
     assert fleet.events("claim.committed")[0]["data"]["commit"] == "abc"
 
 
-def test_without_a_live_token_nothing_starts() -> None:
-    fleet = Fleet()
+def test_without_a_live_token_nothing_starts(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod", ttl=1_000)["token"]
     fleet.now += 1_000
     with pytest.raises(Fenced):
@@ -74,8 +75,8 @@ def test_without_a_live_token_nothing_starts() -> None:
     assert fleet.events("deploy.started") == []
 
 
-def test_a_token_lost_on_the_way_is_logged_and_does_not_count_as_deployed() -> None:
-    fleet = Fleet()
+def test_a_token_lost_on_the_way_is_logged_and_does_not_count_as_deployed(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod", ttl=1_000)["token"]
     start(fleet, "ann", token)
     fleet.now += 1_000
@@ -89,8 +90,8 @@ def test_a_token_lost_on_the_way_is_logged_and_does_not_count_as_deployed() -> N
     assert last(fleet) is None
 
 
-def test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives() -> None:
-    fleet = Fleet()
+def test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod")["token"]
     start(fleet, "ann", token, pid=1)
     with pytest.raises(Held) as refused:
@@ -103,8 +104,8 @@ def test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_liv
     start(fleet, "ann", token, pid=3)
 
 
-def test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid() -> None:
-    fleet = Fleet()
+def test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod")["token"]
     fields = {"target": "prod", "token": token, "process": fleet.process(1), "runs": fleet.process(2)}
     run(fleet, "ann", deploy_guard.START, **fields)
@@ -116,8 +117,8 @@ def test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid
     start(fleet, "ann", token, pid=3)
 
 
-def test_a_deploy_on_another_machine_counts_while_its_claim_lives_and_not_for_ever() -> None:
-    fleet = Fleet()
+def test_a_deploy_on_another_machine_counts_while_its_claim_lives_and_not_for_ever(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod", ttl=1_000)["token"]
     start(fleet, "ann", token, pid=1)
 
@@ -133,8 +134,8 @@ def test_a_deploy_on_another_machine_counts_while_its_claim_lives_and_not_for_ev
     assert elsewhere("bob", fleet.claim("bob", "deploy:prod")["token"])["target"] == "prod"
 
 
-def test_who_else_holds_the_target_is_named_unless_its_process_is_dead() -> None:
-    fleet = Fleet()
+def test_who_else_holds_the_target_is_named_unless_its_process_is_dead(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     fleet.claim("ann", "deploy:prod", client=7)
     with pytest.raises(Held) as refused:
         run(fleet, "bob", deploy_guard.CHECK, targets=["prod"])
@@ -146,9 +147,9 @@ def test_who_else_holds_the_target_is_named_unless_its_process_is_dead() -> None
     run(fleet, "bob", deploy_guard.CHECK, targets=["prod"])
 
 
-def test_a_role_that_may_not_deploy_is_refused() -> None:
+def test_a_role_that_may_not_deploy_is_refused(on_engine: OnEngine) -> None:
     roles = {"default": "", "assign": [("w*", "worker")], "named": {}}
-    fleet = Fleet(guards={**policy.GUARDS, "roles": roles})
+    fleet = on_engine(Fleet(guards={**policy.GUARDS, "roles": roles}))
     with pytest.raises(Forbidden):
         run(fleet, "w1", deploy_guard.CHECK, targets=["prod"])
     run(fleet, "ann", deploy_guard.CHECK, targets=["prod"])
@@ -172,14 +173,14 @@ def deployed(fleet: Fleet, agent: str = "ann", **said: bool) -> int:
     return token
 
 
-def test_what_has_all_of_the_branch_that_counts_may_ship() -> None:
-    fleet = Fleet()
+def test_what_has_all_of_the_branch_that_counts_may_ship(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     assert judge(fleet) == {"target": "prod"}
     assert fleet.events("deploy.refused") == []
 
 
-def test_what_is_behind_is_refused_with_how_far_and_unsynced_does_not_excuse_it() -> None:
-    fleet = Fleet()
+def test_what_is_behind_is_refused_with_how_far_and_unsynced_does_not_excuse_it(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     for unsynced in (False, True):
         with pytest.raises(Behind) as refused:
             judge(fleet, syncs=[{**SYNCED, "branch": "feature", "behind": 300}], unsynced=unsynced)
@@ -190,15 +191,15 @@ def test_what_is_behind_is_refused_with_how_far_and_unsynced_does_not_excuse_it(
     judge(fleet, syncs=[{**SYNCED, "behind": 300}], rollback=True)
 
 
-def test_being_behind_one_of_two_branches_is_enough() -> None:
-    fleet = Fleet()
+def test_being_behind_one_of_two_branches_is_enough(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     with pytest.raises(Behind):
         judge(fleet, syncs=[SYNCED, {**SYNCED, "behind": 1}])
 
 
 @pytest.mark.parametrize("syncs", [[], [{**SYNCED, "behind": None, "why": "no remote"}]])
-def test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said(syncs: list[Any]) -> None:
-    fleet = Fleet()
+def test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said(syncs: list[Any], on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     with pytest.raises(Unavailable) as refused:
         judge(fleet, syncs=syncs)
     assert refused.value.exit == 2
@@ -206,8 +207,8 @@ def test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said(syncs: list
     judge(fleet, syncs=syncs, unsynced=True)
 
 
-def test_what_lacks_the_last_good_deploy_is_refused_unless_it_is_called_a_rollback() -> None:
-    fleet = Fleet()
+def test_what_lacks_the_last_good_deploy_is_refused_unless_it_is_called_a_rollback(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     judge(fleet, contains=None)  # nothing was deployed yet
     deployed(fleet)
     for unsynced in (False, True):
@@ -220,16 +221,16 @@ def test_what_lacks_the_last_good_deploy_is_refused_unless_it_is_called_a_rollba
     judge(fleet, "bob", "staging", contains=None)
 
 
-def test_whether_the_last_good_deploy_is_contained_must_be_known_or_excused() -> None:
-    fleet = Fleet()
+def test_whether_the_last_good_deploy_is_contained_must_be_known_or_excused(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     deployed(fleet)
     with pytest.raises(Unavailable):
         judge(fleet, contains=None)
     judge(fleet, contains=None, unsynced=True)
 
 
-def test_what_was_taken_upon_oneself_is_in_the_log_from_start_to_end() -> None:
-    fleet = Fleet()
+def test_what_was_taken_upon_oneself_is_in_the_log_from_start_to_end(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     deployed(fleet, unsynced=True, rollback=True)
     for kind in ("deploy.started", "deploy.finished"):
         data = fleet.events(kind)[-1]["data"]
@@ -238,8 +239,8 @@ def test_what_was_taken_upon_oneself_is_in_the_log_from_start_to_end() -> None:
     assert "rollback" not in fleet.events("deploy.finished")[-1]["data"]
 
 
-def test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy() -> None:
-    fleet = Fleet()
+def test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     token = fleet.claim("ann", "deploy:prod")["token"]
     fields = {"target": "prod", "token": token, "commit": "abc", "process": fleet.process(1), "rollback": True}
     run(fleet, "ann", deploy_guard.START, **fields)
@@ -253,8 +254,8 @@ def test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy
         judge(fleet, "ann", "main", syncs=[behind], under=["prod", token])
 
 
-def test_uncommitted_changes_and_placeholders_do_not_ship() -> None:
-    fleet = Fleet()
+def test_uncommitted_changes_and_placeholders_do_not_ship(on_engine: OnEngine) -> None:
+    fleet = on_engine(Fleet())
     fleet.claim("bob", "b.py")
     with pytest.raises(Conflict) as refused:
         judge(fleet, changed=["a.py", "b.py"], tree="/repo")

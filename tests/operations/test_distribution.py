@@ -132,7 +132,7 @@ def test_on_any_trace_no_task_is_lost_starved_or_finished_twice(seed: int) -> No
     """Half of the transactions are thrown away and run again."""
     fleet = Fleet(work=work(max_tasks=1 + seed % 2, max_attempts=1_000))
     aborts = random.Random(-seed - 1)
-    fleet.store._abort = lambda: aborts.random() < 0.5
+    fleet.store.faults.abort = lambda: aborts.random() < 0.5
     trace = Trace(fleet, seed)
     for _ in range(150):
         trace.step()

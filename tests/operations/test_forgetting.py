@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from dibs.operations.core.policy import DAY
-from tests.operations.engines import OnFile
+from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet
 from tests.operations.test_speech import Terminal
 
@@ -16,12 +15,9 @@ KEEP = 7 * DAY
 UUID = "0b5c9c1e-93d5-4b1e-a2f1-0c8a7c6d5e4f"
 
 
-@pytest.fixture(params=[Fleet, OnFile])
-def fleet(request: Any) -> Iterator[Fleet]:
-    made = request.param()
-    yield made
-    if isinstance(made, OnFile):
-        made.close()
+@pytest.fixture
+def fleet(on_engine: OnEngine) -> Fleet:
+    return on_engine(Fleet())
 
 
 def later(fleet: Fleet, ms: int = KEEP) -> int:

@@ -363,7 +363,7 @@ def steps(function: Callable[..., object], *arguments: str) -> int:
         count += event == "line"
         return trace
 
-    globs._parsed.clear()
+    globs.remembered.clear()
     before = sys.gettrace()
     sys.settrace(trace)
     try:
@@ -419,5 +419,5 @@ def test_the_same_two_components_are_compared_once(monkeypatch: pytest.MonkeyPat
 def test_only_so_many_parsed_globs_are_remembered() -> None:
     for number in range(globs.REMEMBERED_MAX + 10):
         globs.matches(f"{number}*", "x")
-        assert len(globs._parsed) <= globs.REMEMBERED_MAX
+        assert len(globs.remembered) <= globs.REMEMBERED_MAX
     assert globs.matches("1*", "12")

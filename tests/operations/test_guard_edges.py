@@ -82,6 +82,7 @@ def test_a_dead_holder_in_another_working_tree_does_not_block() -> None:
     fleet.edit("a", "x.py", tree=OTHER_TREE, process=10)
     fleet.kill9(10)
     fleet.edit("b", "x.py")
+    assert fleet.holders() == [("b", "x.py")]
 
 
 def test_a_dead_holder_in_another_working_tree_is_no_merge_conflict_to_come() -> None:
@@ -144,6 +145,11 @@ def test_a_name_that_another_holds_is_no_file_here() -> None:
     fleet = Fleet()
     fleet.claim("a", "task:T-1")
     fleet.internal("b", COMMAND, tree=TREE, unresolved=["$F"])
+    assert not fleet.events("claim.refused")
+    assert not fleet.events("call.refused")
+    fleet.claim("a", "x.py")
+    with pytest.raises(Held):  # as it would be for a file
+        fleet.internal("b", COMMAND, tree=TREE, unresolved=["$F"])
 
 
 def test_what_is_given_back_at_a_stop_takes_its_inode_with_it() -> None:
@@ -152,6 +158,7 @@ def test_what_is_given_back_at_a_stop_takes_its_inode_with_it() -> None:
     ((claim, _, _),) = fleet.internal("a", MINE)["claims"]
     fleet.internal("a", IDLE, now={f"{claim}\tx.py": "old", f"{claim}\ty.py": "new"})
     fleet.edit("b", item("x.py", alias="8:77"))
+    assert fleet.holders() == [("a", "y.py"), ("b", "x.py")]
 
 
 def test_a_message_behind_fifty_that_were_shown_is_shown_too() -> None:

@@ -8,6 +8,7 @@ from dibs.operations.guards.ledger import (
     AUTHORS,
     KEPT_FOR,
     SECOND,
+    SPARE,
     WATCHED,
     WATCHED_FOR,
     State,
@@ -36,7 +37,7 @@ def summary(state: State) -> object:
                       call.named)
             for call in state.calls.values()
         },
-        state.began, state.ended, state.full, state.cost, state.moves,
+        state.began, state.ended, state.full, state.cost, state.moves, state.formats,
         {
             change.id: (change.path, change.before, change.after, change.actor, change.grade, change.suspects,
                         change.flags, change.was_owned)
@@ -489,6 +490,47 @@ def test_a_call_that_runs_across_the_cut_is_closed_and_spent_as_before(book: Boo
     again.add([("C", stamp(3), call, "")])
     assert again.calls[call].closed == ns(3)
     assert again.calls[call].named == {"x": ["w", "c1"]}
+
+
+def test_a_ledger_without_the_lines_that_say_nothing_more_says_the_same_and_of_every_path(book: Book) -> None:
+    a_busy_day(book)
+    book.see("c", 15, "only looked at")
+    book.change("a", "f", 16, "read", grade="likely", before="r")
+    again = State(book.state.shorter(ns(20)))
+    assert summary(again) == summary(book.state)
+    assert again.heads["only looked at"].looked == ns(15)
+    assert again.left == book.state.left
+    assert again.spare == 0
+
+
+def test_lines_are_spare_that_a_later_one_says_anew(book: Book) -> None:
+    book.see("c1", 1)
+    book.edit("a", 1, "x")
+    assert book.state.spare == 0
+    for number in range(SPARE // 3):
+        assert not book.state.is_wordy
+        book.see("c1", 2 + number)
+        book.survey(2 + number)
+        book.begin("a", 2 + number, "a-1")
+    book.survey(SPARE)
+    book.survey(SPARE + 1)
+    assert book.state.is_wordy
+    assert not State(book.state.shorter(ns(9))).is_wordy
+
+
+def test_a_call_that_began_again_after_a_prompt_is_not_over_in_a_ledger_that_is_written_anew(book: Book) -> None:
+    book.begin("a", 1, "a Bash")
+    book.begin("a", 2, "a Edit")
+    book.step("a", 3)
+    book.begin("a", 4, "a Bash")
+    again = State(book.state.shorter(ns(5)))
+    assert [(call.id, call.ended) for call in again.calls.values()] == [("a Edit", ns(3)), ("a Bash", 0)]
+
+
+def test_an_agent_that_is_known_to_format_is_so_after_the_cut(book: Book) -> None:
+    book.change("a", "c1", 1, flags="nw")
+    book.change("a", "c2", 2, grade="likely", suspects=["a"])
+    assert State(book.state.lines(ns(3))).formats == book.state.formats == {"a"}
 
 
 @pytest.mark.parametrize(("text", "found"), [("12:3", (12, 3)), ("12:-3", (12, -3))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dibs.errors import Fenced, Forbidden, Invalid, Killed, NotFound, Quota
 from dibs.operations.claims import grants
+from dibs.operations.core import long_jobs
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.audits import ACTIVITY, AUDIT
-from dibs.operations.messages import mailbox, outbox
+from dibs.operations.messages import broadcasts, mailbox, outbox
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
 
@@ -321,7 +323,7 @@ def test_whoever_posts_wakes_every_process_that_waits(fleet: Fleet) -> None:
     for channel in ("w1", "w2"):
         fleet.call("b", "inbox", wait=60_000, wake=channel)
     send(fleet, "a", "b")
-    assert {"w1", "w2"} <= fleet.store._woken
+    assert {"w1", "w2"} <= fleet.store.woken
 
 
 def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) -> None:
@@ -331,7 +333,7 @@ def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) 
     fleet.now += mailbox.PRESENT
     fleet.call("b", "inbox", wait=60_000, wake="here")
     send(fleet, "a", "b")
-    assert {name for name in fleet.store._woken if not name.startswith("@")} == {"here"}
+    assert {name for name in fleet.store.woken if not name.startswith("@")} == {"here"}
 
 
 def test_further_looks_of_one_wait_write_only_now_and_then(fleet: Fleet) -> None:
@@ -534,19 +536,163 @@ def test_what_dibs_itself_would_say_into_a_full_inbox_is_dropped_and_logged(
     assert texts(fleet, "a") == ["first"]
 
 
-def test_more_recipients_than_one_transaction_serves_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "RECIPIENTS", 3)
-    fleet = among(*"abcd")
-    assert len(fleet.call("a", "send", to="all", text="x")["to"]) == 3
-    fleet.call("e", "boot")
+def crowd(fleet: Fleet, count: int, **fields: Any) -> list[str]:
+    """So many agents."""
+    names = [f"w{number:04d}" for number in range(count)]
+    for name in names:
+        fleet.call(name, "boot", **fields)
+    return names
+
+
+def test_a_fleet_of_thousands_is_reached_in_steps_of_bounded_size() -> None:
+    fleet = Fleet()
+    names = crowd(fleet, 1_500)
+    before = fleet.store.head().seq
+    answer = fleet.call("w0000", "send", to="all", text="x", request="r1")
+    assert (answer["count"], len(answer["to"])) == (1_499, long_jobs.NAMED)
+    assert all(texts(fleet, name) == ["x"] for name in names[1:])
+    sizes = Counter(event.commit for event in fleet.store.events(before, 10_000))
+    assert max(sizes.values()) * broadcasts.COPY <= long_jobs.STEP
+    assert fleet.call("w0000", "send", to="all", text="x", request="r1")["message"] == answer["message"]
+    assert texts(fleet, "w1499") == ["x"]
+    fleet.clean()
+
+
+def test_a_message_whose_sender_died_on_the_way_reaches_the_rest_with_the_next_sweeps() -> None:
+    fleet = Fleet()
+    fleet.carries_on = False
+    names = crowd(fleet, 600)
+    fleet.call("w0000", "send", to="all", text="x")
+    assert texts(fleet, "w0599") == []
+    while fleet.call("janitor", "sweep")["more"]:
+        pass
+    assert all(texts(fleet, name) == ["x"] for name in names[1:])
+    fleet.clean()
+
+
+def test_many_who_have_no_room_are_named_and_when_nobody_has_it_is_refused() -> None:
+    fleet = Fleet(work={**WORK, "messages": {**WORK["messages"], "from_one": 1}})
+    crowd(fleet, 400)
+    fleet.call("w0000", "send", to="w0001", text="first")
+    answer = fleet.call("w0000", "send", to="all", text="x")
+    assert (answer["count"], answer["full"]) == (398, ["w0001"])
     with pytest.raises(Quota):
-        send(fleet, "a", "all")
+        fleet.call("w0000", "send", to="all", text="y")
+    with pytest.raises(NotFound):
+        fleet.call("w0000", "send", to="type:nobody", text="y")
 
 
-def test_a_fleet_of_a_thousand_is_reached_at_once() -> None:
-    fleet = among(*[f"w{number:04d}" for number in range(1_001)])
-    assert len(fleet.call("w0000", "send", to="all", text="x")["to"]) == 1_000
-    assert texts(fleet, "w0001") == texts(fleet, "w1000") == ["x"]
+def test_everybody_may_answer_what_went_to_everybody_in_steps() -> None:
+    fleet = Fleet()
+    crowd(fleet, 300)
+    sent = fleet.call("w0000", "send", to="all", text="who can?")
+    assert fleet.call("w0299", "send", to="-", text="I can", reply=sent["message"])["to"] == ["w0000"]
+    assert fleet.call("w0000", "send", to="-", text="then do", reply=sent["message"])["count"] == 299
+
+
+# --- for those who will come
+
+
+def test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires(fleet: Fleet) -> None:
+    fleet.call("old", "boot", type="tester")
+    fleet.call("other", "boot", type="writer")
+    answer = fleet.call("ann", "send", to="type:tester", text="use port 81", later=True, expires=60_000)
+    assert (answer["to"], answer["later"]) == (["old"], True)
+    assert texts(fleet, "old") == ["use port 81"]
+    fleet.now += 1_000
+    assert [one["text"] for one in fleet.call("new", "boot", type="tester")["messages"]] == ["use port 81"]
+    fleet.call("ann", "run start", name="r", id="r")
+    fleet.call("joins", "run join", run="r", type="tester")
+    assert texts(fleet, "joins") == ["use port 81"]
+    fleet.call("other", "boot", type="tester")
+    assert texts(fleet, "other") == ["use port 81"]
+    fleet.now += 60_000
+    fleet.call("late", "boot", type="tester")
+    assert texts(fleet, "late") == []
+    assert not [event for event in fleet.events("message.posted") if event["subject"] == "late"]
+    fleet.clean()
+
+
+def test_nobody_gets_a_kept_message_twice(fleet: Fleet) -> None:
+    fleet.call("here", "boot", type="tester")
+    fleet.call("ann", "send", to="type:tester", text="once", later=True)
+    for agent in ("here", "new"):
+        fleet.now += 10
+        fleet.call(agent, "boot", type="tester")
+        assert texts(fleet, agent) == ["once"]
+        fleet.call(agent, "ack", message="all")
+        fleet.now += 10
+        fleet.call(agent, "leave")
+        fleet.now += 10
+        fleet.call(agent, "boot", type="tester")
+        fleet.now += 10
+        fleet.call(agent, "boot", type="writer")
+        fleet.now += 10
+        fleet.call(agent, "boot", type="tester")
+        fleet.call("ann", "kill", agent=agent, why="test")
+        fleet.now += 10
+        fleet.call("ann", "revive", agent=agent)
+        assert texts(fleet, agent) == []
+
+
+def test_what_is_kept_while_one_is_away_is_there_when_it_comes_back(fleet: Fleet) -> None:
+    for agent in ("left", "killed"):
+        fleet.call(agent, "boot", type="tester")
+    fleet.call("left", "leave")
+    fleet.call("ann", "kill", agent="killed", why="test")
+    fleet.now += 10
+    fleet.call("ann", "send", to="type:tester", text="news", later=True)
+    fleet.now += 10
+    fleet.call("left", "boot")
+    fleet.call("ann", "revive", agent="killed")
+    assert texts(fleet, "left") == texts(fleet, "killed") == ["news"]
+
+
+def test_who_got_a_kept_message_may_answer_it(fleet: Fleet) -> None:
+    sent = fleet.call("ann", "send", to="type:tester", text="who?", later=True)["message"]
+    fleet.now += 10
+    fleet.call("new", "boot", type="tester")
+    fleet.call("bob", "boot", type="writer")
+    assert fleet.call("new", "send", to="-", text="I", reply=sent)["to"] == ["ann"]
+    with pytest.raises(Forbidden):
+        fleet.call("bob", "send", to="-", text="I", reply=sent)
+
+
+def test_a_kept_message_that_nobody_came_for_is_told_to_who_wanted_to_know(fleet: Fleet) -> None:
+    for text in ("nobody came", "somebody came"):
+        fleet.call("ann", "send", to="type:tester", text=text, later=True, ack=True, expires=1_000)
+        if text == "somebody came":
+            break
+        fleet.now += 2_000
+        while fleet.call("janitor", "sweep")["more"]:
+            pass
+    fleet.now += 10
+    fleet.call("new", "boot", type="tester")
+    fleet.now += 2_000
+    while fleet.call("janitor", "sweep")["more"]:
+        pass
+    told = [one["text"] for one in fleet.call("ann", "inbox")["messages"] if one["type"] == "undelivered"]
+    assert [("none came" in text, "never" in text or "not acknowledged" in text) for text in told] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
+    fleet.clean()
+
+
+def test_there_is_an_end_to_what_is_kept_for_a_type(fleet: Fleet) -> None:
+    for number in range(broadcasts.KEPT):
+        fleet.call("ann", "send", to="type:tester", text=str(number), later=True, expires=60_000)
+    with pytest.raises(Quota):
+        fleet.call("ann", "send", to="type:tester", text="one more", later=True)
+    fleet.call("new", "boot", type="tester")
+    assert len(fleet.call("new", "inbox", limit=1_000)["messages"]) == broadcasts.KEPT
+    fleet.now += 60_001
+    fleet.call("ann", "send", to="type:tester", text="now", later=True)
+
+
+@pytest.mark.parametrize("to", ["all", "-", "type:", "type:two words"])
+def test_what_cannot_be_kept_for_later_is_said(fleet: Fleet, to: str) -> None:
+    with pytest.raises(Invalid):
+        fleet.call("ann", "send", to=to, text="x", later=True)
 
 
 # --- threads
@@ -632,7 +778,7 @@ class Mail(RuleBasedStateMachine):
         limits = work(inbox=INBOX, from_one=FROM_ONE, visibility=VISIBILITY, life=LIFE)
         self.fleet = Fleet(work=limits)
         dice = random.Random(5)
-        self.fleet.store._abort = lambda: dice.random() < 0.3
+        self.fleet.store.faults.abort = lambda: dice.random() < 0.3
         self.fleet.store._new_id = lambda: f"{dice.getrandbits(48):012x}"
 
     @rule(

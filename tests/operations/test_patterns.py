@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs import patterns
-from dibs.doors.python import Workspace
+from dibs.doors.python.workspace import Workspace
 from dibs.errors import Conflict, Failed, Invalid, NotFound, Quota
 from dibs.operations.tasks import batches
 from dibs.patterns import specs
@@ -341,7 +341,7 @@ def test_layers_of_reduce_give_what_one_reduce_gives(ws: Workspace) -> None:
 
 
 def test_a_step_s_demands_are_those_of_its_tasks(ws: Workspace) -> None:
-    step = Step("m", type="gpu", needs=["cuda"], attempts=2, expect=30, priority=5, require=["x"])
+    step = Step("m", type="gpu", needs=["cuda"], attempts=2, expect="30s", priority=5, require=["x"])
     work = patterns.pipeline(ws, [1], [step])
     task = ws.task_show(work.tasks[0])["task"]
     assert (task["for"], task["needs"], task["max_attempts"], task["expected"], task["priority"]) == (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dibs.errors import Invalid, NotFound
+from dibs.errors import Fenced, Invalid, NotFound
 from dibs.operations.tasks.remaining import OUTLOOK
 from tests.operations.fleet import Fleet, guards
 
@@ -96,7 +96,7 @@ def test_a_message_can_be_left_for_an_agent_that_has_not_called_yet(fleet: Fleet
     assert texts(fleet, "dan", "message") == ["welcome"]
     fleet.now += 2_000
     assert texts(fleet, "eve", "message") == []
-    for to in ("all", "type:x", "-"):
+    for to in ("all", "-"):
         with pytest.raises(Invalid):
             fleet.call("ann", "send", to=to, text="x", later=True)
     fleet.clean()
@@ -148,3 +148,23 @@ def test_a_worker_that_ends_with_the_work_knows_whom_it_waits_for(fleet: Fleet) 
     task(fleet)
     found = fleet.internal("me", OUTLOOK, agent="bob")
     assert [(one["task"], one["agent"]) for one in found["at_work"]] == [("t", "ann")]
+
+
+def test_the_holder_that_gives_a_wrong_token_is_told_which_one_it_has(fleet: Fleet) -> None:
+    token = task(fleet)
+    with pytest.raises(Fenced, match=f"yours under token {token}") as refused:
+        fleet.call("ann", "task done", id="t", token=token + 7)
+    assert "Stop" not in str(refused.value)
+    with pytest.raises(Fenced, match="Stop working on it"):
+        fleet.call("bob", "task done", id="t", token=token + 7)
+
+
+def test_an_agent_that_left_says_when(fleet: Fleet) -> None:
+    fleet.call("ann", "boot")
+    fleet.now += 5_000
+    fleet.call("ann", "leave")
+    left = fleet.call("bob", "agents", all=True)["agents"][0]
+    assert left["left_at"] > left["since"]
+    fleet.now += 5_000
+    fleet.call("ann", "boot")
+    assert "left_at" not in fleet.call("bob", "agents", all=True)["agents"][0]

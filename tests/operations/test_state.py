@@ -85,8 +85,8 @@ def test_of_two_who_read_the_same_version_one_wins_although_its_transaction_was_
     """The loser's first run was thrown away, and the winner committed in that gap."""
     put(fleet, "a", "stock", 5)
     aborts = iter([True])
-    fleet.store._abort = lambda: next(aborts, False)
-    fleet.store._between = lambda: put(fleet, "b", "stock", 2, version=1)
+    fleet.store.faults.abort = lambda: next(aborts, False)
+    fleet.store.faults.between = lambda: put(fleet, "b", "stock", 2, version=1)
     with pytest.raises(Conflict) as error:
         put(fleet, "a", "stock", 4, version=1)
     assert (error.value.version, error.value.by) == (2, "b")
@@ -594,7 +594,7 @@ class AbortedDocuments(Documents):
     def make(self) -> Fleet:
         fleet = Fleet()
         dice = random.Random(0)
-        fleet.store._abort = lambda: dice.random() < 0.3
+        fleet.store.faults.abort = lambda: dice.random() < 0.3
         return fleet
 
 

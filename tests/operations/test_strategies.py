@@ -347,9 +347,9 @@ def test_the_one_whose_turn_it_is_is_woken_when_another_looks_first(fleet: Fleet
     wait(fleet, "a")
     wait(fleet, "b")
     add(fleet, strategy="round_robin")
-    fleet.store._woken.clear()
+    fleet.store.woken.clear()
     wait(fleet, "b")
-    assert fleet.store._woken == {"wake-a"}
+    assert fleet.store.woken == {"wake-a"}
 
 
 def test_who_went_away_while_waiting_loses_its_turn_after_fifteen_seconds_or_at_once_if_that_is_seen(
@@ -426,9 +426,9 @@ def test_an_aborted_look_leaves_no_turn_behind(fleet: Fleet) -> None:
     """The first run of the transaction is thrown away and another agent gets the task in that gap."""
     task = add(fleet, strategy="round_robin")
     aborts = iter([True])
-    fleet.store._abort = lambda: next(aborts, False)
+    fleet.store.faults.abort = lambda: next(aborts, False)
     taken: list[str | None] = []
-    fleet.store._between = lambda: taken.append(take(fleet, "b"))
+    fleet.store.faults.between = lambda: taken.append(take(fleet, "b"))
     assert take(fleet, "a") is None
     assert taken == [task]
     assert fleet.record("tl\ta") is None

@@ -465,7 +465,7 @@ def test_who_waits_for_an_event_is_woken_when_it_is_emitted(fleet: Fleet, what: 
     for agent in ("b", "c"):
         fleet.call(agent, "inbox", wait=60_000, wake=f"w{agent}")
     emit(fleet, "a", "x.y")
-    assert fleet.store._woken - {"@b"} == {"wb"}
+    assert fleet.store.woken - {"@b"} == {"wb"}
 
 
 @pytest.mark.parametrize("what", ["state:k", "state.set", "state.*", "*"])
@@ -476,7 +476,7 @@ def test_who_waits_for_a_document_is_woken_when_it_is_written(fleet: Fleet, what
     for agent in ("b", "c"):
         fleet.call(agent, "inbox", wait=60_000, wake=f"w{agent}")
     fleet.call("a", "state set", key="k", value=1)
-    assert fleet.store._woken - {"@b"} == {"wb"}
+    assert fleet.store.woken - {"@b"} == {"wb"}
 
 
 def test_who_waits_with_subscriptions_looks_every_second(fleet: Fleet) -> None:
@@ -508,7 +508,7 @@ class Hearing(RuleBasedStateMachine):
         super().__init__()
         self.fleet = Fleet(work={**WORK, "messages": {**WORK["messages"], "inbox": 9}})
         dice = random.Random(3)
-        self.fleet.store._abort = lambda: dice.random() < 0.3
+        self.fleet.store.faults.abort = lambda: dice.random() < 0.3
         self.spans: dict[str, list[list[Any]]] = {agent: [] for agent in AGENTS}  # what, behind, up to (None: still)
         self.heard: dict[str, list[int]] = {agent: [] for agent in AGENTS}
         self.doors: list[Door] = []

@@ -305,7 +305,7 @@ def test_a_transaction_that_is_run_again_decides_the_same(tosses: list[bool], nu
 
     def story(aborts: list[bool]) -> Any:
         crew = Crew(max_tasks=9, breaker_failures=100)
-        crew.store._abort = lambda: bool(aborts) and aborts.pop()
+        crew.store.faults.abort = lambda: bool(aborts) and aborts.pop()
         for name in "abcd":
             crew.add(name, race="r" if name == "d" else "")
         crew.add("e", after=["a", "b"], parent="c")

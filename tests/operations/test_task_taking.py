@@ -184,7 +184,10 @@ def test_a_name_whose_holder_is_dead_is_free(crew: Crew) -> None:
     crew.claim("ann", "task:t", client=5)
     crew.add("t")
     crew.kill9(5)
-    crew.done("t", crew.next()["token"])
+    taken = crew.next()
+    assert taken["task"]["id"] == "t"
+    crew.done("t", taken["token"])
+    assert not crew.holders()
     crew.clean()
 
 
@@ -252,7 +255,8 @@ def test_one_request_id_may_serve_each_operation_once(crew: Crew) -> None:
     answer = crew.done("a", first["token"], request="r", next=True)
     split = {"id": "b", "token": answer["next"]["token"], "children": [{"title": "x"}]}
     crew.call("w", "task split", request="r", **split)
-    crew.call("w", "task claim", id="c", request="r")
+    assert (first["task"]["id"], answer["next"]["task"]["id"]) == ("a", "b")
+    assert crew.call("w", "task claim", id="c", request="r")["task"]["id"] == "c"
     crew.clean()
 
 
@@ -458,7 +462,7 @@ def test_a_place_among_those_who_wait_is_kept_while_one_looks_and_gone_afterward
     crew.next(wait=59_000, waiter=waiting["waiting"], wake="me")
     assert crew.store.head().commit == head  # nothing changed, nothing is written
     crew.add("t")
-    assert crew.store._woken == {"me"}
+    assert crew.store.woken == {"me"}
     assert crew.next(wait=58_000, waiter=waiting["waiting"], wake="me")["task"]["id"] == "t"
     assert not crew.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows)
 
@@ -487,7 +491,7 @@ def test_whatever_makes_a_task_ready_wakes_one_who_waits(crew: Crew, how: str) -
         crew.fail("t", token, client=5)
     crew.next("v", wait=60_000, wake="v")
     crew.next("other", wait=60_000, wake="other", run="another-run")
-    assert crew.store._woken == set()
+    assert crew.store.woken == set()
     if how == "add":
         crew.add("n")
     elif how == "unblock":
@@ -504,7 +508,7 @@ def test_whatever_makes_a_task_ready_wakes_one_who_waits(crew: Crew, how: str) -
     else:
         crew.now += 1_000
         crew.call("sweeper", "sweep")
-    assert crew.store._woken == {"v"}
+    assert crew.store.woken == {"v"}
 
 
 def test_only_who_may_take_it_is_woken_and_each_for_one_task(crew: Crew) -> None:
@@ -513,9 +517,9 @@ def test_only_who_may_take_it_is_woken_and_each_for_one_task(crew: Crew) -> None
         crew.next(agent, wait=60_000, wake=agent)
         crew.now += 1
     crew.add("t", needs=["go"])
-    assert crew.store._woken == {"go"}
+    assert crew.store.woken == {"go"}
     crew.add("u")
-    assert crew.store._woken == {"go", "a"}  # who waited longest
+    assert crew.store.woken == {"go", "a"}  # who waited longest
 
 
 def test_who_has_not_looked_for_a_while_is_not_woken(crew: Crew) -> None:
@@ -523,7 +527,7 @@ def test_who_has_not_looked_for_a_while_is_not_woken(crew: Crew) -> None:
     crew.now += workforce.PRESENT
     crew.next("b", wait=600_000, wake="b")
     crew.add("t")
-    assert crew.store._woken == {"b"}
+    assert crew.store.woken == {"b"}
 
 
 def test_an_absurd_wait_is_refused(crew: Crew) -> None:

@@ -133,7 +133,7 @@ def test_a_ballot_after_the_outcome_is_a_conflict_that_tells_it(fleet: Fleet) ->
     with pytest.raises(Conflict) as error:
         cast(fleet, "c", vote, "yes")
     assert (error.value.state, error.value.option, error.value.own) == ("decided", "no", None)
-    assert error.value.closed in error.value.message
+    assert str(error.value.closed) in error.value.message
 
 
 @pytest.mark.parametrize("stranger", ["boss", "d", "a/x", "aa"])
@@ -352,7 +352,7 @@ def test_the_outcome_is_that_of_the_model_for_all_ballots_in_any_order(
 ) -> None:
     fleet, dice = Fleet(), random.Random(size)
     if aborts:
-        fleet.store._abort = lambda: dice.random() < 0.4
+        fleet.store.faults.abort = lambda: dice.random() < 0.4
     electorate, options = [f"e{number}" for number in range(size)], [f"o{number}" for number in range(kinds)]
     order = data.draw(st.permutations(electorate))
     ballots = data.draw(st.lists(st.sampled_from(options), max_size=size))
@@ -390,8 +390,8 @@ def test_two_last_ballots_in_one_gap_decide_one_thing(order: tuple[int, ...]) ->
             return
         agent, option = pending.pop()
         aborts = iter([True])
-        fleet.store._abort = lambda: next(aborts, False)
-        fleet.store._between = one
+        fleet.store.faults.abort = lambda: next(aborts, False)
+        fleet.store.faults.between = one
         try:
             answers.append(cast(fleet, agent, vote, option)["vote"]["state"])
         except Conflict as error:
@@ -415,7 +415,7 @@ class Ballots(RuleBasedStateMachine):
     def make(self) -> Fleet:
         """The engine."""
         fleet, dice = Fleet(), random.Random(1)
-        fleet.store._abort = lambda: dice.random() < 0.2
+        fleet.store.faults.abort = lambda: dice.random() < 0.2
         return fleet
 
     def __init__(self) -> None:

@@ -312,6 +312,10 @@ def test_those_who_wait_one_after_the_other_are_no_cycle(fleet: Fleet) -> None:
     wait(fleet, "b", "one.py")
     wait(fleet, "c", "two.py")
     wait(fleet, "d", "one.py", "two.py")
+    fleet.release("a")
+    fleet.release("b")
+    fleet.release("c")
+    assert fleet.holders() == [("d", "one.py"), ("d", "two.py")], "each had its turn"
 
 
 # --- interests and alerts

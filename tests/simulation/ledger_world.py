@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors.hooks import editing
+from dibs.doors.hooks import edit_guard
 from dibs.doors.hooks.trees import Tree
 from dibs.facts import contents, ledger_files
 from dibs.operations.guards import ledger
@@ -92,6 +92,7 @@ class World:
             path: [] for path in PATHS
         }  # when, content, who, how
         self.lines: list[Line] = []
+        self.told: set[str] = set()  # by id; the ledger itself does not keep that
         self.generation = 1
         self.kept: set[str] = set(self.index.values())
         self.seen: dict[str, list[tuple[int, str, str]]] = {agent: [] for agent in AGENTS}
@@ -208,6 +209,7 @@ class World:
     def append(self, _: str, lines: list[Line], known: tuple[int, int]) -> Any:
         self.pause()
         self.lines += [list(line) for line in lines]
+        self.told |= {line[1] for line in lines if line[0] == "D"}
         if known[0] != self.generation:
             return None
         return [list(line) for line in self.lines[known[1] :]], (self.generation, len(self.lines))
@@ -273,6 +275,7 @@ class World:
         tree.name(call, path, how, expected, keep=True)
         tree.open_call(call, agent, is_open=False, diary=1 if by_shell else -1)
         self.note(tree.write())
+        tree.shorten()
         self.pause()
         if self.random.random() < 0.1:
             return  # declined, or broken off: nobody tells of its end
@@ -296,11 +299,11 @@ class World:
 
     def _may(self, tree: Tree, agent: str, path: str, how: str) -> str | None:
         """The edit guard, with a second look under the claim; the content that it judged, None for a refusal."""
-        for _ in range(editing.LOOKS):
+        for _ in range(edit_guard.LOOKS):
             tree.look([path])
             self.note(tree.write())
-            named = editing._Named(editing.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
-            facts = editing.facts_of(tree, agent, named)
+            named = edit_guard._Named(edit_guard.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
+            facts = edit_guard.facts_of(tree, agent, named)
             before = tree.state.heads[path].content if path in tree.state.heads else MISSING
             if facts is not None and how == WHOLE and not self._passes(agent, path, facts, before):
                 return None
@@ -330,6 +333,7 @@ class World:
         call = f"{agent} {self.numbers} {self.random.random()}"
         tree.open_call(call, agent, is_open=True, left=left)
         self.note(tree.write())
+        tree.shorten()
         for _ in range(self.random.choice((0, 1, 1, 2))):
             self.pause()
             path = self.random.choice(PATHS)
@@ -466,7 +470,7 @@ class World:
                 self.failures.append(f"{change.was_owned} lost {change.before[:8]} silently: {change.line()}")
 
     def _was_told(self, change: Change) -> bool:
-        return any(line[0] == "D" and line[1] == change.id for line in self.lines)
+        return change.id in self.told
 
 
 class FakeIndex:
@@ -513,4 +517,5 @@ def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
     for name, part in book.items():
         patch.setattr(ledger_files, name, part)
     patch.setattr(ledger, "LONG", 60)  # so that it is cut down now and then
+    patch.setattr(ledger, "SPARE", 12)  # and written anew often
     yield world

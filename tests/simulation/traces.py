@@ -63,6 +63,6 @@ def on_sqlite(path: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
 def aborting(world: World, seed: int) -> World:
     """The world, in which a transaction is as likely as not thrown away and run again."""
     tosses = random.Random(seed)
-    world.store._abort = lambda: tosses.random() < 0.5  # type: ignore[attr-defined]
-    world.store._between = None  # type: ignore[attr-defined]
+    world.store.faults.abort = lambda: tosses.random() < 0.5  # type: ignore[attr-defined]
+    world.store.faults.between = None  # type: ignore[attr-defined]
     return world

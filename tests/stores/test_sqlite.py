@@ -333,6 +333,48 @@ def test_a_checkpoint_of_another_process_is_no_such_loss(path: str) -> None:
     other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     other.close()
     put(store, "after")
+    assert store.head().commit == 2
+    assert set(store.look(lambda tx: tx.fetch(["k", "after"]).values)) == {"k", "after"}
+    store.close()
+
+
+def _commit_and_die(path: str, name: str) -> None:
+    """What a hook does: one commit in a process of its own, which ends without closing the database."""
+    child = os.fork()
+    if not child:
+        try:
+            store = SqliteStore(path, short_lived=True)
+            put(store, name)
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_wal_of_processes_that_come_one_after_another_stays_short(path: str) -> None:
+    sizes = []
+    for number in range(80):
+        _commit_and_die(path, f"p{number}")
+        sizes.append(os.stat(f"{path}-wal").st_size)
+    assert 0 < max(sizes) < (sqlite_store.SHORT_LIVED + 20) * 4120
+    store = SqliteStore(path)
+    assert store.head().seq == 80
+    assert store.integrity() == []
+    store.close()
+
+
+def test_a_wal_that_somebody_reads_is_left_for_later_without_waiting(path: str) -> None:
+    reader = apsw.Connection(path)
+    reader.execute("BEGIN; SELECT * FROM head").fetchall()
+    store = SqliteStore(path, short_lived=True, timeout=20)
+    before = clock.since_boot()
+    put(store, "k")
+    while os.stat(f"{path}-wal").st_size < sqlite_store.SHORT_LIVED * 4120:
+        put(store, "k")
+    assert clock.since_boot() - before < 15_000
+    assert os.stat(f"{path}-wal").st_size > 0
+    reader.close()
+    put(store, "after")
+    assert os.stat(f"{path}-wal").st_size == 0
     store.close()
 
 

@@ -48,7 +48,7 @@ fi
 if command -v dibs >/dev/null; then
     exec dibs import --script {name} "$0" "$here/.." "$@"
 fi
-echo "ERROR: dibs was not found on this machine: pip install dibs, then: dibs init"
+echo "ERROR: dibs was not found on this machine: uv tool install FOLDER (a clone of dibs), then: dibs init"
 exit 1
 """
 

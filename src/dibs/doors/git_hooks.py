@@ -15,7 +15,8 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Invalid, named
+from dibs.doors.hooks.git_paths import resource_of
+from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, named
 from dibs.facts import clock, processes
 from dibs.facts.git import queries as git
 
@@ -129,12 +130,12 @@ def _pre_commit(session: Session, _: list[str]) -> int:
 
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
     """Whose unfinished work each of these paths is, after a look at them; what nobody was told yet is told."""
-    from dibs.doors.hooks import auditing, trees
+    from dibs.doors.hooks import audit, trees
 
     tree = trees.of(session.place)
     tree.survey(paths[:LOOKED])
     tree.write()
-    auditing.tell(session, call, [tree])
+    audit.tell(session, call, [tree])
     heads = tree.state.heads
     return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
 
@@ -179,29 +180,11 @@ def _quoted(paths: Any) -> str:
     return " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
 
 
-def resource_of(session: Session, path: str, top: str = "") -> list[str]:
-    """A path of git's as a resource. Git's are literal; a link is itself, whatever it points to."""
-    top = top or session.place.top
-    try:
-        if not os.path.islink(os.path.join(top, path)):
-            return list(session.paths.resource(path, top, literal=True))
-        folder, _, name = path.rpartition("/")
-        above = session.paths.resource(folder or ".", top, literal=True)[1]
-    except Invalid:  # nobody can claim a name with control characters or broken letters, but a folder that has it
-        text = os.fsencode(path).decode("utf-8", "replace")
-        return ["file", "".join(sign if sign.isprintable() else "\ufffd" for sign in text), ""]
-    name = name.casefold() if session.paths.fold else name
-    return ["file", f"{above}/{name}" if above else name, ""]
-
-
 def client_name() -> str:
     """Which client's shell this is, by its session variable; "" if none is known."""
-    from dibs.session.session import SESSION_VARIABLES
+    from dibs.session.known_clients import SESSION_VARIABLES
 
-    for variable in SESSION_VARIABLES:
-        if os.environ.get(variable):
-            return variable.partition("_")[0].lower()
-    return ""
+    return next((client for variable, client in SESSION_VARIABLES.items() if os.environ.get(variable)), "")
 
 
 # --- the commit's message

@@ -165,7 +165,7 @@ def keep(folder: str, blob: str, content: bytes) -> None:
     """Keep a content in this folder, under its id. Where that cannot be done, it is not kept."""
     path = f"{folder}/{blob[:2]}/{blob[2:]}"
     try:
-        os.utime(path)  # it is there: needed from now on, see tidying.py
+        os.utime(path)  # it is there: needed from now on, see cleanup.py
     except OSError:
         pass
     else:

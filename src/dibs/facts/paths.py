@@ -127,7 +127,7 @@ class Paths:
         parts = text.split("/")
         if parts[-1] == "":  # written as a directory: it means what is below, too
             parts[-1] = "**"
-        while literals < len(parts) and not _wild(parts[literals]):
+        while literals < len(parts) and not is_wild(parts[literals]):
             literals += 1
         real, _ = _walk(given, os.path.join(cwd, "/".join([*parts[:literals], ""])), self.root)
         top, relative = self._home(given, real)
@@ -136,7 +136,7 @@ class Paths:
         if ".." in rest:
             message = f"the glob {_shown(given)} has a '..' behind a wildcard"
             raise Invalid(message, resource=_shown(given))
-        whole = [_escaped(part) for part in prefix.split("/") if part]
+        whole = [escaped(part) for part in prefix.split("/") if part]
         whole += [_folded_wild(part) if self.fold else _composed(part) for part in rest]
         canonical = "/".join(whole)
         if not canonical:
@@ -358,7 +358,7 @@ def _existing(text: str, cwd: str, root: str) -> int:
     """
     parts = text.split("/")
     for place, part in enumerate(parts):
-        if _wild(part):
+        if is_wild(part):
             path = os.path.join(cwd, "/".join(parts[: place + 1]))
             if os.path.lexists(path):
                 continue
@@ -368,7 +368,7 @@ def _existing(text: str, cwd: str, root: str) -> int:
     return -1
 
 
-def _wild(part: str) -> bool:
+def is_wild(part: str) -> bool:
     """Whether a component has a wildcard: `*`, `?` or a closed `[…]`. The glob algebra says the same."""
     return "*" in part or "?" in part or _class_at(part)[0] >= 0
 
@@ -385,9 +385,9 @@ def _class_at(part: str) -> tuple[int, int]:
     return -1, -1
 
 
-def _escaped(part: str) -> str:
+def escaped(part: str) -> str:
     """A literal component as a glob that matches it and nothing else."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in part) if _wild(part) else part
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in part) if is_wild(part) else part
 
 
 def _folded_wild(part: str) -> str:

@@ -13,12 +13,10 @@ from dibs.facts import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
 MAX_ANCESTORS = 24  # deeper than any client starts its hooks; a bound in case of a broken parent chain
-
-# The names under which the agent clients run. Gemini and Copilot run as `node`, told apart by their session variable.
-CLIENTS = frozenset({"claude", "codex", "gemini", "copilot", "opencode", "cursor-agent"})
 
 _cache: dict[str, str] = {}
 
@@ -80,10 +78,10 @@ def ancestors() -> list[tuple[list[Any], str]]:
     return found
 
 
-def client_among(chain: list[tuple[list[Any], str]]) -> list[Any] | None:
-    """The agent client among the ancestors, if one is recognised by name."""
+def client_among(chain: list[tuple[list[Any], str]], names: Collection[str]) -> list[Any] | None:
+    """The agent client among the ancestors, if one is recognised by one of these names."""
     for process, name in chain:
-        if name in CLIENTS:
+        if name in names:
             return process
     return None
 

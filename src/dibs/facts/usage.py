@@ -1,15 +1,50 @@
-"""What processes use: cpu, memory, threads, through psutil.
+"""What processes use. Loaded where somebody asks for it, which is never the hook path.
 
-Loaded where somebody asks for it, which is never the hook path. Processes that end while one looks count as nothing.
+`Meter` looks at processes that run, through psutil; those that end while one looks count as nothing. `Stretch` and
+`of_command` say what the kernel counted for work that is over, however short it was.
 """
 
 from __future__ import annotations
 
-import psutil
+import sys
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+
+try:
+    import psutil
+except ImportError:  # then there is no Meter; what the kernel counts is known all the same
+    psutil = None  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from resource import struct_rusage
+
+CAN_METER = psutil is not None
+UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of one unit of ru_maxrss
+
+
+def of_command(used: struct_rusage) -> dict[str, float | int]:
+    """Seconds of cpu and the largest memory of a command that has ended, with all that it waited for.
+
+    `memory` is that of its largest process. Linux counts the process that started the command with it, so it is never
+    less than that one's.
+    """
+    return {"cpu": round(used.ru_utime + used.ru_stime, 3), "memory": used.ru_maxrss * UNIT}
+
+
+class Stretch:
+    """What this process and the children that it waited for use from now on."""
+
+    def __init__(self) -> None:
+        self._cpu = _cpu()
+
+    def read(self) -> dict[str, float | int]:
+        """Seconds of cpu since the beginning, and the largest memory that this process ever had."""
+        return {"cpu": round(_cpu() - self._cpu, 3), "memory": getrusage(RUSAGE_SELF).ru_maxrss * UNIT}
+
+
+def _cpu() -> float:
+    return sum(used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
 
 
 class Meter:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
 __all__ = ["Poll", "Step", "Work", "map_reduce", "pipeline", "plan", "scatter_gather", "vote"]
 
@@ -185,7 +185,7 @@ def _start(
     """Add the tasks: to a run that is active, or with a run of their own."""
     parts = [list(made[start : start + batches.MOST]) for start in range(0, len(made), batches.MOST)]
     if not run:
-        ws.run_start(name, id=prefix, tasks=parts.pop(0), request_id=prefix)
+        perform(ws, ws.session.operation("run start"), prefix, name=name, id=prefix, tasks=parts.pop(0))
     for part in parts:
         perform(ws, batches.ADD, tasks=part, run=run or prefix)
     return Work(ws, run or prefix, [spec["id"] for spec in made], last, how, own=not run)

@@ -10,13 +10,15 @@ from dibs.errors import Conflict, Failed
 from dibs.facts import clock
 from dibs.operations.tasks import batches
 from dibs.operations.tasks.lifecycle import COMPLETE
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Self
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
+    from dibs.operations.core.answers import VoteView
     from dibs.operations.core.declare import Operation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two looks; each is longer than the one before
@@ -53,13 +55,14 @@ class Work:
         going: int = perform(self._workspace, batches.OUTLOOK, tasks=self._last)["going"]
         return not going
 
-    def wait(self, timeout: float = HOUR) -> Self:
-        """Wait until it is over, at most `timeout` seconds; then TimeoutError, and the work goes on."""
-        end, pause = clock.since_boot() + timeout * 1000, FIRST_PAUSE
+    def wait(self, timeout: float | str = HOUR) -> Self:
+        """Wait until it is over, at most that long (seconds, or "30m"); then TimeoutError, and the work goes on."""
+        longest = durations.read(timeout, "timeout")
+        end, pause = clock.since_boot() + longest, FIRST_PAUSE
         while not self.over():
             left = (end - clock.since_boot()) / 1000
             if left <= 0:
-                message = f"run {self.run or '-'} is at {self.progress()} percent after {timeout:g} s"
+                message = f"run {self.run or '-'} is at {self.progress()} percent after {longest / 1000:g} s"
                 raise TimeoutError(message)
             clock.sleep(min(pause, left))
             pause = min(LONGEST_PAUSE, pause * 1.5)
@@ -95,10 +98,9 @@ class Poll(Work):
         super().__init__(workspace, run, tasks, tasks, FIRST, own=own)
         self.vote = vote
 
-    def show(self) -> dict[str, Any]:
+    def show(self) -> VoteView:
         """The vote as it stands: state, option, tally, who is missing."""
-        found: dict[str, Any] = self._workspace.vote_show(self.vote)["vote"]
-        return found
+        return self._workspace.vote_show(self.vote)["vote"]
 
     def over(self) -> bool:
         return bool(self.show()["state"] != "open")
@@ -119,6 +121,6 @@ class Poll(Work):
         return shown["option"]
 
 
-def perform(workspace: Workspace, operation: Operation, **fields: Any) -> Any:
-    """Run an operation that is no command, as this workspace's agent."""
-    return workspace.session.run(operation, workspace.caller(), fields)
+def perform(workspace: Workspace, operation: Operation, request_id: str = "", /, **fields: Any) -> Any:
+    """Run an operation as this workspace's agent, with fields as operations have them: durations in milliseconds."""
+    return workspace.session.run(operation, workspace.caller(request_id), fields)

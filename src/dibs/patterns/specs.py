@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dibs.errors import Invalid
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Step:
     type: str = ""  # only agents of this type
     needs: Sequence[str] = ()  # capabilities
     attempts: int = 0  # failed or lost so often, it is quarantined; 0: as the config says
-    expect: float = 0  # seconds
+    expect: float | str = 0  # seconds, or a text such as "30m"
     priority: int = 0
     require: Sequence[str] = ()  # names that the result must have
     gather: bool = False  # in a pipeline: one task for all that the stage before made
@@ -48,7 +49,7 @@ class Step:
         """One task of this step."""
         asked: Spec = {
             "for": self.type, "needs": list(self.needs), "attempts": self.attempts, "priority": self.priority,
-            "expect": round(self.expect * 1000), "require": list(self.require), **more,
+            "expect": durations.read(self.expect, "expect"), "require": list(self.require), **more,
         }  # fmt: skip
         payload = {"step": self.name} if item is None else {"step": self.name, "item": item}
         payload.update(asked.pop("payload", {}))

@@ -82,7 +82,12 @@ def tables(report: dict[str, Any], tasks: int) -> list[tuple[str, tuple[str, ...
     ]  # fmt: skip
     rows, left = _tasks(report, tasks)
     more = f"{left} more tasks are in the JSON report." if left else ""
-    found.append(("Tasks", ("task", "title", "state", "agent", "time", "failures", "losses", "result"), rows, more))
+    head = ("task", "title", "state", "agent", "time", "cpu", "memory", "failures", "losses", "result")
+    found.append(("Tasks", head, rows, more))
+    undone = _not_done(report)
+    left = len(undone) - tasks
+    more = f"{left} more are in the JSON report." if left > 0 else ""
+    found.append(("Not done", ("task", "title", "agent", "not done"), undone[:tasks], more))
     return [one for one in found if one[2]]
 
 
@@ -128,7 +133,22 @@ def _tasks(report: dict[str, Any], most: int) -> tuple[list[list[Any]], int]:
     for name, one in found[:most]:
         came = one["result"] if "result" in one else one["error"]["why"] if one.get("error") else ""
         rows.append([
-            name, one["title"], one["state"], one["agent"] or "", seconds(one.get("time")), one["failures"],
-            one["losses"], came,
+            name, one["title"], one["state"], one["agent"] or "", seconds(one.get("time")), *_used(one),
+            one["failures"], one["losses"], came,
         ])  # fmt: skip
     return rows, max(0, len(report["by_task"]) - most)
+
+
+def _used(task: dict[str, Any]) -> tuple[str, str]:
+    """Time of the processor and largest memory of a task's last attempt, where a worker measured them."""
+    used = task.get("used")
+    return (seconds(used["cpu"]), size(used["memory"])) if used else (NONE, NONE)
+
+
+def _not_done(report: dict[str, Any]) -> list[list[Any]]:
+    """What the agents said that they left undone, one line for each task."""
+    return [
+        [name, one["title"], one["agent"] or "", one["not_done"]]
+        for name, one in report["by_task"].items()
+        if "not_done" in one
+    ]

@@ -11,6 +11,7 @@ from dibs.facts import clock
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
 from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.outcomes import NOT_DONE
 from dibs.reports import timeline
 from dibs.reports.story import Story
 from dibs.stores.seam import KEYS_AT_ONCE, read_event
@@ -64,6 +65,8 @@ def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
             cut = len(text) > RESULT or room <= 0
             begins = text[: RESULT // 10] if room > 0 else ""
             kept[name] = {"cut": True, "letters": len(text), "begins": begins} if cut else value
+            if cut and isinstance(value, dict) and NOT_DONE in value:
+                kept[name][NOT_DONE] = value[NOT_DONE]
             room -= min(len(text), RESULT)
     return kept
 
@@ -222,6 +225,10 @@ class Gathered:
             found["error"] = {**task["error"], "at": self.at(task["error"]["at"])}
         if task["task"] in self.raw["results"]:
             found["result"] = self.raw["results"][task["task"]]
+            if isinstance(found["result"], dict) and found["result"].get(NOT_DONE):
+                found[NOT_DONE] = found["result"][NOT_DONE]
+        if task["used"]:
+            found["used"] = task["used"]
         return found
 
     def _note(self, note: Record) -> dict[str, Any]:

@@ -20,9 +20,11 @@ from dibs.facts import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from resource import struct_rusage
     from typing import Any
 
 MERCY = 5_000  # ms between asking a command to end and killing it
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.05  # between two looks whether a command has ended, as in Popen.wait
 # Waits for a word from the owner, which comes when the keeper knows of the group; if the owner dies before, it ends.
 WAIT_FOR_WORD = 'read -r _ </dev/fd/"$0" && exec "$@"'
 
@@ -49,6 +51,11 @@ class Keeper:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self.lock = RLock()  # a heartbeat's thread, the main one, and a signal that comes into the main one
+
+    @property
+    def pid(self) -> int:
+        """Of the process that keeps; 0 while there is none."""
+        return self._process.pid if self._process is not None else 0
 
     def tell(self, group: int, until: int) -> None:
         """Which group runs, and when its claim is over; a keeper that is gone is replaced."""
@@ -96,7 +103,7 @@ class Keeper:
 class Child:
     """One command at work."""
 
-    __slots__ = ("_asked", "_keeper", "_over", "_process", "_word")
+    __slots__ = ("_asked", "_keeper", "_over", "_process", "_word", "used")
 
     def __init__(
         self, keeper: Keeper, command: Sequence[str], *, until: int, waits: bool = False, **settings: Any
@@ -108,6 +115,7 @@ class Child:
         self._keeper = keeper
         self._asked = 0  # when it was asked to end
         self._over = False  # from then on its number may be another's
+        self.used: struct_rusage | None = None  # by it and all that it waited for, once it has ended
         reading, self._word = os.pipe()
         try:
             words = ["/bin/sh", "-c", WAIT_FOR_WORD, str(reading), *command]
@@ -186,9 +194,8 @@ class Child:
 
         What it left behind in its group ends, unless it ended well and `leaves`.
         """
-        try:
-            code = self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
+        code = self._reap(timeout)
+        if code is None:
             return None
         with self._keeper.lock:
             if code or not leaves:
@@ -196,6 +203,26 @@ class Child:
             self._over = True
             self._keeper.tell(0, 0)
         return code
+
+    def _reap(self, timeout: float | None) -> int | None:
+        """Wait as Popen does, but hear also what the kernel counted: that of a short command no later look can tell."""
+        if self._process.returncode is not None:
+            return self._process.returncode
+        end, pause = None if timeout is None else time.monotonic() + timeout, FIRST_PAUSE_S
+        while True:
+            try:
+                pid, status, used = os.wait4(self.pid, 0 if end is None else os.WNOHANG)
+            except ChildProcessError:  # somebody else has heard of its end; Popen says 0, too
+                return self._process.wait()
+            if pid:
+                self._process.returncode, self.used = os.waitstatus_to_exitcode(status), used
+                return self._process.returncode
+            assert end is not None, "a wait without an end does not return without a process"
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            pause = min(pause * 2, left, LONGEST_PAUSE_S)
+            time.sleep(pause)
 
     def _signal(self, number: int) -> None:
         with self._keeper.lock:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
     from dibs.facts.usage import Meter
     from dibs.running.child_process import Child
 
@@ -39,6 +39,7 @@ class Job:
         self.token: int = taken["token"]
         self.claim: str = taken["claim"]
         self.started = clock.since_boot()
+        self.used: dict[str, float | int] | None = None  # by its command, once that has ended
         self.hold = Hold(
             f"task:{self.id}", self.token, taken["expires_at"],
             confirm=lambda: ws.confirm(self.resource, token=self.token), renew=lambda: ws.renew(self.resource),
@@ -98,6 +99,7 @@ class Heart:
         self._resting = False  # the thread waits for a job
         self._reported = -int(BEAT * 1000)
         self._meter: Meter | None = None
+        self._metered: Job | None = None  # the job at whose processes it has looked
         self.trouble = ""  # what went wrong in the thread and should not have
 
     def keep(self, job: Job) -> None:
@@ -119,7 +121,6 @@ class Heart:
         try:
             if job.lost is None and said is not None:
                 self._say_progress(job, *said)
-            self._report_usage(job)
         except DibsError:  # what comes now will meet the same
             pass
 
@@ -170,18 +171,25 @@ class Heart:
         return expires_at
 
     def _report_usage(self, job: Job) -> None:
-        """What this process and its command use, now and then, into the record of the task's run."""
+        """What this process and its command use, now and then, into the record of the task's run.
+
+        The first look at a process says nothing of how busy it is, so it takes two; shorter tasks are told of when
+        they are over (worker.py).
+        """
         run = job.task.get("run")
         if not run or clock.since_boot() - self._reported < BEAT * 1000:
             return
-        self._reported = clock.since_boot()
-        try:
-            from dibs.facts import usage
-        except ImportError:  # psutil is not there
+        from dibs.facts import usage
+
+        if not usage.CAN_METER:
             return
+        if self._meter is None or self._metered is not job:
+            self._meter, self._metered = self._meter or usage.Meter(), job
+            self._meter.read()
+            return
+        self._reported = clock.since_boot()
         from dibs.operations.runs import run_records
 
-        self._meter = self._meter or usage.Meter()
         self.ws.session.run(run_records.USAGE, self.ws.caller(), {"run": run, **self._meter.read()})
 
 

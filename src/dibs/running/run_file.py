@@ -220,7 +220,7 @@ def load(path: str) -> Plan:
         text = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path} is not valid TOML: {error}", path=path) from None
-    return _Reader(os.path.abspath(path), text).plan(sha256(content).hexdigest())
+    return Reader(os.path.abspath(path), text).plan(sha256(content).hexdigest())
 
 
 def _read(path: str) -> bytes:
@@ -234,7 +234,7 @@ def _read(path: str) -> bytes:
     return content
 
 
-class _Reader:
+class Reader:
     """Takes settings out of a table and says what is wrong with them."""
 
     def __init__(self, path: str, text: dict[str, Any]) -> None:

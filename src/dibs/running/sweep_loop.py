@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    Sweep = Callable[[], dict[str, Any]]
+    Sweep = Callable[[], Any]  # a SweepAnswer
 
 ROUNDS = 1_000  # sweeps in a row before others get their turn, each of 256 records
 

@@ -20,6 +20,7 @@ from threading import Thread
 
 from dibs import jsontext
 from dibs.errors import DibsError, Failed, Invalid
+from dibs.facts import usage
 from dibs.operations.core import json_values
 from dibs.running import child_process
 from dibs.running.held_command import HeldCommand
@@ -92,6 +93,8 @@ class Commands:
         if self._worker.told_to_end(job) and not child.asked:  # while it was started
             child.end()
         code = held.run_attended()
+        if child.used is not None:
+            job.used = usage.of_command(child.used)
         self._asked = child.asked
         job.watch = None
         errors.join(LATE)

@@ -1,6 +1,7 @@
 """The worker: takes tasks, has them worked on, keeps them meanwhile, and says what came of them.
 
-`dibs worker --exec CMD` runs a command for each task (task_command.py); `dibs.work(ws, handler)` calls a function. Both
+`dibs worker --exec CMD` runs a command for each task (task_command.py); `dibs.work(ws, handler)` calls a function
+(python/work.py). Both
 are a handler here: called with a Job, it gives the task's result or raises why there is none. Nothing about tasks is
 decided here; every step is one operation.
 
@@ -20,17 +21,18 @@ Between tasks and while it waits it sweeps, so that what dead agents held comes 
 from __future__ import annotations
 
 from dibs.errors import Busy, Conflict, DibsError, Fenced, Forbidden, Invalid, Killed, NotFound, Quota, Unavailable
-from dibs.facts import clock
+from dibs.facts import clock, usage
 from dibs.operations.tasks import remaining
 from dibs.running import sweep_loop
 from dibs.running.heartbeat import Heart, Job, clean
+from dibs.session import read_fields as readers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
     Handler = Callable[[Job], Any]
     Tell = Callable[[dict[str, Any]], None]
@@ -236,18 +238,26 @@ class Worker:
         facts = {"task": job.id, "title": job.task["title"], "attempt": job.task["attempt"], "token": job.token}
         self.tell("taken", **facts)
         self._heart.keep(job)
+        stretch = usage.Stretch()
         try:
             if taken["task"].get("inputs"):
                 job.inputs = self._persist(lambda: self.ws.task_inputs(job.id)["inputs"], job.until)
             result = self._handler(job)
         except BaseException as error:  # whatever a handler raises is said of its task, then raised if it must
+            self._used(job, stretch)
             self._heart.let_go()
             self._failed(job, error)
             if not isinstance(error, Exception) or isinstance(error, Killed):
                 raise
         else:
+            self._used(job, stretch)
             self._heart.let_go()
             self._finish(job, result)
+
+    def _used(self, job: Job, stretch: usage.Stretch) -> None:
+        """What the work on a task used: its command, or this process where a function did it."""
+        used = job.used if job.used is not None else stretch.read()
+        job.used = {**used, "seconds": round((clock.since_boot() - job.started) / 1000, 3)}
 
     def _failed(self, job: Job, error: BaseException) -> None:
         if job.lost is not None:
@@ -285,13 +295,8 @@ class Worker:
         more = not self.stopped and not (self.limit and sum(self.counts.values()) + 1 >= self.limit)
         try:
             answer = self._persist(
-                lambda: self.ws.task_done(
-                    job.id,
-                    token=job.token,
-                    result=result,
-                    next=more or None,
-                    run=self.run_name or None,
-                    request_id=f"done-{job.claim}",
+                lambda: self._say_outcome(
+                    "task done", job, result=result, next=more, run=self.run_name, request=f"done-{job.claim}"
                 ),
                 job.until,
             )
@@ -302,6 +307,17 @@ class Worker:
             return
         self._handed = answer.get("next")
         self._count("done", job)
+
+    def _say_outcome(self, name: str, job: Job, *, request: str, **fields: Any) -> Any:
+        """What came of a task, with what it used."""
+        session, given = self.ws.session, {**fields, "id": job.id, "token": job.token, "used": job.used}
+        operation = session.operation(name)
+        values = {
+            field.name: readers.read(session, field, given[field.name], typed=True)
+            for field in operation.fields
+            if given.get(field.name) is not None
+        }
+        return session.run(operation, self.ws.caller(request), values)
 
     def _split(self, job: Job, parts: list[Any]) -> None:
         try:
@@ -317,12 +333,12 @@ class Worker:
             raise Invalid(error.message) from None
         self._count("split", job, children=answer["tasks"])
 
-    def _fail(self, job: Job, kind: str, why: str) -> None:
+    def _fail(self, job: Job, kind: Literal["transient", "permanent"], why: str) -> None:
         reason = clean(why) or "it did not say why"
         try:
             self._persist(
-                lambda: self.ws.task_fail(
-                    job.id, token=job.token, class_=kind, why=reason, request_id=f"fail-{job.claim}"
+                lambda: self._say_outcome(
+                    "task fail", job, **{"class": kind}, why=reason, request=f"fail-{job.claim}"
                 ),
                 job.until,
             )  # fmt: skip
@@ -390,15 +406,3 @@ class Worker:
         if clock.since_boot() - self._swept >= SWEEP:
             self._watch.step()
             self._swept = clock.since_boot()
-
-
-def work(
-    ws: Workspace, handler: Callable[[dict[str, Any], Any, dict[str, Any], Callable[..., None]], Any], **settings: Any
-) -> dict[str, int]:
-    """Take tasks and call `handler(task, payload, inputs, progress)` for each; what it returns is the task's result.
-
-    An exception is a failure that is tried again, `dibs.Permanent` one that is not. `progress(percent, note)` says how
-    far it is, and raises Fenced when the task is lost. Settings: type, can, run, drain, limit, idle (in milliseconds),
-    tell. Gives how many were done, failed and so on.
-    """
-    return Worker(ws, lambda job: handler(job.task, job.payload, job.inputs, job.progress), **settings).run()

@@ -12,13 +12,14 @@ from dibs import jsontext
 from dibs.errors import Invalid
 from dibs.facts import paths
 from dibs.operations.core.policy import ABSURD, Policy, check_duration
+from dibs.session.known_clients import DIGEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 NAME = "config.toml"
-VERSION = 5  # of the kept form; another one is read anew
+VERSION = f"6 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")

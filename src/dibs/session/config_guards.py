@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid
 from dibs.operations.core.policy import GUARDS
+from dibs.session.known_clients import STRICT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _strict(wanted: list[str]) -> list[str]:
     """What the file lists comes on top of what is strict anyway; `!PATTERN` takes one of those out."""
     dropped = {pattern[1:] for pattern in wanted if pattern.startswith("!")}
     added = [pattern for pattern in wanted if not pattern.startswith("!")]
-    return [*[pattern for pattern in GUARDS["strict"] if pattern not in dropped], *added]
+    return [*[pattern for pattern in (*GUARDS["strict"], *STRICT) if pattern not in dropped], *added]
 
 
 def _paths(value: Any, name: str, path: str) -> list[str]:

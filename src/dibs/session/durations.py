@@ -26,6 +26,16 @@ def parse(text: str, field: str) -> int:
     return round(value * unit)
 
 
+def read(value: object, field: str) -> int:
+    """Milliseconds, from a text such as `30m` or from a number of seconds."""
+    if isinstance(value, str):
+        return parse(value, field)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MOST:
+        shown = repr(value) if isinstance(value, (int, float, type(None))) else f"a {type(value).__name__}"
+        raise Invalid(f'{field}: seconds, or a text such as "30m", not {shown}', field=field)
+    return round(value * 1000)
+
+
 def show(ms: int) -> str:
     """A duration for people: the two greatest units."""
     seconds = max(0, ms) // 1000

@@ -26,7 +26,8 @@ def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> 
     if field.kind == "json" and typed:
         from dibs.operations.core import json_values
 
-        return json_values.check(value, field.name)  # a value that is no JSON is refused before anything is made of it
+        json_values.check(value, field.name)  # a value that is no JSON is refused before anything is made of it
+        return _items(session, field, value) if field.items else value
     reader = _READERS.get(field.kind)
     return field.check(value if reader is None else reader(session, field, value))
 
@@ -78,7 +79,29 @@ def _json(session: Session, field: Field, text: str) -> Any:
     """The value of a JSON text, or of the file that `@FILE` names."""
     from dibs.session import json_input
 
-    return json_input.read(session, field.name, text)
+    value = json_input.read(session, field.name, text)
+    return _items(session, field, value) if field.items else value
+
+
+def _items(session: Session, field: Field, value: Any) -> Any:
+    """A list of objects, each with an operation's fields: durations in it are texts or seconds, too.
+
+    The operation itself looks at all the rest, since such lists also come from other places than a door.
+    """
+    if not isinstance(value, (list, tuple)):
+        return value
+    durations = [one for one in session.operation(field.items).fields if one.kind == "duration"]
+    found = []
+    for place, item in enumerate(value):
+        read_ = item
+        for one in durations:
+            if isinstance(item, dict) and item.get(one.name) is not None:
+                try:
+                    read_ = {**read_, one.name: _duration(session, one, item[one.name])}
+                except Invalid as error:
+                    raise Invalid(f"{field.name}: item {place + 1}: {error.message}", field=one.name) from None
+        found.append(read_)
+    return found
 
 
 def _whole(_: Session, field: Field, value: Any) -> Any:
@@ -117,14 +140,10 @@ def _process(_: Session, field: Field, value: Any) -> list[Any]:
 
 
 def _duration(_: Session, field: Field, value: Any) -> int:
-    """Texts such as `30m`; numbers, which come from Python, are seconds."""
+    """Texts such as `30m`; numbers, which come from Python and from JSON, are seconds."""
     from dibs.session import durations
 
-    if isinstance(value, str):
-        return durations.parse(value, field.name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < durations.MOST:
-        raise field.refusal(value, 'seconds, or a text such as "30m"')
-    return round(value * 1000)
+    return durations.read(value, field.name)
 
 
 _READERS = {

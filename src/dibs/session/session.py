@@ -14,6 +14,7 @@ from dibs.facts.paths import Paths
 from dibs.operations.core.call import OWN, Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import config
+from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -29,15 +30,6 @@ TIMEOUT = 5.0  # seconds to wait for the store
 
 HEARS = frozenset({"inbox", "boot", "activity", "audit"})  # before these, what an agent subscribes to is delivered
 TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
-
-# The clients' own session variables, read when nobody said who is calling, and whose they are.
-SESSION_VARIABLES = {
-    "CLAUDE_CODE_SESSION_ID": "claude",
-    "CODEX_SESSION_ID": "codex",
-    "CODEX_THREAD_ID": "codex",
-    "COPILOT_AGENT_SESSION_ID": "copilot",
-    "GEMINI_SESSION_ID": "gemini",
-}
 
 
 class Session:
@@ -72,6 +64,7 @@ class Session:
         self._short_lived = short_lived
         self._store: Store | None = None
         self._channels: list[str] = []  # names under which this process is woken, not in use right now
+        self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
@@ -144,6 +137,8 @@ class Session:
             if type(result) is dict:
                 if "again" in result:  # part of it is done, in a transaction of its own
                     rounds = 0
+                    if result["again"] is not True:  # and a command is to be run before the rest
+                        return self._run(operation, call, self._after_command(call, fields, result["again"]))
                     continue
                 if "jobs" in result:
                     from dibs.session import long_jobs
@@ -151,6 +146,12 @@ class Session:
                     long_jobs.carry_on(self, call, result)
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
+
+    def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+        """The request again, with what came of the command that the operation asks for."""
+        if self.running is None:
+            raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
+        return self.running(self, call, fields, asked)
 
     def _deliver(self, call: Call) -> None:
         """What the agent subscribes to, into its inbox; most subscribe to nothing."""
@@ -237,7 +238,7 @@ class Session:
                 if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
                     opened, channel = self.store, ""
                 if told is not None:
-                    told(result)
+                    told({**result, "wake": channel})
                 if not channel:
                     channel = self._listen()
                     continue  # look again: a turn that came meanwhile had nobody to wake
@@ -287,11 +288,11 @@ class Session:
         typed = client is None
         chain = self.chain()
         if client is None:
-            client = processes.client_among(chain)
+            client = processes.client_among(chain, PROCESS_NAMES)
         own = os.environ.get("DIBS_AGENT", "")
         if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
             session = own  # so whoever started the client named its agent
-        kinds = [name for process, name in chain if name in processes.CLIENTS and process == client]
+        kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
         kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
         return Call(
             self.config.policy,

@@ -255,7 +255,7 @@ def redis_store(local: str, url: str, workspace: str, timeout: float, shared: st
 
         wire = open_wire(url, timeout)
     except ImportError as error:
-        message = f"store {url.partition(':')[0]}: needs `pip install 'dibs[redis]'` ({error})"
+        message = f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}"
         raise Unavailable(message, store=url) from None
     kept = f"{shared}/{REDIS_COMMIT}" if shared and shared != local else ""
     store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT}", kept=kept)

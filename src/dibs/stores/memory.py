@@ -1,8 +1,9 @@
 """The memory engine: the reference for what the seam means, and the simulator's engine.
 
-It keeps everything in dicts and sorted lists of one process; nothing survives it. Two things can be put in its way,
-because an optimistic engine will do the same to every operation: ``abort`` decides after each run of a transaction
-whether to throw it away and run it again, and ``between`` is called in that gap, where another transaction may commit.
+It keeps everything in dicts and sorted lists of one process; nothing survives it. Two things can be put in its way
+(``faults``), because an optimistic engine will do the same to every operation: ``abort`` decides after each run of a
+transaction whether to throw it away and run it again, and ``between`` is called in that gap, where another transaction
+may commit.
 """
 
 from __future__ import annotations
@@ -47,6 +48,15 @@ def _value(row: tuple[bytes, str | None, str | None]) -> Json:
     return loads(row[0])  # noqa: S302 - what `put` wrote, in this process
 
 
+class Faults:
+    """What is put in the way of transactions; a test may change it at any time."""
+
+    __slots__ = ("abort", "between")
+
+    def __init__(self, abort: Callable[[], bool] | None, between: Callable[[], None] | None) -> None:
+        self.abort, self.between = abort, between
+
+
 class MemoryStore(Engine):
     """A store in this process. Thread-safe; one transaction at a time."""
 
@@ -62,7 +72,7 @@ class MemoryStore(Engine):
         self._now = now or (lambda: clock.since_boot())  # noqa: PLW0108 - see above
         self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
-        self._abort, self._between = abort, between
+        self.faults = Faults(abort, between)
         self._turns = Turns(self._set_right, nested=True)  # `between` runs other transactions
         self._open: MemoryTransaction | None = None  # what was written so far is to be taken back, unless it committed
         # A value is kept as `marshal` writes it, which is read several times as fast as its text, and each time anew: a
@@ -74,7 +84,7 @@ class MemoryStore(Engine):
         self._events: list[Event] = []
         self._seals: list[Seal] = []
         self._head = Head(0, 0, GENESIS, 0)
-        self._woken: set[str] = set()
+        self.woken: set[str] = set()  # names that were woken and not waited for since
         self._wakes = 0
 
     # --- the verbs of the store
@@ -90,10 +100,10 @@ class MemoryStore(Engine):
             self._open = tx
             try:
                 result = fn(tx)
-                if self._abort is not None and self._abort():
+                if self.faults.abort is not None and self.faults.abort():
                     self._set_right()
-                    if self._between is not None:
-                        self._between()
+                    if self.faults.between is not None:
+                        self.faults.between()
                     continue
                 if self._now() - tx.now > STALE_NOW:
                     continue
@@ -117,14 +127,14 @@ class MemoryStore(Engine):
 
     def unwatch(self, name: str) -> None:
         """Forget a wake that nobody will wait for."""
-        self._woken.discard(name)
+        self.woken.discard(name)
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait for a wake from another thread, in short steps."""
         end = clock.since_boot() + int(timeout * 1000)
         while True:
-            if name in self._woken:
-                self._woken.discard(name)
+            if name in self.woken:
+                self.woken.discard(name)
                 return True
             if clock.since_boot() >= end:
                 return False
@@ -179,7 +189,7 @@ class MemoryStore(Engine):
             self._events.append(event)
         self._head = Head(tx.number, seq, link, tx.now)
         self._open = None
-        self._woken.update(tx.names)
+        self.woken.update(tx.names)
 
     def _set_right(self) -> None:
         """Take back what a transaction wrote that did not commit. May itself be interrupted, and done again."""

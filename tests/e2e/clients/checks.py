@@ -279,7 +279,7 @@ def teammate_without_dibs_can_work(fleet: Fleet, client: Client) -> None:
 
     assert (clone / "shared.txt").read_text() == "ONE\ntwo\nthree\n"
     assert fleet.git("-C", str(clone), "log", "-1", "--format=%s") == "done\n"
-    assert "pip install dibs" in ada.output + ada.saw()  # `codex exec` shows its user nothing of what hooks say
+    assert "uv tool install" in ada.output + ada.saw()  # `codex exec` shows its user nothing of what hooks say
 
 
 def broken_guard_refuses(fleet: Fleet, client: Client) -> None:

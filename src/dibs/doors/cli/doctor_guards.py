@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.install import githooks, launcher, plan, probe, settings, trust
+from dibs.doors import clients
+from dibs.doors.clients import BEFORE
+from dibs.doors.install import githooks, launcher, plan, probe, settings
 from dibs.errors import DibsError
 from dibs.facts.git import queries as git
 from dibs.session import config_guards
+from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ def _launcher(session: Session) -> dict[str, Any]:
 
 def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
     trees = _trees(session, base)
-    used = [client for client in settings.FILES if any(_commands(client, tree) for tree in trees)]
+    used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
     if not used:
         yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
         return
@@ -85,13 +88,14 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
         yield from _current(client, base)
         yield from _trusted(client, trees)
     yield from _uncommitted(session, base, used, linked=len(trees) > 1)
-    message = "started with --bare, Claude Code runs no hooks; that cannot be seen from here"
-    yield _check("bare", True, message, ADVICE)
+    for client in used:
+        for name, message in clients.of(client).advice:
+            yield _check(name, True, message, ADVICE)
 
 
 def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
     """Are the settings as this dibs would write them?"""
-    path = f"{base}/{settings.FILES[client]}"
+    path = f"{base}/{clients.of(client).settings_file}"
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
@@ -111,13 +115,14 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
     name = f"{client} guard"
     commands = _commands(client, tree)
     if commands is None:
-        what = f"{tree}/{settings.FILES[client]}"
+        what = f"{tree}/{clients.of(client).settings_file}"
         return _check(
             name, False, f"{client} runs no hooks in {tree}: {what} is not there. Commit it, and merge it there"
         )
-    command = commands.get(probe.EVENTS[client])
+    event = clients.of(client).event_of(BEFORE)
+    command = commands.get(event)
     if not command:
-        message = f"{tree}/{settings.FILES[client]} has no {probe.EVENTS[client]} hook of dibs; `dibs init` puts it in"
+        message = f"{tree}/{clients.of(client).settings_file} has no {event} hook of dibs; `dibs init` puts it in"
         return _check(name, False, message)
     wrong = probe.attempt(client, command, tree, scratch)
     if wrong:
@@ -127,7 +132,7 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
 
 def _commands(client: str, tree: str) -> dict[str, str] | None:
     """Our commands in a client's settings of a working tree; None without any."""
-    path = f"{tree}/{settings.FILES[client]}"
+    path = f"{tree}/{clients.of(client).settings_file}"
     try:
         with open(path, encoding="utf-8") as file:
             return settings.commands(file.read(), path) or None
@@ -138,10 +143,10 @@ def _commands(client: str, tree: str) -> dict[str, str] | None:
 def _trusted(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
     name = f"{client} trust"
     for tree in trees:
-        off = list(trust.switched_off(client, tree))
+        off = clients.of(client).switched_off(tree)
         for message in off:
             yield _check(name, False, message)
-        why = trust.untrusted(client, tree)
+        why = clients.of(client).untrusted(tree)
         if why:
             yield _check(name, False, why, WARNING)
         elif not off:
@@ -166,7 +171,7 @@ def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) 
     """What a new worktree, or a teammate, would not have."""
     if not session.place.common:
         return
-    names = [".dibs/hook", ".dibs/config.toml", *(settings.FILES[client] for client in used)]
+    names = [".dibs/hook", ".dibs/config.toml", *(clients.of(client).settings_file for client in used)]
     try:
         tracked = set(git.tracked_matching(base, names))
         ignored = git.is_ignored(base, names)

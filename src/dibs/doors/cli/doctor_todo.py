@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from dibs.doors import clients
+from dibs.session.known_clients import NAMES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# What a person does so that a client runs the hooks of a folder.
-TRUST = {
-    "claude": "start `claude` in this repository, in each working tree, and trust the folder (not for `claude -p`)",
-    "codex": "type /hooks in Codex, in each working tree, and trust the hooks of dibs",
-    "gemini": "start `gemini` in this repository, in each working tree, and trust the folder",
-    "copilot": "start `copilot` in this repository, in each working tree, and trust the folder",
-}
 # Where a message names one of these, that is what to do.
 WAYS = (
     ("`dibs doctor --recover`", "put the database back if you can; else run `dibs doctor --recover`"),
-    ("`dibs init --clients", "run `dibs init --clients …` with the clients you use (claude, codex, gemini, copilot)"),
+    ("`dibs init --clients", f"run `dibs init --clients …` with the clients you use ({', '.join(NAMES)})"),
     ("`dibs init`", "run `dibs init`"),
 )
 
@@ -26,7 +22,7 @@ def guarded(checks: list[dict[str, Any]]) -> list[str]:
     found: dict[str, list[bool]] = {}
     for check in checks:
         client, _, what = check["check"].partition(" ")
-        if client in TRUST and what in {"guard", "trust"}:
+        if client in NAMES and what in {"guard", "trust"}:
             found.setdefault(client, []).append(check["ok"])
     return [client for client, oks in found.items() if all(oks)]
 
@@ -41,8 +37,8 @@ def todo(checks: list[dict[str, Any]]) -> list[str]:
 def _order(check: dict[str, Any]) -> str:
     name, message = check["check"], check["message"]
     client, _, what = name.partition(" ")
-    if what == "trust" and client in TRUST and check["severity"] == "warning":
-        return TRUST[client]
+    if what == "trust" and client in NAMES and check["severity"] == "warning":
+        return clients.of(client).trust_order or f"{name}: {message}"
     if name == "committed" and message.startswith("not committed: "):
         return f"commit {message.removeprefix('not committed: ').partition(';')[0]}"
     return next((order for sign, order in WAYS if sign in message), f"{name}: {message}")

@@ -69,7 +69,7 @@ GROUPS = (
     ),
     ("Guards", ("hook", "git-hook", "deploy", "sync-check", "restore", "check", "doctor")),
     ("The record", ("log", "verify", "sweep", "seal", "prune", "store move")),
-    ("About", ("bench", "completion", "help", "version")),
+    ("About", ("completion", "help", "version")),
 )
 FAMILIES: dict[str, str] = {
     "task": "The work to do",
@@ -159,7 +159,9 @@ def fields_of(name: str) -> tuple[Field, ...]:
 
 def of_operation(operation: Operation) -> int:
     """Help on an operation, with what it answers and refuses."""
-    more = [f"JSON beside `ok`: {operation.json}"]
+    from dibs.operations.core import answers
+
+    more = [f"JSON beside `ok`: {answers.keys_of(operation.answer)}"]
     if operation.errors:
         more.append(f"Refusals: {', '.join(error.code for error in operation.errors)}")
     if operation.name in commands.AROUND:

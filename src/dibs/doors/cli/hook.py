@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from dibs.doors.hooks import clients, hook
+from dibs.doors.hooks import hook
 from dibs.operations.core.declare import Field
+from dibs.session.known_clients import NAMES
 
 FIELDS = (
-    Field("client", "choice", "whose hook", positional=True, required=True, choices=tuple(clients.EVENTS)),
+    Field("client", "choice", "whose hook", positional=True, required=True, choices=NAMES),
     Field("event", "text", "the event, for clients that do not send its name", positional=True, metavar="EVENT"),
 )
 HELP = "Answer a client's hook: its JSON on stdin, the answer it obeys on stdout. Refuses with exit 2."

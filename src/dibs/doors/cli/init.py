@@ -10,12 +10,14 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.doors import clients
 from dibs.doors.cli import parse
-from dibs.doors.install import clients, launcher, permissions, plan, remove
+from dibs.doors.install import detection, launcher, plan, remove
 from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.core.declare import Field
 from dibs.session import config
+from dibs.session.known_clients import NAMES
 from dibs.storage.workspace_store import configured_url, open_store, refuse_missing
 
 TYPE_CHECKING = False
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 FIELDS = (
     Field("folder", "text", "the project's top directory (default: the repository or folder you are in)",
           positional=True, metavar="DIR"),
-    Field("clients", "words", f"whose settings get the hooks: {', '.join(clients.ALL)}; all or none (default: those "
+    Field("clients", "words", f"whose settings get the hooks: {', '.join(NAMES)}; all or none (default: those "
           "in use here)", metavar="C,…"),
     Field("dry_run", "flag", "change nothing; show what would be, as a diff", default=False),
     Field("uninstall", "flag", "take out what init put in, and .dibs/ with its record", default=False),
@@ -43,7 +45,7 @@ def run(arguments: list[str]) -> int:
 
         return help.of_command("init", HELP, FIELDS)
     folder = words.fields.get("folder") or words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
-    place = _place(folder)
+    place = place_of(folder)
     try:
         if words.fields.get("uninstall"):
             if not words.fields.get("dry_run"):
@@ -69,7 +71,7 @@ def _ask_leave(place: workspace.Place, words: parse.Words) -> None:
         pass
 
 
-def _place(folder: str | None) -> workspace.Place:
+def place_of(folder: str | None) -> workspace.Place:
     """Where the workspace will be: the repository's main worktree, else the folder itself."""
     if folder is not None and not os.path.isdir(folder):
         raise Invalid(f"{folder} is not a folder", path=folder)
@@ -78,21 +80,9 @@ def _place(folder: str | None) -> workspace.Place:
 
 def _install(place: workspace.Place, words: parse.Words) -> int:
     given = words.fields.get("clients")
-    chosen = clients.detected(plan.base(place)) if given is None else clients.named(given)
-    passing = _passing(allowed=bool(words.fields.get("temporary")))
-    made = plan.install(place, chosen, _config(place))
-    if passing:
-        made.notes.append(
-            f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "
-            "another dibs is on the PATH. Run `dibs init` again from one that stays"
-        )
+    chosen = detection.detected(plan.base(place)) if given is None else detection.named(given)
     dry = bool(words.fields.get("dry_run"))
-    changes = [made.name(change.path) for change in made.own]
-    changes += _local(place, dry=True)
-    changes += [made.name(change.path) for change in made.others]
-    if not dry:
-        plan.apply(made) if place.exists else _first(place, made)
-        _local(place, dry=False)
+    made, changes = install(place, chosen, temporary=bool(words.fields.get("temporary")), dry=dry)
     if words.json:
         answer: dict[str, Any] = {"workspace": place.root, "clients": chosen, "changes": changes, "notes": made.notes}
         if dry:
@@ -102,10 +92,30 @@ def _install(place: workspace.Place, words: parse.Words) -> int:
     if dry:
         sys.stdout.write(_diff(made))
     _say(place, changes, dry)
-    allowed = [permissions.NOTES[client] for client in chosen] if changes else []
+    allowed = [note for name in chosen if (note := clients.of(name).note)] if changes else []
     for note in [*made.notes, *_about_clients(chosen, named=given is not None), *allowed]:
         sys.stdout.write(f"note: {note}\n")
     return YES
+
+
+def install(
+    place: workspace.Place, chosen: list[str], *, temporary: bool = False, dry: bool = False
+) -> tuple[plan.Plan, list[str]]:
+    """Make a workspace there with hooks for these clients; what was planned, and the names of what changed."""
+    passing = _passing(allowed=temporary)
+    made = plan.install(place, chosen, _config(place))
+    if passing:
+        made.notes.append(
+            f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "
+            "another dibs is on the PATH. Run `dibs init` again from one that stays"
+        )
+    changes = [made.name(change.path) for change in made.own]
+    changes += _local(place, dry=True)
+    changes += [made.name(change.path) for change in made.others]
+    if not dry:
+        plan.apply(made) if place.exists else _first(place, made)
+        _local(place, dry=False)
+    return made, changes
 
 
 def _passing(*, allowed: bool) -> str:
@@ -114,7 +124,7 @@ def _passing(*, allowed: bool) -> str:
     if passing == "cache" and not allowed:
         message = (
             f"{sys.executable} lies in a runner's cache (uvx, pipx run), which may be emptied at any time; every "
-            "guarded call would be refused then. Install dibs to stay (`uv tool install dibs`, `pipx install dibs`), "
+            "guarded call would be refused then. Install dibs to stay (`uv tool install FOLDER`, a clone of dibs), "
             "then run `dibs init`; or say `--temporary`. Nothing was changed."
         )
         raise Forbidden(message, path=sys.executable)
@@ -135,7 +145,7 @@ def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:
 
 
 def _about_clients(chosen: list[str], *, named: bool) -> list[str]:
-    others = [client for client in clients.ALL if client not in chosen]
+    others = [client for client in NAMES if client not in chosen]
     if named or not others:
         return []
     using = f"hooks for {', '.join(chosen)}" if chosen else "no client was found, so no client has hooks"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
 FIELDS = (
     Field("name", "text", "what is led (default orchestrator): the claim is on role:NAME", default="orchestrator",

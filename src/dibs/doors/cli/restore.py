@@ -12,7 +12,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse, show
 from dibs.doors.cli.run import open_session
-from dibs.doors.hooks import auditing, trees
+from dibs.doors.hooks import audit, trees
 from dibs.errors import YES, NotFound, Unavailable, named
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
@@ -89,7 +89,7 @@ def _restore(session: Session, call: Any, chosen: dict[str, Any]) -> dict[str, A
     place = session.place
     tree = chosen["tree"] or place.top
     path = os.path.join(tree, chosen["path"])
-    content = auditing.find(place, chosen["blob"], tree)
+    content = audit.find(place, chosen["blob"], tree)
     if content is None:
         raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
     ledger = trees.at(tree, place)

@@ -23,7 +23,7 @@ else:
 
 # Commands that are not one operation: module of doors/cli, loaded when asked for.
 OTHERS = (
-    "bench", "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "lead",
+    "check", "completion", "demo", "deploy", "doctor", "git-hook", "help", "hook", "import", "init", "lead",
     "log", "restore", "run report", "store move", "sync-check", "up", "verify", "version", "worker",
 )  # fmt: skip
 
@@ -173,6 +173,7 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
         timeout = durations.parse(wanted, "timeout") / 1000
     session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
     session.telling = None if words.json else _tell
+    session.running = _run_first
     _kept.append(session)
     return session
 
@@ -191,6 +192,13 @@ def _tell(text: str) -> None:
     """A line for the person who waits for something long."""
     sys.stderr.write(f"dibs: {text}\n")
     sys.stderr.flush()
+
+
+def _run_first(*asked: Any) -> dict[str, Any]:
+    """Run a command that an operation asks for before it decides."""
+    from dibs.running import verification
+
+    return verification.answer(*asked)
 
 
 class _Waiting:

@@ -45,6 +45,8 @@ def _taken(result: dict[str, Any]) -> list[str]:
 
 def _done(result: dict[str, Any]) -> list[str]:
     lines = _line(result, "finished")
+    if "verified" in result:
+        lines.append(f"verified by `{result['verified']['command']}`, {result['verified']['seconds']:.1f} s")
     if result.get("next"):
         lines += _taken(result["next"])
     elif "next" in result:

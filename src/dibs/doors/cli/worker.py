@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
 FIELDS = (
     Field("exec", "text", "the command for each task, run with `sh -c`", default="", metavar="CMD"),
@@ -106,7 +106,7 @@ def open_workspace(words: parse.Words, kind: str) -> Workspace:
 
     Where that agent is the one that started us, we are its subagent: as itself we would take its place.
     """
-    from dibs.doors.python import Workspace
+    from dibs.doors.python.workspace import Workspace
 
     name = words.common.get("as") or os.environ.get("DIBS_AGENT") or ""
     session = open_session(words)

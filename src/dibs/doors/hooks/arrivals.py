@@ -2,23 +2,23 @@
 
 A pull is judged by what it really brings: the remote is asked first, for some seconds at most; where it does not
 answer, by what is known of it. What stopped half-way is judged by what is staged and still to come. Facts only, see
-sweeping.py.
+git_scope.py.
 """
 
 from __future__ import annotations
 
-from dibs.doors.hooks.sweeping import OWN_TREE
+from dibs.doors.hooks import remotes
+from dibs.doors.hooks.gitadvice import OWN_TREE
 from dibs.errors import Unavailable
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.hooks.sweeping import Look
+    from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
 NO = frozenset({"false", "no", "off", "0", ""})
-REMOTES = 3  # that are asked for one line
 THEIRS = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
 
 
@@ -45,7 +45,7 @@ def look(found: Look, effect: GitEffect) -> None:
 
 def _meant(found: Look, effect: GitEffect, names: list[str]) -> list[str]:
     """The names as git will know them when the command runs; what the same line makes before may be unknown now."""
-    ask_remotes(found, effect)
+    remotes.ask_all(found, effect)
     meant = [found.coming.get(name, name) for name in names]
     plain = [name for name in meant if ".." not in name and not name.startswith("^")]
     if effect.later and not all(found.commit_of(name) for name in plain):
@@ -75,39 +75,6 @@ def _setting(found: Look, name: str) -> str:
 # --- what comes from elsewhere
 
 
-def ask_remotes(found: Look, effect: GitEffect) -> None:
-    """Where the same line fetches first, names mean what they will mean then."""
-    for remote, spec in effect.fetched[:REMOTES]:
-        name, _, branch = spec.lstrip("+").partition(":")
-        if not name:
-            for one in [remote] if remote else git.remotes(found.where)[:REMOTES]:
-                _ask(found, one)
-            follows = git.upstream(found.where)
-            if follows is not None and remote in {"", follows.remote}:
-                found.coming["FETCH_HEAD"] = git.commit(found.where, follows.ref)
-            continue
-        try:
-            commit = git_commits.fetched(found.where, remote, name)
-        except Unavailable:
-            continue
-        found.coming["FETCH_HEAD"] = commit
-        if branch:
-            found.coming[branch.removeprefix("refs/heads/")] = commit
-
-
-def _ask(found: Look, remote: str) -> str:
-    """Bring up to date what is known of a remote, once for a line; why that failed, "" if it did not."""
-    if remote not in found.asked:
-        try:
-            git_commits.fetched(found.where, remote)
-            found.asked[remote] = ""
-        except Unavailable:
-            found.asked[remote] = (
-                f"({remote} did not answer within {git_commits.QUESTION:g} s; this is judged by what is known of it.) "
-            )
-    return found.asked[remote]
-
-
 def _pull(found: Look, effect: GitEffect) -> None:
     """What the branch that is followed, or those that are named, would bring."""
     follows = git.upstream(found.where)
@@ -125,7 +92,7 @@ def _pull(found: Look, effect: GitEffect) -> None:
                 note = f"({remote} did not answer; this is judged by what is known of it.) "
                 names.append(f"refs/remotes/{remote}/{name}")
     else:
-        note = "" if remote == "." else _ask(found, remote)
+        note = "" if remote == "." else remotes.ask(found, remote)
         if follows is not None and follows.remote == remote:
             names.append(follows.ref)
     names = [name for name in names if git.commit(found.where, name)]
@@ -153,7 +120,7 @@ def _rebases(found: Look, effect: GitEffect) -> bool:
 def _rebase(found: Look, effect: GitEffect) -> None:
     from dibs.doors.hooks import heads
 
-    ask_remotes(found, effect)
+    remotes.ask_all(found, effect)
     names = list(effect.refspecs)
     root = effect.has("root")
     upstream = "" if root else names.pop(0) if names else "@{u}"

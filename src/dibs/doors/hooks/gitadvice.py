@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 LONGEST = 200  # letters of an option's value that a safe command repeats
 SHOWN = 120  # letters of the command that a refusal repeats
+OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait until they have committed."
 
 
 def what(effect: GitEffect) -> str:

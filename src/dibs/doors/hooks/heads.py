@@ -1,21 +1,20 @@
 """What a git command would do to HEAD and to branches: checkout, switch, reset, bisect, branch, update-ref, push.
 
 Others who are at work in the same working tree expect their next commit on the branch that they know. Facts only: which
-branch would be there instead, which files would change, which agents' commits would be dropped. See sweeping.py.
+branch would be there instead, which files would change, which agents' commits would be dropped. See git_scope.py.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import called, quoted
-from dibs.doors.hooks.sweeping import OWN_TREE
+from dibs.doors.hooks.gitadvice import OWN_TREE, called, quoted
 from dibs.facts.git import commits
 from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.hooks.sweeping import Look
+    from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
 BACK = "restore --source=HEAD --staged --worktree"  # what `git reset --hard` is for some files
@@ -70,9 +69,9 @@ def _switch(found: Look, effect: GitEffect) -> None:
     if effect.kind == "checkout" and not effect.head:
         found.restore(effect)
         return
-    from dibs.doors.hooks import arrivals
+    from dibs.doors.hooks import remotes
 
-    arrivals.ask_remotes(found, effect)
+    remotes.ask_all(found, effect)
     if effect.action == "create":
         _create(found, effect)
         return
@@ -127,9 +126,9 @@ def _reset(found: Look, effect: GitEffect) -> None:
     if effect.paths:
         return  # the index alone
     name = effect.refspecs[0] if effect.refspecs else ""
-    from dibs.doors.hooks import arrivals
+    from dibs.doors.hooks import remotes
 
-    arrivals.ask_remotes(found, effect)
+    remotes.ask_all(found, effect)
     commit, here = found.commit_of(name), git.head(found.where)
     if name and not commit and effect.later:
         found.doubt(effect)

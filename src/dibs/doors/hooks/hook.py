@@ -13,7 +13,8 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors.hooks import clients
+from dibs.doors.clients import AFTER, BEFORE, BOOT, COMMON, PROMPT, READ, SHELL, dialect
+from dibs.doors.hooks import payload
 from dibs.errors import DibsError
 from dibs.facts import contents, ledger_files, workspace
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
     from typing import Any, NoReturn
 
+    from dibs.doors.clients.adapter import Dialect
     from dibs.facts.workspace import Place
 else:
     import _signal  # `signal` itself imports enum
@@ -49,9 +51,9 @@ def main(arguments: list[str]) -> int:
 
         return git_hooks.main(arguments[1:])
     name = arguments[1] if len(arguments) > 1 else ""
-    event: clients.Event | None = None
+    event: payload.Event | None = None
     try:
-        event = clients.read(client, name, jsontext.decode(_sent()))
+        event = payload.read(client, name, jsontext.decode(_sent()))
         return ALLOW if event is None else _answer(event)
     except DibsError as error:
         if error.exit == 1 and event is not None:  # decided: no
@@ -59,7 +61,7 @@ def main(arguments: list[str]) -> int:
         return _doubt(event, client, name, error.message)
     except KeyboardInterrupt:
         return _doubt(event, client, name, "it was interrupted")
-    except clients.Unreadable as error:
+    except payload.Unreadable as error:
         return _doubt(event, client, name, str(error))
     except BaseException as error:  # noqa: BLE001 - a traceback would end with exit 1, and that lets the write through
         return _doubt(event, client, name, _words(error))
@@ -87,38 +89,43 @@ def _sent() -> str:
             parts.append(part)
             size += len(part)
             if size > LARGEST:
-                raise clients.Unreadable(f"the payload is longer than {LARGEST} bytes")
+                raise payload.Unreadable(f"the payload is longer than {LARGEST} bytes")
     finally:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
         _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
     text = b"".join(parts).decode("utf-8").strip()
     if not text:
-        raise clients.Unreadable("the client sent nothing")
+        raise payload.Unreadable("the client sent nothing")
     return text
 
 
 def _too_late(_: int, __: object) -> NoReturn:
-    raise clients.Unreadable(f"the client's text did not come to an end within {PATIENCE} s.")
+    raise payload.Unreadable(f"the client's text did not come to an end within {PATIENCE} s.")
 
 
 # --- answers
 
 
-def _answer(event: clients.Event) -> int:
+def _answer(event: payload.Event) -> int:
     place = _place(event)
     if place is None or not place.exists:
         return ALLOW  # hooks of a user's own settings fire everywhere; here nobody coordinates
-    if event.moment == clients.BEFORE and _bans_tools(place):
-        from dibs.doors.hooks import moments
+    if event.moment == BEFORE and _bans_tools(place):
+        from dibs.doors.hooks import tool_call
 
-        moments.use(event, place)
-    if event.kind == clients.READ:
-        return _read(event, place) if event.moment == clients.BEFORE else ALLOW
-    from dibs.doors.hooks import moments
+        tool_call.use(event, place)
+    if event.kind == READ:
+        return _read(event, place) if event.moment == BEFORE else ALLOW
+    if event.moment in {BEFORE, AFTER}:
+        from dibs.doors.hooks import tool_call
 
-    told = moments.MOMENTS[event.moment](event, place)
+        told = (tool_call.before if event.moment == BEFORE else tool_call.after)(event, place)
+    else:
+        from dibs.doors.hooks import lifecycle
+
+        told = lifecycle.MOMENTS[event.moment](event, place)
     if told:
-        _print(clients.context(event.client, event.name, _spelled(event, place, told)))
+        _print(event.dialect.context(event.name, _spelled(event, place, told)))
     return ALLOW
 
 
@@ -133,7 +140,7 @@ def _bans_tools(place: Place) -> bool:
     return False
 
 
-def _spelled(event: clients.Event, place: Place, text: str) -> str:
+def _spelled(event: payload.Event, place: Place, text: str) -> str:
     """The text with the commands that it advises as they can be run here: dibs may not be on the client's PATH."""
     if "`dibs " not in text:
         return text
@@ -144,9 +151,9 @@ def _spelled(event: clients.Event, place: Place, text: str) -> str:
     return errors.spelled(text)
 
 
-def _place(event: clients.Event) -> Place | None:
+def _place(event: payload.Event) -> Place | None:
     """The workspace: the launcher's own working tree, wherever the agent has gone meanwhile; else the agent's."""
-    start = os.environ.get("DIBS_TREE") or os.environ.get("CLAUDE_PROJECT_DIR") or event.cwd or os.getcwd()
+    start = os.environ.get("DIBS_TREE") or os.environ.get(event.dialect.PROJECT_VARIABLE) or event.cwd or os.getcwd()
     try:
         return workspace.find(start, os.environ.get("DIBS_WORKSPACE"))
     except DibsError:
@@ -157,7 +164,7 @@ def _place(event: clients.Event) -> Place | None:
         if above is not None:
             return workspace.find(_existing(os.path.dirname(path)), None)
     if not os.path.isdir(start):
-        raise clients.Unreadable(f"the agent's directory {start[:200]!r} is not there")
+        raise payload.Unreadable(f"the agent's directory {start[:200]!r} is not there")
     return None
 
 
@@ -168,7 +175,7 @@ def _existing(directory: str) -> str:
     return directory
 
 
-def _read(event: clients.Event, place: Place) -> int:
+def _read(event: payload.Event, place: Place) -> int:
     """The agent looks at a file: note what it sees. Noted before it looks, so that it never knows too much."""
     real = event.real(event.paths[0])
     top = workspace.tree_of(place, real)
@@ -184,25 +191,25 @@ def _read(event: clients.Event, place: Place) -> int:
         ledger_files.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
     ledger_files.saw(folder, agent, [(path, content, now)])
     if ledger_files.is_due(place.local, agent):
-        from dibs.doors.hooks import moments
+        from dibs.doors.hooks import lifecycle
 
-        told = moments.sign_of_life(event, place)
+        told = lifecycle.sign_of_life(event, place)
         if told:
-            _print(clients.context(event.client, event.name, told))
+            _print(event.dialect.context(event.name, told))
     return ALLOW
 
 
-def _refuse(event: clients.Event, reason: str) -> int:
+def _refuse(event: payload.Event, reason: str) -> int:
     """A decision against it. Only before a call can it be enforced; otherwise the agent is told."""
     try:
         place = _place(event)
         reason = reason if place is None else _spelled(event, place, reason)
     except Exception:  # noqa: BLE001, S110 - it is refused all the same
         pass
-    if event.moment == clients.BEFORE:
+    if event.moment == BEFORE:
         return _deny(event.client, event.name, reason)
-    if event.moment in {clients.BOOT, clients.PROMPT}:
-        _print(clients.context(event.client, event.name, f"dibs: {reason}"))
+    if event.moment in {BOOT, PROMPT}:
+        _print(event.dialect.context(event.name, f"dibs: {reason}"))
     sys.stderr.write(f"dibs: {reason}\n")
     return ALLOW
 
@@ -210,24 +217,31 @@ def _refuse(event: clients.Event, reason: str) -> int:
 def _deny(client: str, name: str, reason: str) -> int:
     text = f"dibs: {reason}"
     try:
-        _print(clients.deny(client, name, text))
+        _print(_dialect(client).deny(name, text))
     except Exception:  # noqa: BLE001, S110 - the exit code alone still refuses
         pass
     sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
     return DENY
 
 
-def _doubt(event: clients.Event | None, client: str, name: str, why: str) -> int:
+def _dialect(client: str) -> Dialect:
+    try:
+        return dialect(client)
+    except ImportError:  # not known: then the one that most of them read
+        return dialect(COMMON)
+
+
+def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int:
     """It could not be decided. Then it is refused, with the way past it, unless the config says otherwise.
 
     To look at a file harms nobody: a Read passes.
     """
-    if event is not None and event.kind == clients.READ:
+    if event is not None and event.kind == READ:
         return ALLOW
-    if event is not None and event.moment != clients.BEFORE:
-        if event.moment == clients.BOOT:
+    if event is not None and event.moment != BEFORE:
+        if event.moment == BOOT:
             text = f"dibs could not check what you hold ({why}). Do not assume that you hold anything: run `dibs boot`."
-            _print(clients.context(client, event.name, text))
+            _print(event.dialect.context(event.name, text))
         sys.stderr.write(f"dibs: {why}\n")
         return ALLOW
     if event is not None and (_allowed_in_doubt(event, why) or _makes_room(event)):
@@ -239,19 +253,19 @@ def _doubt(event: clients.Event | None, client: str, name: str, why: str) -> int
     return _deny(client, event.name if event is not None else name, reason)
 
 
-def _allowed_in_doubt(event: clients.Event, why: str) -> bool:
+def _allowed_in_doubt(event: payload.Event, why: str) -> bool:
     try:
-        from dibs.doors.hooks import moments
+        from dibs.doors.hooks import tool_call
 
         place = _place(event)
-        return place is not None and moments.allowed_in_doubt(event, place, why)
+        return place is not None and tool_call.allowed_in_doubt(event, place, why)
     except BaseException:  # noqa: BLE001 - then that cannot be known either
         return False
 
 
-def _makes_room(event: clients.Event) -> bool:
+def _makes_room(event: payload.Event) -> bool:
     """Is the disk full, and is that why the call could not be decided? What only makes room passes then."""
-    if event.kind != clients.SHELL:
+    if event.kind != SHELL:
         return False
     try:
         from dibs.doors.hooks import room

@@ -52,8 +52,13 @@ def put_in_place() -> None:
 
     names["__getattr__"] = load_real
     sys.modules["os"] = light
+    import _stat  # what `posixpath` asks `stat` for is all in here; that would be one more module to run
+
+    lent = sys.modules.setdefault("stat", _stat)
     import posixpath
 
+    if lent is _stat:
+        del sys.modules["stat"]
     names["path"] = sys.modules["os.path"] = posixpath
 
 

@@ -13,7 +13,7 @@ from dibs.facts import shell, workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.hooks.clients import Event
+    from dibs.doors.hooks.payload import Event
     from dibs.facts.workspace import Place
     from dibs.session.session import Session
 
@@ -28,7 +28,7 @@ def is_made_by(event: Event, place: Place) -> bool:
     reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
     if reading.kind == "open" or reading.unresolved or reading.git or not reading.writes:
         return False
-    from dibs.doors.hooks.moments import open_session
+    from dibs.doors.hooks.caller import open_session
 
     session = open_session(place)
     roles = session.config.policy.guards["roles"]

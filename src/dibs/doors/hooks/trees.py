@@ -22,6 +22,7 @@ from dibs.operations.guards.ledger import (
     OPEN,
     OUTSIDE,
     SURE,
+    UNKNOWN,
     WATCHED,
     State,
 )
@@ -258,9 +259,9 @@ class Tree:
         pending, self._pending = self._pending, set()
         state = self.state
         added = ledger_files.append(self.folder, lines, self._known)
-        if added is None:  # it was cut down meanwhile, or there was none
+        if added is None:  # it was written anew meanwhile, or there was none
             self._state = None
-            counted = list(self.state.untold.values())
+            counted = self._counted(lines)
         else:
             counted = state.add(added[0])
             self._known = added[1]
@@ -268,6 +269,15 @@ class Tree:
         for change in mine:
             self._learn(change)
         return mine
+
+    def _counted(self, lines: list[Line]) -> list[Change]:
+        """Which of the changes among these lines count, in a ledger that was read again."""
+        found = dict(self.state.untold)
+        for line in lines:
+            head = self.state.heads.get(line[-1]) if line[0] == "T" else None
+            if head is not None and head.change is not None and head.change.before != UNKNOWN:
+                found.setdefault(head.change.id, head.change)
+        return list(found.values())
 
     def _learn(self, change: Change) -> None:
         """What the actor of a change knows of the new content."""
@@ -305,6 +315,13 @@ class Tree:
             if os.path.basename(self.folder) == workspace.OURS:
                 self.look_at_all()
             ledger_files.replace(self.folder, self.state.lines(self.now), self._known)
+        else:
+            self.shorten()
+
+    def shorten(self) -> None:
+        """Write the ledger anew when many of its lines say nothing more. Every hook reads all of it."""
+        if self.state.is_wordy:
+            ledger_files.replace(self.folder, self.state.shorter(self.now), self._known)
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:

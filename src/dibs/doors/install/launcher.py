@@ -16,28 +16,30 @@ from dibs.doors.install import scripts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.doors.clients.adapter import Client
     from dibs.facts.workspace import Place
 
-# Before these events every failure is a refusal. At other moments exit 2 would keep back a person's words, or send the
-# model back to work.
-BEFORE = frozenset({"PreToolUse", "BeforeTool", "preToolUse"})
 MARK = ".dibs/hook"  # by this an entry in somebody's settings is recognised as ours
 IGNORE = "*\n"
 
 
-def command(client: str, event: str) -> str:
-    """The command for one event in a client's settings; Copilot's payload does not say which event it is."""
-    before = event in BEFORE
-    ends = scripts.refuse(client) if before else scripts.PASS
-    if client == "claude":
-        return scripts.CLAUDE + ends
-    words = f"{client} {event}" if client == "copilot" else client
-    return f"sh -c '{scripts.OTHERS}{words}; {scripts.FIND}{ends}' || exit {2 if before else 0}"
+def command(client: Client, event: str) -> str:
+    """The command for one event in a client's settings.
+
+    Before a tool call every failure is a refusal. At other moments exit 2 would keep back a person's words, or send the
+    model back to work.
+    """
+    before = client.hook.EVENTS[event] == "before"
+    ends = scripts.refuse(client.reads) if before else scripts.PASS
+    words = f"{client.name} {event}" if client.names_event else client.name
+    if client.hook.PROJECT_VARIABLE:
+        return f"{scripts.PROJECT.format(variable=client.hook.PROJECT_VARIABLE, words=words)}{scripts.FIND}{ends}"
+    return f"sh -c '{scripts.UPWARD}{words}; {scripts.FIND}{ends}' || exit {2 if before else 0}"
 
 
 def entry_path() -> str:
     """The file that answers a hook."""
-    return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hooks", "entry.py")
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hooks", "start", "entry.py")
 
 
 def run_text() -> str:
@@ -85,14 +87,14 @@ def keep(place: Place) -> None:
         return  # a client's sandbox may forbid it
     write(f"{place.shared}/run", _read(f"{place.local}/run") or run_text())
     write(f"{place.shared}/dibs", scripts.COMMAND, 0o700)
-    write(f"{place.shared}/hook", scripts.HOOK, 0o700)  # the last one: by it others see that all are there
+    write(f"{place.shared}/hook", scripts.hook(), 0o700)  # the last one: by it others see that all are there
 
 
 def is_put(place: Place) -> bool:
     """Is everything there that `put` writes, and as this very dibs writes it?"""
     wanted = [(f"{place.local}/.gitignore", IGNORE), (f"{place.local}/run", run_text())]
     if place.shared != place.local:
-        wanted += [(f"{place.shared}/run", run_text()), (f"{place.shared}/hook", scripts.HOOK)]
+        wanted += [(f"{place.shared}/run", run_text()), (f"{place.shared}/hook", scripts.hook())]
         wanted += [(f"{place.shared}/dibs", scripts.COMMAND)]
     return all(_read(path) == text for path, text in wanted)
 

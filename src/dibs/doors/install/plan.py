@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.install import githooks, permissions, pointers, rules, scripts, settings
+from dibs.doors import clients
+from dibs.doors.clients.adapter import MADE
+from dibs.doors.install import githooks, pointers, rules, scripts, settings
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
 from dibs.session import config_guards
 
@@ -17,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dibs.doors.clients.adapter import Client
     from dibs.facts.workspace import Place
 
 IGNORE = "# made by dibs: what belongs to this machine only\n/local/\n"
@@ -61,7 +64,7 @@ def base(place: Place) -> str:
 # --- putting in
 
 
-def install(place: Place, clients: list[str], config: str) -> Plan:
+def install(place: Place, chosen: list[str], config: str) -> Plan:
     """Everything that is not there yet; `config` is the text of a new config."""
     plan = Plan(place)
     home = os.path.join(plan.base, ".dibs")
@@ -69,36 +72,36 @@ def install(place: Place, clients: list[str], config: str) -> Plan:
         path = os.path.join(home, name)
         if not os.path.lexists(path):  # from then on it is the team's
             plan.add(path, State(text.encode()))
-    for name, text in (("hook", scripts.HOOK), ("dibs", scripts.COMMAND)):
+    for name, text in (("hook", scripts.hook()), ("dibs", scripts.COMMAND)):
         plan.add(os.path.join(home, name), State(text.encode(), 0o755))
-    for client in clients:
+    for client in chosen:
         _settings(plan, client)
-    if "codex" in clients:
-        _codex_rules(plan)
-    _pointers(plan, clients)
+        _own_files(plan, client)
+    _pointers(plan, chosen)
     _hooks(plan)
     plan.check()
     return plan
 
 
 def _settings(plan: Plan, client: str) -> None:
-    path = os.path.realpath(os.path.join(plan.base, settings.FILES[client]))
+    path = os.path.realpath(os.path.join(plan.base, clients.of(client).settings_file))
     before = look(path)
     tools = config_guards.banned_tools(plan.place.config)
     text = settings.merged(text_of(before, path), client, path, tools)
     plan.add(path, State(text.encode(), before.mode if before else 0o644))
 
 
-def _codex_rules(plan: Plan) -> None:
-    path = os.path.realpath(os.path.join(plan.base, permissions.RULES_FILE))
-    before = look(path)
-    if before is None or before.data.startswith(permissions.MARK.encode()):  # else it is somebody's own
-        plan.add(path, State(permissions.RULES.encode(), before.mode if before else 0o644))
+def _own_files(plan: Plan, client: str) -> None:
+    for relative, text in clients.of(client).own_files().items():
+        path = os.path.realpath(os.path.join(plan.base, relative))
+        before = look(path)
+        if before is None or before.data.startswith(MADE.encode()):  # else it is somebody's own
+            plan.add(path, State(text.encode(), before.mode if before else 0o644))
 
 
-def _pointers(plan: Plan, clients: list[str]) -> None:
+def _pointers(plan: Plan, chosen: list[str]) -> None:
     done = set()
-    for name in pointers.targets(clients, lambda name: _page(plan, name)):
+    for name in pointers.targets(chosen, lambda name: _page(plan, name)):
         path = pointers.real_name(plan.base, name)
         if path in done:
             continue
@@ -166,18 +169,23 @@ def apply(plan: Plan) -> None:
 def uninstall(place: Place) -> Plan:
     """Everything that is ours, out of the files of others. `.dibs/` itself goes afterwards."""
     plan = Plan(place)
-    for relative in settings.FILES.values():
-        path = os.path.realpath(os.path.join(plan.base, relative))
-        _take_out(plan, path, settings.cleaned)
-    path = os.path.realpath(os.path.join(plan.base, permissions.RULES_FILE))
-    _take_out(plan, path, lambda text, _: None if text.startswith(permissions.MARK) else text)
-    for path in sorted({pointers.real_name(plan.base, name) for name in pointers.NAMES}):
-        _take_out(plan, path, lambda text, _: pointers.cleaned(text))
+    for client in clients.every():
+        path = os.path.realpath(os.path.join(plan.base, client.settings_file))
+        _take_out(plan, path, _cleaner(client.name, path))
+        for relative in client.own_files():
+            path = os.path.realpath(os.path.join(plan.base, relative))
+            _take_out(plan, path, lambda text: None if text.startswith(MADE) else text)
+    for path in sorted({pointers.real_name(plan.base, name) for name in pointers.names()}):
+        _take_out(plan, path, pointers.cleaned)
     for hooks in _hook_folders(plan):
         for name in githooks.NAMES:
             _take_hook_out(plan, hooks, name)
     plan.check()
     return plan
+
+
+def _cleaner(client: str, path: str) -> Callable[[str], str | None]:
+    return lambda text: settings.cleaned(text, client, path)
 
 
 def _hook_folders(plan: Plan) -> list[str]:
@@ -190,7 +198,7 @@ def _hook_folders(plan: Plan) -> list[str]:
     return sorted(folder for folder in found if folder and githooks.is_ours_to_write(folder, plan.place))
 
 
-def _take_out(plan: Plan, path: str, clean: Callable[[str, str], str | None]) -> None:
+def _take_out(plan: Plan, path: str, clean: Callable[[str], str | None]) -> None:
     now = look(path)
     exact, before = plan.record.original(path, now)
     if exact:
@@ -198,7 +206,7 @@ def _take_out(plan: Plan, path: str, clean: Callable[[str, str], str | None]) ->
         return
     text = text_of(now, path)
     if text is not None and now is not None:
-        left = clean(text, path)
+        left = clean(text)
         if left != text:
             plan.add(path, None if left is None else State(left.encode(), now.mode))
 
@@ -235,13 +243,19 @@ def take_back(plan: Plan) -> None:
     emptied = {os.path.dirname(change.path) for change in plan.others if change.after is None}
     made = {os.path.join(plan.place.root, name) for name in plan.record.folders}
     if not plan.record.files:  # no record: git keeps no empty folders, so these can go
-        made = {
-            os.path.join(plan.base, name)
-            for name in (".claude", ".codex/rules", ".codex", ".gemini", ".github/hooks", ".github")
-        }
+        made = {os.path.join(plan.base, name) for client in clients.every() for name in _folders(client)}
         made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT}
     for folder in sorted(made, key=len, reverse=True):
         try:
             os.rmdir(folder)
         except OSError:
             pass  # somebody has put something there, or it is gone already
+
+
+def _folders(client: Client) -> set[str]:
+    """The folders that a client's files lie in, from the repository's top."""
+    found = set()
+    for name in (client.settings_file, *client.own_files()):
+        while name := os.path.dirname(name):
+            found.add(name)
+    return found

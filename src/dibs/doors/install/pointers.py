@@ -1,8 +1,10 @@
-"""What CLAUDE.md, AGENTS.md and GEMINI.md say about dibs: one short marked block, for every model that reads them."""
+"""What the pages that models read (AGENTS.md and the like) say about dibs: one short marked block."""
 
 from __future__ import annotations
 
 import os
+
+from dibs.doors import clients
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +12,6 @@ if TYPE_CHECKING:
 
 BEGIN = "<!-- dibs:begin -->"
 END = "<!-- dibs:end -->"
-NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 TEXT = f"""\
 {BEGIN}
 ## Several agents work here: dibs
@@ -23,25 +24,24 @@ dibs decides who may change what. Its hooks claim a file for you when you edit i
 """
 
 
-def targets(clients: list[str], read: Callable[[str], str | None]) -> list[str]:
-    """Which files get the block: those that are there, and one for each client that would otherwise read nothing.
+def names() -> list[str]:
+    """The pages that some client reads."""
+    return sorted({page for client in clients.every() for page in client.pages})
 
-    Claude Code reads AGENTS.md only where there is no CLAUDE.md, so none is made beside one; Codex reads AGENTS.md,
-    Gemini GEMINI.md, Copilot all three.
-    """
-    if not clients:
+
+def targets(chosen: list[str], read: Callable[[str], str | None]) -> list[str]:
+    """Which files get the block: those that are there, and one for each client that would otherwise read nothing."""
+    if not chosen:
         return []
-    found = [name for name in NAMES if read(name) is not None]
-    if "codex" in clients and "AGENTS.md" not in found:
-        found.append("AGENTS.md")
-    if "gemini" in clients and "GEMINI.md" not in found:
-        found.append("GEMINI.md")
-    if "claude" in clients and not {"CLAUDE.md", "AGENTS.md"} & set(found):
-        found.append("CLAUDE.md")
-    if "copilot" in clients and not found:
-        found.append("AGENTS.md")
-    if "AGENTS.md" in found and "@AGENTS.md" in (read("CLAUDE.md") or ""):
-        found.remove("CLAUDE.md")  # it takes AGENTS.md in, block and all
+    found = [name for name in names() if read(name) is not None]
+    used = sorted([clients.of(name) for name in chosen], key=lambda client: len(client.pages))  # the choosy ones first
+    for client in used:
+        if not set(client.pages) & set(found):
+            found.append(client.pages[0])
+    for client in clients.every():
+        first = client.pages[0]
+        if client.imports_pages and any(f"@{page}" in (read(first) or "") for page in found if page != first):
+            found = [page for page in found if page != first]  # it takes the other one in, block and all
     return sorted(found)
 
 

@@ -12,25 +12,27 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.doors.install import settings
+from dibs.doors import clients
+from dibs.doors.clients.adapter import HOOK_TIMEOUT_S
 from dibs.errors import Unavailable
 from dibs.facts import processes, workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Self
+
+    from dibs.doors.clients.adapter import Client
 
 HOLDER, OTHER = "dibs-doctor-holder", "dibs-doctor-other"
 HELD, FREE = "dibs-doctor-held", "dibs-doctor-free"  # neither is ever made
-LIMIT = settings.TIMEOUT + 5.0  # seconds; more than the settings give a hook
+LIMIT = HOOK_TIMEOUT_S + 5.0  # seconds; more than the settings give a hook
 REFUSED = 2  # the one exit code that all clients take for a refusal
-EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool", "copilot": "preToolUse"}
 
 # The command runs without this process above it: run by an agent's client, doctor would otherwise give the probe that
 # client's own process. So its exit code comes by a file.
 DETACHED = 'exec 4<&0; ( sh -c "$1" <&4; echo "$?" >"$2" ) &'
 # What would lead the trial to somebody else's workspace, store or name.
-ASTRAY = ("DIBS_AGENT", "DIBS_TREE", "CLAUDE_PROJECT_DIR")
+ASTRAY = ("DIBS_AGENT", "DIBS_TREE")
 
 
 class Scratch:
@@ -77,22 +79,10 @@ class Scratch:
             session.close()
 
 
-def payload(client: str, folder: str, path: str) -> dict[str, Any]:
-    """What the client sends before a write."""
-    full = os.path.join(folder, path)
-    if client == "copilot":
-        return {"sessionId": OTHER, "cwd": folder, "toolName": "create", "toolArgs": {"path": full, "file_text": "x\n"}}
-    sent = {"session_id": OTHER, "transcript_path": "", "cwd": folder, "hook_event_name": EVENTS[client]}
-    if client == "codex":
-        patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
-        return {**sent, "tool_name": "apply_patch", "tool_input": {"command": patch}}
-    tool = "Write" if client == "claude" else "write_file"
-    return {**sent, "tool_name": tool, "tool_input": {"file_path": full, "content": "x\n"}}
-
-
 def attempt(client: str, command: str, tree: str, scratch: str) -> str:
     """Try it from a working tree; "" if the write was refused as it must be, else what happened instead."""
-    code, out, err = _run(command, tree, scratch, jsontext.encode(payload(client, scratch, HELD)))
+    adapter = clients.of(client)
+    code, out, err = _run(adapter, command, tree, scratch, HELD)
     said = " ".join((err or out).split())[:300]
     if code is None:
         return f"it would fail open: the hook gave no answer within {LIMIT:.0f} s"
@@ -100,29 +90,29 @@ def attempt(client: str, command: str, tree: str, scratch: str) -> str:
         return "it fails open: the write was let through"
     if code != REFUSED:
         return f"it fails open: exit code {code} lets the write through ({said or 'it said nothing'})"
-    if not _denies(client, out):
+    if not _denies(adapter, out):
         return f"refused with exit code 2, but not in the client's own form ({said or 'it said nothing'})"
-    code, _, _ = _run(command, tree, scratch, jsontext.encode(payload(client, scratch, FREE)))
+    code, _, _ = _run(adapter, command, tree, scratch, FREE)
     return "" if code == 0 else f"refused, but not because of the claim: {said}"
 
 
-def _denies(client: str, out: str) -> bool:
+def _denies(adapter: Client, out: str) -> bool:
     try:
-        answer = jsontext.decode(out.strip())
-        if client == "gemini":
-            return bool(answer["decision"] == "deny")
-        inner = answer if client == "copilot" else answer["hookSpecificOutput"]
-        return bool(inner["permissionDecision"] == "deny")
-    except (ValueError, KeyError, TypeError):
+        return adapter.denies(jsontext.decode(out.strip()))
+    except (ValueError, LookupError, TypeError):
         return False
 
 
-def _run(command: str, tree: str, scratch: str, given: str) -> tuple[int | None, str, str]:
-    """Run a settings' command as its client would; its exit code (None: too slow) and what it said."""
+def _run(adapter: Client, command: str, tree: str, scratch: str, path: str) -> tuple[int | None, str, str]:
+    """Run a settings' command as its client would before a write; its exit code (None: too slow) and what it said."""
     import subprocess
 
-    environment = {name: value for name, value in os.environ.items() if name not in ASTRAY}
-    environment["CLAUDE_PROJECT_DIR"] = environment["PWD"] = tree
+    given = jsontext.encode(adapter.probe(OTHER, scratch, path))
+    astray = {*ASTRAY, *[client.hook.PROJECT_VARIABLE for client in clients.every()]}
+    environment = {name: value for name, value in os.environ.items() if name not in astray}
+    if adapter.hook.PROJECT_VARIABLE:
+        environment[adapter.hook.PROJECT_VARIABLE] = tree
+    environment["PWD"] = tree
     environment["DIBS_WORKSPACE"], environment["DIBS_STORE"] = scratch, "sqlite:"
     ended = f"{scratch}/.dibs/local/exit"
     started = subprocess.Popen(  # noqa: S603 - the very command that the client would run

@@ -40,13 +40,23 @@ def allow(place: Place, caller: str | None, *, yes: bool) -> None:
     said = "; ".join(f"{one['agent']} holds {', '.join(one['resources'])}" for one in blockers[:5])
     message = f"{said}. They would lose their claims, and the log goes too. Nothing was changed; --yes does it anyway."
     if not os.isatty(0):
-        raise Held(message, blockers=blockers)
+        raise Held(message, blockers=_shown(blockers))
     import sys
 
     sys.stderr.write(f"{said}. They would lose their claims, and the log goes too. Go on? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise Held(message, blockers=blockers)
+        raise Held(message, blockers=_shown(blockers))
+
+
+def _shown(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims in the way, as every refusal shows them: one entry a resource."""
+    kept = ("agent", "name", "mode", "since", "left", "reason")
+    return [
+        {"resource": text, "until": claim["expires_at"], **{key: claim[key] for key in kept if key in claim}}
+        for claim in claims
+        for text in claim["resources"]
+    ]
 
 
 def _held(place: Place, caller: str | None) -> list[dict[str, Any]]:

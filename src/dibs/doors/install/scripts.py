@@ -1,12 +1,20 @@
 """The sh texts that `dibs init` writes: the launcher `.dibs/hook`, the command `.dibs/dibs`, a client's hook command.
 
 They run on every machine that has a checkout, with whatever sh is there (dash, bash, busybox), and before dibs does: so
-they are plain and name no machine. `launcher.py` puts them in place.
+they are plain and name no machine. What they say in a client's dialect comes from its file in doors/clients.
+`launcher.py` puts them in place.
 """
 
 from __future__ import annotations
 
-HOOK = r"""#!/bin/sh
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.doors.clients.adapter import Client
+
+_HOOK = r"""#!/bin/sh
 # dibs: the command that client settings and git hooks call. Made by `dibs init`. Commit it: it names no machine.
 #   .dibs/hook CLIENT [EVENT]     a client's hook; its JSON comes on stdin
 #   .dibs/hook git NAME [WORD…]   a git hook
@@ -79,7 +87,7 @@ if command -v dibs >/dev/null 2>&1; then
     return 1
 fi
 if [ "$1" = cli ]; then
-    echo "dibs is not installed on this machine, or was moved: pip install dibs, then: dibs init" >&2
+    echo "dibs is not installed here, or was moved: uv tool install FOLDER (a clone of dibs), then: dibs init" >&2
     exit 127
 fi
 
@@ -92,43 +100,34 @@ elif [ "$2" = pre-push ] && [ ! -t 0 ]; then
     cat >/dev/null
 fi
 case $1:$2 in
-    git:* | *:preToolUse) moment=before ;;
-    *:sessionStart) moment=start ;;
+    git:*@NAMED_BEFORE@) moment=before ;;
+    @NAMED_START@) moment=start ;;
     *:?*) moment=other ;;
     *)
         case $said in
-            *'"PreToolUse"'* | *'"BeforeTool"'*) moment=before ;;
-            *'"hook_event_name":"SessionStart"'* | *'"hook_event_name": "SessionStart"'*) moment=start ;;
+            @SAID_BEFORE@) moment=before ;;
+            @SAID_START@) moment=start ;;
             *'"hook_event_name":"'* | *'"hook_event_name": "'*) moment=other ;;
             *) moment=before ;; # not understood, so it may be a write
         esac
         ;;
 esac
 
-tell() { # in a form that the client shows, or its model hears; Copilot shows nothing at a start
+tell() { # in a form that the client shows, or its model hears
     case $1 in
-        claude | codex)
-            printf '{"systemMessage":"%s","hookSpecificOutput":{"hookEventName":"SessionStart",' "$2"
-            printf '"additionalContext":"%s"}}\n' "$2"
-            ;;
-        gemini) printf '{"systemMessage":"%s"}\n' "$2" ;;
+@TELL@
     esac
 }
 
 deny() { # in the client's own dialect: not every model hears what is said on stderr
     case $1 in
-        claude | codex)
-            printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
-            printf '"permissionDecisionReason":"%s"}}\n' "$2"
-            ;;
-        gemini) printf '{"decision":"deny","reason":"%s"}\n' "$2" ;;
-        copilot) printf '{"permissionDecision":"deny","permissionDecisionReason":"%s"}\n' "$2" ;;
+@DENY@
     esac
 }
 
 if [ $found = none ]; then
     message='This repository is guarded by dibs, which is not installed here. To get it:'
-    [ $moment != start ] || tell "$1" "$message pip install dibs, then: dibs init"
+    [ $moment != start ] || tell "$1" "$message uv tool install FOLDER (a clone of dibs), then: dibs init"
     exit 0
 fi
 message='dibs was moved or removed from this machine; run `dibs init` again, or `dibs init --uninstall`'
@@ -152,10 +151,10 @@ FIND = (
     '[ -r "$dibs_hook" ] || dibs_hook=$(cd "$dibs_tree" && d=$(git rev-parse --git-common-dir 2>/dev/null) && '
     'cd "$d" && pwd)/dibs/hook; '
 )
-CLAUDE = "dibs_tree=$CLAUDE_PROJECT_DIR; dibs_hook=$dibs_tree/.dibs/hook; set -- claude; " + FIND
-# The other clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
+PROJECT = "dibs_tree=${variable}; dibs_hook=$dibs_tree/.dibs/hook; set -- {words}; "
+# Most clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
 # to the user's own shell, which may be one that cannot read it, so sh reads it: no single quotes in what follows.
-OTHERS = (
+UPWARD = (
     'd=$PWD; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${d%/*}; done; '
     "dibs_tree=${d:-$PWD}; dibs_hook=$d/.dibs/hook; set -- "
 )
@@ -166,11 +165,6 @@ PASS = '[ -r "$dibs_hook" ] && . "$dibs_hook"; exit 0'
 REFUSE = (
     'if [ -r "$dibs_hook" ]; then . "$dibs_hook"; echo "dibs: $dibs_hook did not answer" >&2; exit 2; fi; said=$(cat); '
 )
-READS = {
-    "claude": ("Read",),
-    "gemini": ("read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search"),
-    "copilot": ("view", "glob", "grep"),
-}
 # Three words at most, none of which the shell would read: no option that discards changes fits beside a branch.
 GO_BACK = (
     'c=${said#*\\"command\\":}; c=${c# }; c=${c#\\"}; c=${c%%\\"*}; '
@@ -184,7 +178,50 @@ GO_BACK = (
 )
 
 
-def refuse(client: str) -> str:
-    """The end of a command that runs before a tool call."""
-    reads = "|".join(f'*ame\\":\\"{tool}\\"*|*ame\\":\\ \\"{tool}\\"*' for tool in READS.get(client, ()))
+def refuse(tools: Iterable[str]) -> str:
+    """The end of a command that runs before a tool call; `tools` only read."""
+    reads = "|".join(f'*ame\\":\\"{tool}\\"*|*ame\\":\\ \\"{tool}\\"*' for tool in tools)
     return REFUSE + (f"case $said in {reads}) exit 0;; esac; " if reads else "") + GO_BACK
+
+
+def hook() -> str:
+    """The launcher, with the dialects of all clients."""
+    from dibs.doors import clients
+    from dibs.doors.clients import BEFORE, BOOT
+
+    every = clients.every()
+    named = {moment: _events([one for one in every if one.names_event], moment) for moment in (BEFORE, BOOT)}
+    said = {moment: _events(every, moment) for moment in (BEFORE, BOOT)}
+    keys = ('"hook_event_name":', '"hook_event_name": ')
+    texts = {
+        "NAMED_BEFORE": "".join(f" | *:{event}" for event in named[BEFORE]),
+        "NAMED_START": " | ".join(f"*:{event}" for event in named[BOOT]),
+        "SAID_BEFORE": " | ".join(f"*'\"{event}\"'*" for event in said[BEFORE]),
+        "SAID_START": " | ".join(f"*'{key}\"{event}\"'*" for event in said[BOOT] for key in keys),
+        "TELL": _cases([(one.name, one.start_notice("%s")) for one in every]),
+        "DENY": _cases([(one.name, one.hook.deny(one.event_of(BEFORE), "%s")) for one in every]),
+    }
+    text = _HOOK
+    for name, part in texts.items():
+        text = text.replace(f"@{name}@", part)
+    return text
+
+
+def _events(clients: Sequence[Client], moment: str) -> list[str]:
+    """What these clients call a moment."""
+    return sorted({event for client in clients for event, meant in client.hook.EVENTS.items() if meant == moment})
+
+
+def _cases(said: Iterable[tuple[str, dict[str, Any] | None]]) -> str:
+    """The lines of a `case` on a client's name that print its JSON; `%s` in it stands for the text."""
+    from dibs import jsontext
+
+    names: dict[str, list[str]] = {}
+    for name, answer in said:
+        if answer is not None:
+            names.setdefault(jsontext.encode(answer), []).append(name)
+    lines = []
+    for text, group in names.items():
+        arguments = ' "$2"' * text.count("%s")
+        lines.append(f"        {' | '.join(group)}) printf '{text}\\n'{arguments} ;;")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What each client's settings get: which events call the launcher, and how that is merged into a file that is there.
+"""How the entries that a client's settings get (its file in doors/clients says which) are merged into a file.
 
 Pure functions from text to text; `plan.py` reads and writes the files. An entry is known as ours by the launcher in its
 command. What other people have in these files, comments and order included, stays as it is.
@@ -6,10 +6,9 @@ command. What other people have in these files, comments and order included, sta
 
 from __future__ import annotations
 
-import re
-
-from dibs.doors.install import jsonc, permissions
-from dibs.doors.install.launcher import MARK, command
+from dibs.doors import clients
+from dibs.doors.install import jsonc
+from dibs.doors.install.launcher import MARK
 from dibs.errors import Invalid
 
 TYPE_CHECKING = False
@@ -17,103 +16,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-FILES = {
-    "claude": ".claude/settings.json",
-    "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json",
-    "copilot": ".github/hooks/dibs.json",
-}
-
-# Seconds. A guard answers in milliseconds. It waits for another agent's git command for ten seconds at most, and for a
-# remote for five; the rest is for a machine that is on its knees.
-TIMEOUT = 20
-AT_END = 1  # what Codex gives a session's end; Claude Code gives all hooks together 1.5
-
-# Claude Code reads a matcher that holds anything but letters, digits, `_`, `-`, `|` and spaces as a regular expression
-# that may match anywhere in the name (`Read` would meet `ReadMcpResource`), so it is tied down at both ends.
-WRITES = "Edit|MultiEdit|Write|NotebookEdit|Bash|mcp__.*"
-CLAUDE = {
-    "SessionStart": {},
-    "UserPromptSubmit": {},
-    "PreToolUse": {"matcher": f"^(Read|{WRITES})$"},
-    "PostToolUse": {"matcher": f"^({WRITES})$"},
-    "PostToolUseFailure": {"matcher": f"^({WRITES})$"},
-    "SubagentStart": {},
-    "SubagentStop": {},
-    "Stop": {},
-    "SessionEnd": {},
-}
-# No matcher: these clients offer few tools to hooks, and a tool by a new name must not be an open door.
-CODEX = (
-    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "Stop",
-    "SessionEnd",
-)  # fmt: skip
-GEMINI = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd")
-COPILOT = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
-
-# The place for MCP entries, by client: there is no server yet, so nothing is written.
-MCP: dict[str, dict[str, Any]] = {}
-
-
-def wanted(client: str, tools: Sequence[str] = ()) -> dict[str, Any]:
-    """The entry of each event, as it stands in a client's settings. `tools`: those that the config keeps from roles."""
-    if client == "claude":
-        entries: dict[str, Any] = {event: {**own, "hooks": [_claude(event)]} for event, own in CLAUDE.items()}
-        more = [_pattern(tool) for tool in sorted(set(tools)) if not re.fullmatch(f"Read|{WRITES}", tool)]
-        if more:
-            entries["PreToolUse"]["matcher"] = f"^(Read|{WRITES}|{'|'.join(more)})$"
-        return entries
-    if client == "codex":
-        return {event: {"hooks": [{**_plain(client, event), "timeout": _seconds(event)}]} for event in CODEX}
-    if client == "gemini":
-        # in milliseconds
-        return {
-            event: {"hooks": [{"name": "dibs", **_plain(client, event), "timeout": TIMEOUT * 1000}]} for event in GEMINI
-        }
-    return {
-        event: {"type": "command", "bash": command(client, event), "timeoutSec": _seconds(event)} for event in COPILOT
-    }
-
-
-def _pattern(tool: str) -> str:
-    """A tool of a role's list as a part of the matcher."""
-    return f"{re.escape(tool[:-1])}.*" if tool.endswith("*") else re.escape(tool)
-
-
-def _claude(event: str) -> dict[str, Any]:
-    entry = {**_plain("claude", event), "timeout": _seconds(event)}
-    if event == "PreToolUse":
-        # A hook that times out or cannot start blocks the call (from 2.1.295 on; older ones do not read the field).
-        entry["onFailure"] = "block"
-    return entry
-
-
-def _plain(client: str, event: str) -> dict[str, Any]:
-    return {"type": "command", "command": command(client, event)}
-
-
-def _seconds(event: str) -> int:
-    return AT_END if event in {"SessionEnd", "sessionEnd"} else TIMEOUT
-
-
 # --- into a file, and out of it
 
 
 def merged(text: str | None, client: str, path: str, tools: Sequence[str] = ()) -> str:
     """A client's settings with our entries in them; `text` is None for a file that is not there."""
-    entries = wanted(client, tools)
+    adapter = clients.of(client)
+    entries = adapter.entries(tools)
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
-        start: dict[str, Any] = {"version": 1} if client == "copilot" else {}
-        text = jsonc.dump({**start, "hooks": {event: [entry] for event, entry in entries.items()}})
-        return permissions.merged(text) if client == "claude" else text
+        hooks = {event: [entry] for event, entry in entries.items()}
+        return adapter.merged(jsonc.dump({**adapter.settings_start, "hooks": hooks}))
     document = _document(text, path)
-    hooks = document.get("hooks")
-    if hooks is None:
+    if document.get("hooks") is None:
         text = jsonc.insert(text, document, {event: [entry] for event, entry in entries.items()}, "hooks")
     else:
         for event, entry in entries.items():
             text = _one(text, event, entry, path)
-    return permissions.merged(text) if client == "claude" else text
+    return adapter.merged(text)
 
 
 def _one(text: str, event: str, entry: dict[str, Any], path: str) -> str:
@@ -134,18 +53,19 @@ def _one(text: str, event: str, entry: dict[str, Any], path: str) -> str:
     return text  # somebody put it among their own
 
 
-def cleaned(text: str, path: str) -> str | None:
-    """The settings without our entries, by recognising them; None if nothing of anybody else's is left."""
-    before = text
+def cleaned(text: str, client: str, path: str) -> str | None:
+    """A client's settings without our entries, by recognising them; None if nothing of anybody else's is left."""
+    before, adapter = text, clients.of(client)
     if next(_ours(text, path), None) is not None:
-        text = permissions.cleaned(text)  # what was put in last goes first
+        text = adapter.cleaned(text)  # what was put in last goes first
     while True:
         found = next(_ours(text, path), None)
         if found is None:
             break
         text = _without(text, found)
     left = _document(text, path).plain()
-    left.pop("version", None)
+    for name in adapter.settings_start:
+        left.pop(name, None)
     commented = "//" in text or "/*" in text
     return None if text != before and left in ({}, {"hooks": {}}) and not commented else text
 
@@ -154,8 +74,7 @@ def commands(text: str, path: str) -> dict[str, str]:
     """The command of ours that each event runs, exactly as the settings say it. For doctor."""
     found: dict[str, str] = {}
     for _, event, group, place in _ours(text, path):
-        handler = _handlers(group)[place].plain()
-        found.setdefault(event, handler.get("command") or handler.get("bash"))
+        found.setdefault(event, _command(_handlers(group)[place]))
     return found
 
 
@@ -202,10 +121,13 @@ def _is_ours(group: jsonc.Node) -> bool:
 
 
 def _runs_us(handler: jsonc.Node) -> bool:
-    if handler.kind != "object":
-        return False
-    words = [handler.get("command"), handler.get("bash")]
-    return any(word is not None and isinstance(word.value, str) and MARK in word.value for word in words)
+    return bool(_command(handler))
+
+
+def _command(handler: jsonc.Node) -> str:
+    """The command of ours that a handler runs, by whatever key its client has it; "" if it is somebody else's."""
+    values = [item.value for item in handler.items] if handler.kind == "object" else []
+    return next((value for value in values if isinstance(value, str) and MARK in value), "")
 
 
 def _document(text: str, path: str) -> jsonc.Node:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell.chains import REDIRECTS
 from dibs.facts.shell.streams import Stream
@@ -237,7 +235,7 @@ def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
     """Words of a command that the grammar left out: `git switch - 2>&1` has lost its dash."""
     found: list[Span] = []
     parts = [*node.children, *tail]
-    for before, after in pairwise(parts):
+    for before, after in zip(parts, parts[1:], strict=False):  # noqa: RUF007 - itertools would be one more module on the way of a hook
         if before.type == "heredoc_redirect":
             break
         end, start = script.end(before), script.start(after)

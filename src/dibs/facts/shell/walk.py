@@ -10,8 +10,6 @@ is.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from dibs.facts.shell import chains as shell_chains
 from dibs.facts.shell import parser as shell_parser
 from dibs.facts.shell import redirects as shell_redirects
@@ -105,7 +103,7 @@ class Script(Text):
         while waiting:
             node = waiting.pop()
             children = node.children
-            for before, after in pairwise(children):
+            for before, after in zip(children, children[1:], strict=False):  # noqa: RUF007 - itertools would be one more module on the way of a hook
                 end, start = self.end(before), self.start(after)
                 if end < start and start not in self.recovered and self.dropped(end, start):
                     return True

@@ -40,12 +40,16 @@ def step(tx: Transaction, job: Record, room: int) -> int:
     freed: list[Any] = []
     while used < room and job["places"]:
         page = tx.scan(1, job["places"][0], room - used, job["after"])
+        left = len(page.rows)
         for entry, _, record in page.rows:
-            job["after"] = entry
+            if used >= room:
+                break
+            job["after"], left = entry, left - 1
+            used += len(record["resources"])  # a record for each
             if record["since"] <= job["at"]:
                 freed += _one(tx, job, record)
-        used += max(1, len(page.rows))
-        if not page.truncated:
+        used += not page.rows
+        if not page.truncated and not left:
             job["places"], job["after"] = job["places"][1:], ""
     if job["how"] == RELEASED:
         endings.forget_losses(tx, job["agent"], freed)

@@ -59,7 +59,9 @@ def _boot(
         moved = False
     else:
         moved = process is not None and agent["process"] is not None and agent["process"] != process
+    was = "" if agent["left"] else agent["type"]
     agent["type"] = check_text(type, "type") or check_text(client_type, "type") or agent["type"]
+    _changes_type(tx, agent, was)
     if client_type:
         agent["client_type"] = client_type
     agent["can"] = sorted({check_text(word, "can") for word in can}) or agent["can"]
@@ -113,6 +115,14 @@ def _boot(
     if rival is not None:
         answer["rival"] = rival
     return answer
+
+
+def _changes_type(tx: Transaction, agent: Record, was: str) -> None:
+    """If it comes as an agent of its type, it gets what was kept for those."""
+    if agent["type"] != was:
+        from dibs.operations.messages import broadcasts
+
+        broadcasts.changes_type(tx, agent, was)
 
 
 def _change(before: str | None, now: str) -> str:
@@ -169,9 +179,18 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
         subscriptions.drop(tx, call.agent)
     agent = tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"]  # a task lost on the way was counted there
     agent["left"], agent["seen"] = True, tx.now
+    _parts(tx, agent)
     put_agent(tx, agent)
     tx.append("agent.left", call.agent, call.agent, {})
     return {**given, "to": parent or None}
+
+
+def _parts(tx: Transaction, agent: Record) -> None:
+    """It is no longer among the agents of its type."""
+    if agent["type"]:
+        from dibs.operations.messages import broadcasts
+
+        broadcasts.parts(tx, agent, agent["type"])
 
 
 def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
@@ -199,6 +218,7 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
     target["killed"] = {"by": call.agent, "why": reason, "at": tx.now}
+    _parts(tx, target)
     put_agent(tx, target)
     tx.append("agent.killed", call.agent, agent, {"why": reason})
     voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
@@ -216,6 +236,8 @@ def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, 
     target = _known(tx, agent)
     if target["killed"]:
         target["killed"] = None
+        if not target["left"]:
+            _changes_type(tx, target, "")
         put_agent(tx, target)
         tx.append("agent.revived", call.agent, agent, {})
     return {"agents": [shown(tx, call, target)]}
@@ -343,6 +365,8 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
         "last_seen": iso(tx, agent["seen"]),
         "breaker": _breaker(tx, call, agent),
     }
+    if agent["left"]:
+        shown["left_at"] = iso(tx, agent["seen"])  # its last act
     if agent["killed"]:
         shown["killed"] = agent["killed"]["why"]
     if agent.get("also"):
@@ -388,7 +412,7 @@ _WHOAMI = Operation(
     "whoami",
     _whoami,
     "Say whom dibs takes you for.",
-    json="agent, name, role, type, incarnation, known, held, by",
+    answer="WhoamiAnswer",
     writes=False,
 )
 
@@ -408,14 +432,14 @@ OPERATIONS = (
             Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
         ),
         may="viewer",
-        json="agent, incarnation, held[], held_count, lost[], lost_count, task, messages[], files[], rules",
+        answer="BootAnswer",
     ),
     Operation(
         "leave",
         _leave,
         "Say that you are done: what you hold is released, a subagent's passes to its parent.",
         may="viewer",
-        json="released[], passed[], count, to",
+        answer="LeaveAnswer",
     ),
     Operation(
         "kill",
@@ -426,7 +450,7 @@ OPERATIONS = (
         may="agent",
         others="orchestrator",
         asks=_asks,
-        json="agents[], voided[], count",
+        answer="KillAnswer",
     ),
     Operation(
         "revive",
@@ -437,7 +461,7 @@ OPERATIONS = (
         may="agent",
         others="orchestrator",
         asks=_asks,
-        json="agents[]",
+        answer="ReviveAnswer",
     ),
     _WHOAMI,
     Operation(
@@ -450,7 +474,7 @@ OPERATIONS = (
             Field("state", "choice", "only agents in this state", choices=STATES),
             *PAGED,
         ),
-        json="agents[], more, cursor",
+        answer="AgentsAnswer",
         writes=False,
     ),
 )

@@ -40,13 +40,13 @@ OPERATIONS = (
         fields=(Field("ack", "flag", "record that you know them", default=False),),
         registers=False,
         may="viewer",
-        json="digest, acknowledged, current, text",
+        answer="RulesAnswer",
     ),
     Operation(
         "scratch",
         _scratch,
         "Show your own scratch folder, making it if needed.",
         may="worker",
-        json="agent, scratch",
+        answer="ScratchAnswer",
     ),
 )

@@ -36,7 +36,7 @@ _LAST = 0x10FFFF
 _SLASH = ord("/")
 _ANY: Ranges = ((0, _SLASH - 1), (_SLASH + 1, _LAST))
 
-_parsed: dict[str, tuple[tuple[Component, ...], bool]] = {}
+remembered: dict[str, tuple[tuple[Component, ...], bool]] = {}
 
 
 def is_wild(text: str) -> bool:
@@ -201,7 +201,7 @@ def _literal(path: str) -> tuple[str, ...]:
 
 def _parse(pattern: str) -> tuple[tuple[Component, ...], bool]:
     """The glob's components, `**` runs collapsed, and whether anything can match it."""
-    found = _parsed.get(pattern)
+    found = remembered.get(pattern)
     if found is not None:
         return found
     components: list[Component] = []
@@ -216,9 +216,9 @@ def _parse(pattern: str) -> tuple[tuple[Component, ...], bool]:
             components.append(atoms)
         else:
             components.append(part)
-    if len(_parsed) >= REMEMBERED_MAX:
-        _parsed.clear()
-    result = _parsed[pattern] = tuple(components), can
+    if len(remembered) >= REMEMBERED_MAX:
+        remembered.clear()
+    result = remembered[pattern] = tuple(components), can
     return result
 
 

@@ -487,7 +487,7 @@ OPERATIONS = (
         may="worker",
         others="orchestrator",
         asks=_asks,
-        json="claim, token, resources[], mode, expires_at; refused: error.blockers[]",
+        answer="ClaimAnswer",
         takes=True,
         ahead=_claim_ahead,
     ),

@@ -315,7 +315,7 @@ OPERATIONS = (
         ),
         errors=(Fenced, NotFound, Killed),
         may="worker",
-        json="renewed[]",
+        answer="RenewAnswer",
     ),
     Operation(
         "release",
@@ -335,7 +335,7 @@ OPERATIONS = (
         may="worker",
         others="orchestrator",
         asks=_asks,
-        json="released[], count",
+        answer="ReleaseAnswer",
         ahead=_ahead,
     ),
 )

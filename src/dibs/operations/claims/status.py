@@ -105,7 +105,7 @@ OPERATIONS = (
             Field("resources", "resources", "only what overlaps these", positional=True, default=(), metavar="RES"),
             *PAGED,
         ),
-        json="claims[], waiting[], agents[], tasks[], more, cursor, warnings[] if the store should be seen to",
+        answer="StatusAnswer",
         writes=False,
     ),
 )

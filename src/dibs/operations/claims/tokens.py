@@ -91,7 +91,7 @@ OPERATIONS = (
             Field("token", "integer", "the token", required=True, metavar="N"),
         ),
         errors=(Fenced,),
-        json="holder, token",
+        answer="ConfirmAnswer",
         writes=False,
     ),
     Operation(
@@ -104,7 +104,7 @@ OPERATIONS = (
         ),
         errors=(NotFound, Quota, Invalid),
         may="worker",
-        json="message",
+        answer="AskAnswer",
         ahead=_ask_ahead,
     ),
 )

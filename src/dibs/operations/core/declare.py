@@ -40,7 +40,7 @@ SHOWN = 60  # letters of a wrong value that a refusal repeats
 class Field:
     """One field of an operation's request."""
 
-    __slots__ = ("choices", "default", "help", "hidden", "kind", "metavar", "name", "positional", "required")
+    __slots__ = ("choices", "default", "help", "hidden", "items", "kind", "metavar", "name", "positional", "required")
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Field:
         choices: tuple[str, ...] = (),
         metavar: str = "",
         hidden: bool = False,
+        items: str = "",
     ) -> None:
         self.name = name
         self.kind = kind
@@ -64,6 +65,7 @@ class Field:
         self.choices = choices
         self.metavar = metavar or name.upper()
         self.hidden = hidden  # for other doors than the CLI
+        self.items = items  # of a list in JSON: the operation whose fields each of its objects has
 
     def check(self, value: Any) -> Any:
         """The value, if it is of this field's kind; else Invalid with the field's name."""
@@ -148,7 +150,7 @@ class Operation:
     """
 
     __slots__ = (
-        "agents", "ahead", "asks", "body", "errors", "fields", "help", "json", "may", "name", "others", "registers",
+        "agents", "ahead", "answer", "asks", "body", "errors", "fields", "help", "may", "name", "others", "registers",
         "required", "takes", "writes",
     )  # fmt: skip
 
@@ -160,7 +162,7 @@ class Operation:
         *,
         fields: tuple[Field, ...] = (),
         errors: tuple[type[DibsError], ...] = (),
-        json: str = "",
+        answer: str = "",
         writes: bool = True,
         takes: bool = False,
         ahead: Callable[..., list[Range]] | None = None,
@@ -176,9 +178,9 @@ class Operation:
         self.required = tuple([field.name for field in fields if field.required])
         self.agents = tuple([field.name for field in fields if field.kind == "agent"])  # a name will do, too
         self.errors = errors
-        self.json = json  # the keys of the answer beside `ok`
+        self.answer = answer  # its type in answers.py
         self.writes = writes
-        self.takes = takes  # takes claims; where it has no `json`, nobody reads its grant
+        self.takes = takes  # takes claims; where it has no `answer`, nobody reads its grant
         self.ahead = ahead
         self.may = may if writes else may or VIEWER
         self.others = others

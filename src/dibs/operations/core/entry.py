@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
-HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "saved"})  # differs from look to look of one request
+HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "saved", "verified", "used"})  # differs from look to look
 
 
 def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
@@ -70,7 +70,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         from dibs.operations.claims import releases
 
         releases.renew_active(tx, call)
-    if operation.json or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
+    if operation.answer or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
         _named(tx, call, result)
     if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
         _keep_answer(tx, request_key, digest, result)
@@ -320,6 +320,12 @@ def _purge_run(tx: Transaction, job: Record, room: int) -> int:
     return run_endings.purge_step(tx, job, room)
 
 
+def _send(tx: Transaction, job: Record, room: int) -> int:
+    from dibs.operations.messages import broadcasts
+
+    return broadcasts.step(tx, job, room)
+
+
 FOLLOW_UPS.update(
     {
         "task claim ended": _task_claim_ended,
@@ -331,5 +337,6 @@ FOLLOW_UPS.update(
         "job: claims": _free_claims,
         "job: run end": _end_run,
         "job: run purge": _purge_run,
+        "job: send": _send,
     }
 )

@@ -116,7 +116,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "`why`",
     ),
     "message.posted": (
-        "recipient",
+        "recipient; `type:T` if it is kept for agents that come later",
         "A message lies in an inbox.",
         "`id, type`, `request` if there was an id",
     ),
@@ -193,7 +193,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "call.refused": (
         "operation, resource, `state:KEY` or `vote:ID`",
         "An operation refused a call.",
-        "`code` (`killed`, `fenced`, `not_found`, `held`, `conflict`, `quota`, `forbidden`), `needs` (the rank)",
+        "`code`, `needs` (the rank, of `forbidden`), `command, exit, seconds` (of `unverified`)",
     ),
     "state.set": (
         "key",

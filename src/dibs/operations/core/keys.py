@@ -78,6 +78,12 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "ml⇥TYPE⇥STAMP⇥ID": (
+        "messages",
+        "a message for the agents of a type that come later",
+        "",
+        "`due⇥TIME`",
+    ),
     "mt⇥ID": (
         "messages",
         "whose conversation a sent message belongs to, so that it can be answered after it is gone",
@@ -108,6 +114,12 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "tp⇥TASK": (
         "tasks",
         "a task's payload",
+        "",
+        "",
+    ),
+    "tv⇥TASK": (
+        "tasks",
+        "the verification that a task passed",
         "",
         "",
     ),

@@ -32,18 +32,11 @@ STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky"
 GUARDS: dict[str, Any] = {
     "on_doubt": "deny",  # or "allow": a guard that cannot decide lets it pass, and the log has it
     "free": [],  # paths that need no claim, beside those that git ignores
-    "strict": [  # an explicit claim first: what all agents work by, and what keeps them apart
+    "strict": [  # an explicit claim first: what all agents work by, and what keeps them apart; a door adds clients' own
         ".dibs/config.toml",
         ".dibs/rules.md",
         ".dibs/hook",
         ".dibs/dibs",
-        ".claude/settings.json",
-        ".claude/settings.local.json",
-        ".codex/hooks.json",
-        ".codex/config.toml",
-        ".codex/rules",
-        ".gemini/settings.json",
-        ".github/hooks",
         "**/migrations/**",
     ],
     "across_worktrees": "warn",  # the same path, changed in two working trees: or "block", "ignore"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Range, Transaction
 
     # resource [kind, text, alias] · ignored by git · content at hand · what the ledger says of it (facts_of in
-    # doors/hooks/editing.py) or None · what is in it, where it is a directory
+    # doors/hooks/edit_guard.py) or None · what is in it, where it is a directory
     Item = tuple[Sequence[str], bool, str, dict[str, Any] | None, Sequence[str]]
 
 BY = "edit"  # what a claim of this guard says in `by`; the commit releases these and no others

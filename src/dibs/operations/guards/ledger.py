@@ -24,6 +24,7 @@ A line is a kind and its fields:
     G moves lines                               the ledger was cut down: moves of heads before, and lines left of it
     H time content signature owners authors change named path        a path as it was when the ledger was cut down
     U id time from to signature actor grade suspects flags path owners    a change from before that, still to be told
+    A agent                                     its files are seen to change by themselves right after an edit
 
 A time is nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
 """
@@ -52,6 +53,7 @@ MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 WATCHED_FOR = 8 * HOUR  # a path that was named and not committed since is looked at for a working day
 KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was cut down
 LONG = 200  # lines from which on a ledger is cut down
+SPARE = 64  # lines that say nothing more, from which on it is written anew without them
 CHANGED = 300  # finished paths whose last change it still knows then
 WATCHED = 300  # paths that one look takes
 DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
@@ -59,7 +61,7 @@ SHARE = 20  # one part in so many of the time that a command ran may be spent on
 RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
 AUTHORS = 8  # contents of a path whose authors are known
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
-          "L": 3, "G": 3, "H": 9, "U": 12}  # fmt: skip
+          "L": 3, "G": 3, "H": 9, "U": 12, "A": 2}  # fmt: skip
 
 
 class Call:
@@ -150,7 +152,7 @@ class State:
     """What the lines of a ledger say together."""
 
     __slots__ = ("began", "calls", "cost", "count", "ended", "formats", "full", "heads", "left", "looks", "moves",
-                 "told", "untold")  # fmt: skip
+                 "spare", "told", "untold")  # fmt: skip
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -163,6 +165,7 @@ class State:
         self.full = 0  # when the whole tree was last looked at
         self.cost = DEAR  # ns that such a look took
         self.count = 0  # lines
+        self.spare = 0  # lines that say nothing more: a later one said it anew
         self.left = 0  # lines that were left when the ledger was last cut down
         self.moves = 0  # how often a line changed what is known of a path
         self.looks: list[tuple[int, int]] = []  # looks at all that is watched: how many moves were known to it, when
@@ -171,34 +174,37 @@ class State:
     def add(self, lines: Iterable[Line]) -> list[Change]:
         """Take more lines in; the changes among them that count. What cannot be a line was torn, and is void."""
         counted: list[Change] = []
+        fields, read = FIELDS, self.READ
         for row in lines:
             self.count += 1
             kind = row[0]
-            if FIELDS.get(kind) != len(row):
+            if fields.get(kind) != len(row):
                 continue
             try:
-                if kind == "T":
-                    change = self._changed(row)
-                    if change is not None:
-                        counted.append(change)
-                else:
-                    self.READ[kind](self, row)
+                change = read[kind](self, row)
             except ValueError:
                 continue
+            if change is not None:
+                counted.append(change)
         return counted
 
     def _opened(self, row: Line) -> None:
         call = Call(row)
-        known = self.calls.get(call.id)
-        if known is not None and not known.closed:  # a client may run the same hook twice
-            call.named = known.named
+        known = self.calls.pop(call.id, None)  # the calls are in the order in which they began
+        if known is not None:
+            self.spare += 1
+            if not known.closed:  # a client may run the same hook twice
+                call.named = known.named
         self.calls[call.id] = call
-        self.began.setdefault(call.agent, call.opened)
-        self.ended.pop(call.agent, None)
+        if call.agent not in self.began:
+            self.began[call.agent] = call.opened
+        if self.ended:
+            self.ended.pop(call.agent, None)
 
     def _named(self, row: Line) -> None:
         call = self.calls.get(row[1])
         if call is not None:
+            self.spare += row[4] in call.named
             call.named[row[4]] = [row[2], row[3]]
             head = self.heads.get(row[4])
             if head is not None:
@@ -276,8 +282,10 @@ class State:
             head = self.heads[row[4]] = Head(row[2], row[3], looked, offset)
             head.authors[row[2]] = BASE
             self._move(head)
-        elif head.content == row[2] and looked > head.looked:
-            head.signature, head.looked, head.offset = row[3], looked, offset
+        else:
+            self.spare += 1
+            if head.content == row[2] and looked > head.looked:
+                head.signature, head.looked, head.offset = row[3], looked, offset
 
     def _committed(self, row: Line) -> None:
         head = self.heads.get(row[2])
@@ -286,6 +294,7 @@ class State:
             self._move(head)
 
     def _told(self, row: Line) -> None:
+        self.spare += 2  # with the change
         self.told.add(row[1])
         self.untold.pop(row[1], None)
 
@@ -311,6 +320,7 @@ class State:
 
     def _surveyed(self, row: Line) -> None:
         found = (int(row[2]), moment(row[1])[0])
+        self.spare += 1
         self.looks = [one for one in self.looks if one[0] > found[0] or one[1] > found[1]]
         self.looks.append(found)
 
@@ -336,9 +346,13 @@ class State:
         head.moved = self.moves
         self.heads[row[8]] = head
 
+    def _formatted(self, row: Line) -> None:
+        self.formats.add(row[1])
+
     READ = {  # noqa: RUF012 - made once, never changed
         "O": _opened, "N": _named, "C": _closed, "E": _stepped, "X": _left, "B": _began, "S": _same, "K": _committed,
         "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed, "G": _counted, "H": _kept, "U": _owed,
+        "T": _changed, "A": _formatted,
     }  # fmt: skip
 
     # --- what follows from it
@@ -409,15 +423,24 @@ class State:
         """Is it worth cutting down? Every hook reads all of it."""
         return self.count > LONG + 2 * self.left
 
+    @property
+    def is_wordy(self) -> bool:
+        """Is it worth writing anew, with nothing left out but what a later line said again?"""
+        return self.spare > SPARE
+
     def lines(self, now: int) -> list[Line]:
         """The same, in fewer lines: what happened long ago and concerns nobody is left out.
 
         What was called before the last look at the whole tree can have done nothing that is still to be found.
         """
-        found = self._lines(now)
+        found = self._lines(now, self._kept_heads(now))
         return [("G", str(self.moves), str(len(found))), *found]
 
-    def _lines(self, now: int) -> list[Line]:
+    def shorter(self, now: int) -> list[Line]:
+        """The same without the lines that say nothing more: whatever path is known stays known."""
+        return [("G", str(self.moves), str(self.left)), *self._lines(now, self.heads.items())]
+
+    def _lines(self, now: int, heads: Iterable[tuple[str, Head]]) -> list[Line]:
         found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
         known = [agent for agent in self.began if self.ended.get(agent, now) >= now - KEPT_FOR]
         found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
@@ -427,7 +450,8 @@ class State:
                 if call.ended:
                     found.append(("E", f"{call.ended}:{call.offset}", call.agent))
         found += [("X", f"{self.ended[agent]}:0", agent) for agent in known if agent in self.ended]
-        for path, head in self._kept_heads(now):
+        found += [("A", agent) for agent in self.formats]
+        for path, head in heads:
             found.append(_kept_line(path, head, self.last_look(head, now)))
         for change in self.untold.values():
             found.append(("U", *change.line()[1:], " ".join(change.was_owned)))

@@ -118,6 +118,11 @@ def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: An
 # --- the end of a message
 
 
+def quoted(text: str) -> str:
+    """The beginning of a message, for whoever wrote it."""
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
+
+
 def expire(tx: Transaction, key: str, message: Record) -> None:
     """A message's time is over. Who wanted to know whether it arrived is told that it did not."""
     remove(tx, key, message)
@@ -125,7 +130,7 @@ def expire(tx: Transaction, key: str, message: Record) -> None:
     tx.append("message.expired", message["to"], message["message"], {"from": message["from"], "delivery": times})
     if message.get("again"):
         seen = f"it was shown {times} times and not acknowledged" if times else "it was never shown"
-        words = message["text"] if len(message["text"]) <= QUOTED else f"{message['text'][:QUOTED]}…"
+        words = quoted(message["text"])
         to = names.name_of(tx, message["to"])
         text = f"Your message {message['message']} to {to} is over: {seen}. You wrote: {words}"
         post(tx, message["from"], "dibs", "undelivered", text, undelivered=message["message"], recipient=message["to"])
@@ -321,8 +326,7 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
 def _tell_sender(tx: Transaction, call: Call, message: Record) -> None:
     """Who asked for an acknowledgement (`send --ack`) hears of it."""
     if message.get("again") and message["from"] != call.agent:
-        quoted = message["text"] if len(message["text"]) <= QUOTED else f"{message['text'][:QUOTED]}…"
-        text = f"{call.name} acknowledged your message {message['message']}. You wrote: {quoted}"
+        text = f"{call.name} acknowledged your message {message['message']}. You wrote: {quoted(message['text'])}"
         post(tx, message["from"], "dibs", "acknowledged", text, acknowledged=message["message"], by=call.agent)
 
 
@@ -371,7 +375,7 @@ OPERATIONS = (
         ),
         registers=False,
         may="viewer",
-        json="messages[], more, cursor",
+        answer="InboxAnswer",
     ),
     Operation(
         "ack",
@@ -389,6 +393,6 @@ OPERATIONS = (
         ),
         errors=(NotFound,),
         may="viewer",
-        json="message",
+        answer="AckAnswer",
     ),
 )

@@ -1,8 +1,8 @@
-"""`send`: a message from one agent to another, to all of a type, or to all. mailbox.py has what becomes of it.
+"""`send`: a message from one agent to another. mailbox.py has what becomes of it, broadcasts.py sends to several.
 
 What happens, in short:
-- to several: each gets its own copy under one id, in the transaction that sends it; who comes later gets none. Agents
-  that left or were killed are passed over, and so is the sender. To one agent by its id: it is kept until that returns.
+- to one agent by its id: it is kept until that returns; with `later` also for one that has not called yet.
+- to the other side of a message that went to several: those of them that are still there.
 - refusal: nobody fits, a reply to nothing (`not_found`); somebody else's conversation (`forbidden`); no room (`quota`).
   Of several, those without room are named in the answer, and the others get it.
 - retry: with the same request id the same answer, and no second message.
@@ -11,14 +11,14 @@ What happens, in short:
 
 from __future__ import annotations
 
-from dibs.errors import Forbidden, Invalid, NotFound, Quota
+from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.core import json_values
 from dibs.operations.core.call import MAX_ID, check_agent_id, check_text, due, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import check_duration
-from dibs.operations.messages import mailbox
-from dibs.stores.seam import values_of, walk
+from dibs.operations.messages import broadcasts
+from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 LARGEST = 16 * 1024  # letters of a payload; what is longer belongs into a file or a state document
-RECIPIENTS = 1_000  # copies that one transaction makes
 OWN = "dibs"  # the name by which dibs itself speaks
-ALL, OF_TYPE, OTHER_SIDE = "all", "type:", "-"
+OTHER_SIDE = "-"
 
 
 def _send(
@@ -52,32 +51,63 @@ def _send(
     message = _message(tx, call, text, type, payload)
     life = limits["life"] if expires is None else check_duration(expires, "expires")
     origin = _origin(tx, reply)
-    if origin is not None and not any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
+    if origin is not None and not _is_party(call, got, origin):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
         return Forbidden(f"{reply} is between others: only who sent it or got it may reply.", message_id=reply)
-    wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
-    boxes = _boxes(tx, wanted)
-    reached = [name for name in wanted if not _full(boxes[name], call.agent, limits)]
-    if not reached:
-        tx.append("call.refused", call.agent, "send", {"code": "quota"})
-        return _no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
     identifier = f"m{tx.id()}"
     message.update(message=identifier, until=tx.now + life, thread=identifier)
     if origin is not None:
         message.update(thread=origin["thread"], reply_to=reply)
     if ack:
         message["again"] = limits["visibility"]
-    said = {"id": identifier, "type": message["type"], **({"request": ["send", call.request]} if call.request else {})}
-    for name in reached:
-        mailbox.put_in(tx, boxes[name], {**message, "to": name})
-        tx.append("message.posted", call.agent, name, said)
+    many = _spec(call, to, origin)
+    if many:
+        sent = broadcasts.send(tx, call, many, message, later=later)
+    else:
+        sent = _to_few(tx, call, to, origin, message, later=later)
+    if isinstance(sent, NotFound):  # nothing was written
+        raise sent
+    if isinstance(sent, DibsError):
+        return sent
+    answer, known = sent
     until = tx.now + max(life, limits["life"])
-    known = {"thread": message["thread"], "from": call.agent, "to": reached, "until": until}
+    known.update({"thread": message["thread"], "from": call.agent, "until": until})
     tx.put(f"mt\t{identifier}", known, i2=due(until))
-    answer = {"message": identifier, "to": reached, "thread": message["thread"]}
+    return {"message": identifier, "thread": message["thread"], **answer}
+
+
+def _spec(call: Call, to: str, origin: Record | None) -> str:
+    """All or a type, where that is meant: also by a reply to the other side of such a message."""
+    if to == OTHER_SIDE and origin is not None and origin.get("spec") and within(origin["from"], call.agent):
+        return str(origin["spec"])
+    return to if broadcasts.is_for_many(to) else ""
+
+
+def _to_few(
+    tx: Transaction, call: Call, to: str, origin: Record | None, message: Record, *, later: bool
+) -> tuple[dict[str, Any], Record] | DibsError:
+    """Leave copies for one agent, or for those on the other side; for the answer, and for those who will reply."""
+    limits = call.policy.work["messages"]
+    wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
+    boxes = broadcasts.boxes_of(tx, wanted)
+    reached = [name for name in wanted if not broadcasts.is_full(boxes[name], call.agent, limits)]
+    if not reached:
+        tx.append("call.refused", call.agent, "send", {"code": "quota"})
+        return broadcasts.no_room(tx, call.agent, wanted[0], boxes[wanted[0]], limits)
+    for name in reached:
+        broadcasts.post(tx, boxes[name], message, name, ["send", call.request] if call.request else None)
+    answer: dict[str, Any] = {"to": reached, "count": len(reached)}
     if len(reached) < len(wanted):
         answer["full"] = [name for name in wanted if name not in reached]
-    return answer
+    return answer, {"to": reached}
+
+
+def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
+    """Did this caller, or a subagent of it, send or get that message?"""
+    if any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
+        return True
+    spec = origin.get("spec", "")
+    return spec == broadcasts.ALL or bool(spec and got.values[f"a\t{call.agent}"]["type"] == spec[5:])
 
 
 def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
@@ -118,22 +148,15 @@ def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> 
             return [_known(tx, origin["from"])]
         if len(origin["to"]) == 1:
             return [_known(tx, origin["to"][0])]
-        return _fitting(tx, call, "any of those it went to", lambda agent: agent["agent"] in origin["to"])
-    if to == ALL:
-        return _fitting(tx, call, "anybody else", lambda _: True)
-    if to.startswith(OF_TYPE):
-        kind = check_text(to.removeprefix(OF_TYPE), "to")
-        if not kind:
-            raise Invalid("to: which type?", field="to")
-        return _fitting(tx, call, f"an agent of type {kind}", lambda agent: agent["type"] == kind)
+        return _still_there(tx, origin["to"])
     check_agent_id(to)
     return [_known(tx, names.found(tx, to))]
 
 
 def _to_come(tx: Transaction, to: str) -> list[str]:
     """An agent by its id, whether it has called yet or not: what is in its mailbox waits for its first call."""
-    if to in {ALL, OTHER_SIDE} or to.startswith(OF_TYPE):
-        raise Invalid("later: only for one agent, by the id that it will have", field="later")
+    if to == OTHER_SIDE:
+        raise Invalid("later: for one agent, by the id that it will have, or for type:T", field="later")
     check_agent_id(to)
     return [names.found(tx, to)]
 
@@ -148,50 +171,17 @@ def _known(tx: Transaction, agent: str) -> str:
     return agent
 
 
-def _fitting(tx: Transaction, call: Call, whom: str, fits: Any) -> list[str]:
-    """Everybody but the sender who fits and is still there, as far as can be known."""
-    agents: list[Record] = [agent for _, agent in walk(tx, "a\t")]
-    killed = {agent["agent"] for agent in agents if agent["killed"]}
-    found = [
-        agent["agent"]
-        for agent in agents
-        if agent["agent"] != call.agent
-        and not agent["left"]
-        and fits(agent)
-        and killed.isdisjoint(lineage_of(agent["agent"]))
-    ]
-    if not found:
-        raise NotFound(f"there is not {whom} here to send it to; `dibs agents` lists all", to=whom)
-    if len(found) > RECIPIENTS:
-        raise Quota(
-            f"{len(found)} agents would get it, at most {RECIPIENTS} can at once; send it to a type, or emit an event.",
-            what="recipients of one message",
-            limit=RECIPIENTS,
-        )
-    return found
-
-
-# --- room
-
-
-def _boxes(tx: Transaction, names: Sequence[str]) -> dict[str, Record]:
-    values = values_of(tx, [f"mb\t{name}" for name in names])
-    return {name: values[f"mb\t{name}"] or mailbox.new_box() for name in names}
-
-
-def _full(box: Record, sender: str, limits: dict[str, Any]) -> bool:
-    return bool(box["count"] >= limits["inbox"] or box["from"].get(sender, 0) >= limits["from_one"])
-
-
-def _no_room(tx: Transaction, sender: str, recipient: str, box: Record, limits: dict[str, Any]) -> Quota:
-    mine, name = box["from"].get(sender, 0), names.name_of(tx, recipient)
-    if mine >= limits["from_one"]:
-        text, limit = f"{mine} messages of yours wait for {name} already", limits["from_one"]
-        what = "messages of one sender in an inbox"
-    else:
-        text, limit = f"{box['count']} messages wait for {name} already", limits["inbox"]
-        what = "messages in an inbox"
-    return Quota(f"{text}; it has to acknowledge some first.", what=what, limit=limit, agent=recipient)
+def _still_there(tx: Transaction, wanted: Sequence[str]) -> list[str]:
+    """Those of these agents that have not left and were not killed, nor one above them; at least one."""
+    above = {f"a\t{name}" for agent in wanted for name in lineage_of(agent)}
+    known = values_of(tx, sorted(above))
+    killed = {key[2:] for key, found in known.items() if found is not None and found["killed"]}
+    there = [agent for agent in wanted if (found := known[f"a\t{agent}"]) is not None and not found["left"]]
+    there = [agent for agent in there if killed.isdisjoint(lineage_of(agent))]
+    if not there:
+        text = "there is not any of those it went to here to send it to; `dibs agents` lists all"
+        raise NotFound(text, to=OTHER_SIDE)
+    return there
 
 
 OPERATIONS = (
@@ -211,13 +201,18 @@ OPERATIONS = (
             Field("text", "text", "what you have to say", positional=True, required=True, metavar="TEXT"),
             Field("type", "text", "one word for what it is about", default="message", metavar="T"),
             Field("ack", "flag", "tell it again until it is acknowledged, and then tell you", default=False),
-            Field("later", "flag", "keep it for an agent that has not called yet (TO is its id)", default=False),
+            Field(
+                "later",
+                "flag",
+                "keep it for one that has not called yet (TO is its id), or all of type:T that come",
+                default=False,
+            ),
             Field("payload", "json", "a value to go with it", metavar="JSON"),
             Field("reply", "text", "the message that this one answers", default="", metavar="ID"),
             Field("expires", "duration", "of no use after this (default 7d, or the config's)", metavar="D"),
         ),
         errors=(NotFound, Forbidden, Quota, Invalid),
         may="worker",
-        json="message, to[], thread, full[]",
+        answer="SendAnswer",
     ),
 )

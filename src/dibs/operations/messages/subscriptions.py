@@ -252,7 +252,7 @@ OPERATIONS = (
         ),
         errors=(Invalid,),
         may="worker",
-        json="event",
+        answer="EmitAnswer",
     ),
     Operation(
         "subscribe",
@@ -271,7 +271,7 @@ OPERATIONS = (
         ),
         errors=(Invalid, NotFound, Quota),
         may="worker",
-        json="subscription, cursor",
+        answer="SubscribeAnswer",
     ),
     Operation(
         "subscriptions",
@@ -280,6 +280,6 @@ OPERATIONS = (
         registers=False,
         may="viewer",
         fields=PAGED,
-        json="subscriptions[], through, more, cursor",
+        answer="SubscriptionsAnswer",
     ),
 )

@@ -251,7 +251,7 @@ OPERATIONS = (
             Field("facts", "json", "what only a door can know", hidden=True),
         ),
         errors=(NotFound, Invalid),
-        json="run, gates[], failed",
+        answer="RunGatesAnswer",
         writes=False,
     ),
 )

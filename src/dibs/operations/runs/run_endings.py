@@ -290,7 +290,7 @@ ARCHIVED = Operation(
         Field("size", "integer", "its bytes", required=True),
     ),
     errors=(NotFound,),
-    json="run",
+    answer="RunArchivedAnswer",
 )
 
 OPERATIONS = (
@@ -309,7 +309,7 @@ OPERATIONS = (
         may="agent",
         others="orchestrator",
         asks=_asks,
-        json="run, existing, cancelled[], count, released[], gates[], failed, archive",
+        answer="RunEndAnswer",
     ),
     Operation(
         "run purge",
@@ -320,6 +320,6 @@ OPERATIONS = (
         may="agent",
         others="orchestrator",
         asks=_asks,
-        json="run, more",
+        answer="RunPurgeAnswer",
     ),
 )

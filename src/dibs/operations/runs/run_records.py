@@ -148,7 +148,11 @@ def _join(
     agent = got.values[f"a\t{call.agent}"]
     kind, able = check_text(type, "type"), sorted({check_text(word, "can") for word in can})
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
-        agent["type"], agent["can"] = kind or agent["type"], able or agent["can"]
+        was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
+        if agent["type"] != was:
+            from dibs.operations.messages import broadcasts
+
+            broadcasts.changes_type(tx, agent, was)
         put_agent(tx, agent)
     from dibs.operations.tasks import workforce
 
@@ -191,16 +195,22 @@ def _usage(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
     used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
-    key = key_of(check_id(run)) if run else ""
-    record: Record | None = tx.fetch([key]).values[key] if run else None
+    return {"kept": bool(run) and keep_use(tx, check_id(run), got.values[f"a\t{call.agent}"], used)}
+
+
+def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
+    """Note what an agent used for a run that is active: of late, and the most so far."""
+    key = key_of(run)
+    record: Record | None = tx.fetch([key]).values[key]
     if record is None or record["state"] != ACTIVE:
-        return {"kept": False}
-    member = _member(tx, run, got.values[f"a\t{call.agent}"])
+        return False
+    member = _member(tx, run, agent)
+    used = {"threads": (member["usage"] or {}).get("threads", 1), **used}  # of what is over, nobody counted them
     before = member["peak"] or used
     member["peak"] = {name: max(used[name], before[name]) for name in used}
     member["usage"] = {**used, "at": tx.now}
-    tx.put(agent_key(run, call.agent), member)
-    return {"kept": True}
+    tx.put(agent_key(run, agent["agent"]), member)
+    return True
 
 
 # --- where it stands
@@ -293,7 +303,7 @@ USAGE = Operation(
         Field("memory", "integer", "bytes"),
         Field("threads", "integer", "how many"),
     ),
-    json="kept",
+    answer="RunUsageAnswer",
 )
 
 
@@ -328,7 +338,7 @@ OPERATIONS = (
             Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
         ),
         errors=(*_ERRORS, Quota),
-        may="worker", json="run, agent",
+        may="worker", answer="RunJoinAnswer",
     ),
     Operation(
         "run phase",
@@ -336,15 +346,15 @@ OPERATIONS = (
         "Say in which phase a run is.",
         fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
         errors=_ERRORS,
-        may="agent", json="run, before",
+        may="agent", answer="RunPhaseAnswer",
     ),
     Operation(
         "run warn", _warn, "Keep a warning with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        may="worker", json="run, noted",
+        may="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run error", _error, "Keep an error with a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
-        may="worker", json="run, noted",
+        may="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run handled",
@@ -356,6 +366,6 @@ OPERATIONS = (
             RUN,
         ),
         errors=_ERRORS,
-        may="agent", json="run, noted",
+        may="agent", answer="RunNoteAnswer",
     ),
 )  # fmt: skip

@@ -91,10 +91,16 @@ OPERATIONS = (
                 choices=run_records.PHASES,
             ),
             Field("spec", "text", "what it was made from: a file's digest or name", default="", metavar="TEXT"),
-            Field("tasks", "json", "its tasks: a list of objects with the fields of `task add`", metavar="JSON"),
+            Field(
+                "tasks",
+                "json",
+                "its tasks: a list of objects with the fields of `task add`",
+                metavar="JSON",
+                items="task add",
+            ),
         ),
         errors=(Invalid, Conflict, NotFound, Quota),
         may="agent",
-        json="run, tasks[]",
+        answer="RunStartAnswer",
     ),
 )

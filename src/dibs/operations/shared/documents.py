@@ -9,7 +9,7 @@ What happens, in short:
 - race: one transaction decides after the other; of all who name the same version exactly one wins.
 
 Not here: reading, changing and writing again after a conflict. That is a loop around transactions, and a door's
-(doors/updating.py). Nor waiting for a change: subscriptions.py.
+(doors/python/update_loop.py). Nor waiting for a change: subscriptions.py.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ OPERATIONS = (
         "Read a document and its version.",
         fields=(_KEY,),
         errors=(NotFound, Invalid),
-        json="key, value, version, by, at",
+        answer="StateGetAnswer",
         writes=False,
     ),
     Operation(
@@ -270,7 +270,7 @@ OPERATIONS = (
         ),
         errors=(Conflict, Held, Fenced, Quota, Invalid),
         may="agent",
-        json="key, value, version",
+        answer="StateSetAnswer",
         ahead=_ahead,
     ),
     Operation(
@@ -283,7 +283,7 @@ OPERATIONS = (
             Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
         ),
         errors=(Invalid,),
-        json="documents[], more, cursor",
+        answer="StateListAnswer",
         writes=False,
     ),
     Operation(
@@ -293,7 +293,7 @@ OPERATIONS = (
         fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
         may="agent",
-        json="key, version",
+        answer="StateDeleteAnswer",
         ahead=_ahead,
     ),
 )

@@ -310,7 +310,7 @@ OPERATIONS = (
         ),
         errors=(Conflict, Quota, Invalid),
         may="agent",
-        json="vote",
+        answer="VoteOpenAnswer",
     ),
     Operation(
         "vote cast",
@@ -319,7 +319,7 @@ OPERATIONS = (
         fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
         errors=(NotFound, Forbidden, Conflict, Invalid),
         may="worker",
-        json="vote, option",
+        answer="VoteCastAnswer",
     ),
     Operation(
         "vote show",
@@ -327,7 +327,7 @@ OPERATIONS = (
         "Show a vote: its outcome, its tally, and who has not voted.",
         fields=(_ID,),
         errors=(NotFound,),
-        json="vote",
+        answer="VoteShowAnswer",
         writes=False,
     ),
     Operation(
@@ -335,7 +335,7 @@ OPERATIONS = (
         _list,
         "List the votes: the open ones, then the others.",
         fields=(Field("open", "flag", "only those that are open", default=False), *PAGED),
-        json="votes[], more, cursor",
+        answer="VoteListAnswer",
         writes=False,
     ),
 )

@@ -306,6 +306,6 @@ OPERATIONS = (
         fields=ADD_FIELDS,
         errors=(Invalid, NotFound, Conflict, Quota),
         may="agent",
-        json="task, existing",
+        answer="TaskAddAnswer",
     ),
 )

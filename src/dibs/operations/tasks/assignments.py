@@ -179,7 +179,7 @@ OPERATIONS = (
             Field("to", "agent", "the agent to give it to", default="", metavar="AGENT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Invalid, Killed),
-        may="worker", others="orchestrator", asks=_asks, json="task, agent, queued",
+        may="worker", others="orchestrator", asks=_asks, answer="TaskAssignAnswer",
     ),
     Operation(
         "task bid",
@@ -190,7 +190,7 @@ OPERATIONS = (
             Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Quota, Invalid, Killed),
-        may="worker", json="task, amount, bids, bids_until",
+        may="worker", answer="TaskBidAnswer",
         takes=True,
     ),
 )  # fmt: skip

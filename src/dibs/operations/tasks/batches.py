@@ -165,7 +165,7 @@ ADD = Operation(
     ),
     errors=(Invalid, NotFound, Conflict, Quota),
     may="agent",
-    json="tasks[]",
+    answer="BatchAddAnswer",
 )
 OUTLOOK = Operation(
     "batch outlook",
@@ -173,6 +173,6 @@ OUTLOOK = Operation(
     "How far many tasks are, and whether any can still go on by itself.",
     fields=(_RUN, Field("tasks", "words", "these tasks, instead of a run's", default=())),
     errors=(NotFound, Quota),
-    json="total, states, going, stuck, groups, progress, failed[]",
+    answer="BatchOutlookAnswer",
     writes=False,
 )

@@ -103,10 +103,14 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
     task = lifecycle.load(tx, id)
     found = lifecycle.shown(tx, long_jobs.called_off(tx, task, long_jobs.going(tx)))
-    extra = tx.fetch([f"tp\t{id}", f"tr\t{id}", f"ta\t{id}"], [prefix_range(f"tn\t{id}\t")], NOTES + 1)
+    keys = [f"{family}\t{id}" for family in ("tp", "tr", "ta", "tv")]
+    extra = tx.fetch(keys, [prefix_range(f"tn\t{id}\t")], NOTES + 1)
     for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
         if extra.values[key] is not None:
             found[name] = extra.values[key]
+    proof = extra.values[f"tv\t{id}"]
+    if proof is not None:
+        found["verified"] = {**proof, "at": iso(tx, proof["at"])}
     if extra.values[f"ta\t{id}"] is not None:
         found["after"] = extra.values[f"ta\t{id}"]["after"]
     if task["open"]:
@@ -266,16 +270,16 @@ OPERATIONS = (
             *PAGED,
         ),
         errors=(Invalid, NotFound),
-        json="tasks[], more, cursor",
+        answer="TaskListAnswer",
         writes=False,
     ),
     Operation(
-        "task show", _show, "Show one task with all that belongs to it.", fields=(ID,), errors=(NotFound,), json="task",
-        writes=False,
+        "task show", _show, "Show one task with all that belongs to it.", fields=(ID,), errors=(NotFound,),
+        answer="TaskShowAnswer", writes=False,
     ),
     Operation(
         "task inputs", _inputs, "Show the results of the tasks that one waited for, and of its children.", fields=(ID,),
-        errors=(NotFound,), json="inputs", writes=False,
+        errors=(NotFound,), answer="TaskInputsAnswer", writes=False,
     ),
     Operation(
         "task move",
@@ -283,7 +287,7 @@ OPERATIONS = (
         "Move a task by hand to another state.",
         fields=(ID, Field("state", "choice", "where to", positional=True, required=True, choices=lifecycle.STATES)),
         errors=(NotFound, Conflict, Invalid),
-        may="worker", others="orchestrator", asks=_asks_to_move, json="task",
+        may="worker", others="orchestrator", asks=_asks_to_move, answer="TaskMoveAnswer",
     ),
     Operation(
         "task cancel",
@@ -291,7 +295,7 @@ OPERATIONS = (
         "Call a task off, with its children.",
         fields=(ID, Field("why", "text", "the reason; whoever works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
-        may="worker", others="orchestrator", asks=_asks_to_cancel, json="task, cancelled[], count",
+        may="worker", others="orchestrator", asks=_asks_to_cancel, answer="TaskCancelAnswer",
     ),
     Operation(
         "task note",
@@ -299,6 +303,6 @@ OPERATIONS = (
         "Keep where the work on a task stands.",
         fields=(ID, Field("text", "text", "where it stands", positional=True, required=True, metavar="TEXT")),
         errors=(NotFound, Invalid, Fenced, Killed),
-        may="worker", others="agent", asks=_asks_to_note, json="task",
+        may="worker", others="agent", asks=_asks_to_note, answer="TaskAnswer",
     ),
 )  # fmt: skip

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Transaction
 
+AT_WORK = 4  # records more of a task that is at work: its claim and that one's event, a message and its mailbox
+
 
 def call_off(tx: Transaction, by: str, task: Record, why: str, room: int = 0) -> dict[str, Any]:
     """Cancel a task and all below it; for the answer: the ids, how many, and the job if there is more to do."""
@@ -59,20 +61,25 @@ def members_step(tx: Transaction, job: Record, prefix: str, room: int) -> int:
     got = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room)
     if not got.rows:
         return 0
-    job["after"] = got.rows[-1][0]
-    names = [key[len(prefix) :] for key, _ in got.rows]
+    tasks = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in got.rows])
+    used = 0
     lost: dict[str, int] = {}
-    for name, task in lifecycle.load_all(tx, names).items():
+    for key, _ in got.rows:
+        if used >= room:
+            break
+        job["after"], name = key, key[len(prefix) :]
+        task = tasks[name]
+        used += 1
         if task is None or task["state"] in lifecycle.OVER or name == job.get("winner"):
             continue
         if job["kind"] == "race" and task["created"] > job["at"]:  # it came after the race was won: another race
             continue
-        _one(tx, job, task)
+        used += _one(tx, job, task)
         if task["parent"]:
             lost[task["parent"]] = lost.get(task["parent"], 0) + 1
     for parent, number in lost.items():
         count_child(tx, parent, -number)
-    return len(got.rows)
+    return used
 
 
 def below(tx: Transaction, job: Record, room: int) -> int:
@@ -87,24 +94,31 @@ def below(tx: Transaction, job: Record, room: int) -> int:
         parent = key[len(prefix) :]
         low, high = prefix_range(f"tc\t{parent}\t")
         got = tx.fetch((), [(cursor["after"] + AFTER_KEY if cursor["after"] else low, high)], room - used)
-        names = [row[len(low) :] for row, _ in got.rows]
-        lost = 0
-        for child in lifecycle.load_all(tx, names).values():
+        children = lifecycle.load_all(tx, [row[len(low) :] for row, _ in got.rows])
+        lost, last = 0, ""
+        for row, _ in got.rows:
+            if used >= room:
+                break
+            last, child = row, children[row[len(low) :]]
+            used += 1
             if child is not None and child["state"] not in lifecycle.OVER:
-                _one(tx, job, child)
+                used += _one(tx, job, child)
                 lost += 1
         if lost:
             count_child(tx, parent, -lost)
-        used += max(1, len(got.rows))
-        if got.truncated:
-            tx.put(key, {"after": got.rows[-1][0]})
+        if got.truncated or (got.rows and last != got.rows[-1][0]):
+            tx.put(key, {"after": last})
         else:
             tx.delete(key)
+            used += not got.rows
     return used
 
 
-def _one(tx: Transaction, job: Record, task: Record) -> None:
-    """Cancel one task; its children are left to the job. The caller counts it in its parent."""
+def _one(tx: Transaction, job: Record, task: Record) -> int:
+    """Cancel one task; its children are left to the job. The caller counts it in its parent.
+
+    Says how many records that took beside the task's own: of one at work, the claim ends and its holder is told.
+    """
     from dibs.operations.claims import endings
     from dibs.operations.messages import mailbox
     from dibs.operations.tasks import holders
@@ -124,6 +138,7 @@ def _one(tx: Transaction, job: Record, task: Record) -> None:
             mailbox.post(tx, holder, by, "cancelled", text, task=task["task"])
     if task["total_kids"]:
         tx.put(f"jp\t{job['job']}\t{task['task']}", {"after": ""})
+    return AT_WORK if claim is not None else 0
 
 
 def count_child(tx: Transaction, parent: str, change: int) -> None:

@@ -46,7 +46,10 @@ def promote(tx: Transaction, call: Call) -> Due:
         if found.done >= long_jobs.STEP:
             found.more = True
             break
-    call.jobs = [job for job in jobs if not long_jobs.pass_by(tx, job)] if jobs else jobs
+    abandoned = next((job for job in jobs if long_jobs.is_abandoned(tx, job)), None)
+    if abandoned is not None and long_jobs.help_on(tx, abandoned):  # one step is enough for a transaction
+        jobs.remove(abandoned)
+    call.jobs = jobs
     return found
 
 

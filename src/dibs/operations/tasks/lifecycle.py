@@ -93,7 +93,7 @@ DEFAULTS: dict[str, Any] = {
     "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
     "window": 0, "bid_window": 0, "strategy": "", "race": "", "require": [], "sticky": "", "payload": False,
     "named": False, "agent": "", "claim": "", "started": 0, "finished": 0, "error": None, "note": "", "note_by": "",
-    "progress": 0, "result": False, "origin": "",
+    "progress": 0, "result": False, "origin": "", "used": None, "verified": False,
 }  # fmt: skip
 
 
@@ -169,8 +169,10 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
         used += len(rows.rows)
         if used >= room:
             return used
-    for letter in ("t", "tp", "tr", "ta"):
-        tx.delete(f"{letter}\t{identifier}")
+    tx.delete(key_of(identifier))
+    for family, has in (("tp", "payload"), ("tr", "result"), ("ta", "after"), ("tv", "verified")):
+        if task[has]:
+            tx.delete(f"{family}\t{identifier}")
     if task["key"]:
         tx.delete(f"tk\t{task['key']}")
     if task["parent"]:
@@ -294,6 +296,8 @@ def shown(tx: Transaction, task: Record) -> dict[str, Any]:
             found["bids_until"] = iso(tx, task["window"])
     if task["error"]:
         found["error"] = {**task["error"], "at": iso(tx, task["error"]["at"])}
+    if task["used"]:
+        found["used"] = task["used"]
     return found
 
 

@@ -3,6 +3,9 @@
 What happens, in short:
 - done: needs the live token. Whoever comes back late, after its task went to another, is refused and told who has it.
   Tasks that waited for this one become ready, those that raced it are called off.
+- done with a verification (`--verify CMD`): the first call says what is to be run, if the task could be finished now;
+  the door runs it and asks again with what came of it. It succeeded: the task is complete and keeps command, exit code,
+  duration and the end of the output. It did not: `unverified`, and the task stays with its holder.
 - failed, transient: back to the queue after a pause that doubles each time; too often, and it is quarantined.
 - failed, permanent: it stays failed, and what comes after it stays blocked, until somebody plans it again.
 - lost: the claim ended (deadline, dead process); back to the queue at once; too often, and it is quarantined.
@@ -12,7 +15,7 @@ What happens, in short:
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import json_values, long_jobs
 from dibs.operations.core.call import check_text, iso, related, within
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Range, Transaction
 
 CLASSES = ("transient", "permanent")
+OUTPUT = 2_000  # letters of a verification's output that are kept, the last ones
+USED = ("cpu", "memory", "seconds")
+MOST_USED = 2**53
 NOT_DONE = "not_done"  # the key of a result under which stands what was left undone
 LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that count against the task and the agent
 
@@ -60,7 +66,7 @@ def mine(
     jobs = [value for place, value in rows if place.startswith("j\t")]
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
-        return _late(tx, long_jobs.called_off(tx, task, jobs), None, token)
+        return _late(tx, call, long_jobs.called_off(tx, task, jobs), None, token)
     live: Record | None = None
     for _, record in [row for row in rows if row[0].startswith("n")]:
         behind = record.get(holds.CLAIM) == task["claim"]
@@ -74,16 +80,19 @@ def mine(
             endings.serve(tx, record["resources"])
             task = lifecycle.load(tx, identifier)
     tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
-    return _late(tx, task, live, token)
+    return _late(tx, call, task, live, token)
 
 
-def _late(tx: Transaction, task: Record, live: Record | None, token: int | None) -> Fenced:
+def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token: int | None) -> Fenced:
     """What became of the task meanwhile."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
     facts.update(task=task["task"], state=task["state"])
     if live is not None:
         facts.update(holder=live["agent"], token=live["token"], since=iso(tx, live["since"]))
+        if within(live["agent"], call.agent):
+            text = f"task {task['task']} is yours under token {live['token']}, not {token}. Nothing was taken."
+            return Fenced(text, **facts)
         return Fenced(**facts)
     became = f"it is {task['state']} now"
     if task["state"] in lifecycle.OVER:
@@ -108,18 +117,108 @@ def _done(
     next: bool = False,
     run: str = "",
     not_done: str = "",
+    verify: str = "",
+    verified: Any = None,
+    used: Any = None,
 ) -> Any:
     """Finish a task with its result."""
     jobs: list[str] = []
-    task = finish(tx, call, got, id, token, _with_rest(result, check_text(not_done, "not_done")), jobs)
+    whole = _with_rest(result, check_text(not_done, "not_done"))
+    command, proof = check_text(verify, "verify").strip(), None
+    if verify and not command:
+        raise Invalid("verify: say which command", field="verify")
+    if command and verified is None:
+        return _to_verify(tx, call, got, id, token, whole, command)
+    if command:
+        proof = _proof(tx, command, verified)
+        token = verified["token"]
+        if proof["exit"] != 0:
+            return _not_verified(tx, call, got, id, token, whole, proof)
+    task = finish(tx, call, got, id, token, whole, jobs, proof=proof, used=_checked_use(used))
     if isinstance(task, Fenced):
         return task
     answer = long_jobs.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
+    if proof is not None:
+        answer["verified"] = {**proof, "at": iso(tx, tx.now)}
     if next:
         from dibs.operations.tasks import pulls
 
         answer["next"] = pulls.follow_up(tx, call, got, check_text(run, "run"))
     return answer
+
+
+def _to_verify(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any, command: str) -> Any:
+    """What the door is to run before the task is finished, under the task's claim. Nothing is decided yet."""
+    found = finishable(tx, call, got, id, token, result)
+    if isinstance(found, Fenced):
+        return found
+    claim = found[1]
+    asked = {
+        "command": command, "resource": lifecycle.resource_of(id), "task": id, "token": claim["token"],
+        "expires_at": iso(tx, claim["until"]), "field": "verify", "into": "verified",
+    }  # fmt: skip
+    return {"again": asked}
+
+
+def _proof(tx: Transaction, command: str, verified: Any) -> Record:
+    """What came of the command that was run, as it is kept."""
+    fine = isinstance(verified, dict) and isinstance(verified.get("exit"), int) and "token" in verified
+    if not fine or not isinstance(verified.get("seconds"), (int, float)):
+        raise Invalid("verified: what came of the command: token, exit, seconds, output", field="verified")
+    output = check_text(str(verified.get("output") or "")[-OUTPUT:], "verified")
+    return {
+        "command": command, "exit": verified["exit"], "seconds": verified["seconds"], "output": output, "at": tx.now
+    }  # fmt: skip
+
+
+def _not_verified(
+    tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any, proof: Record
+) -> Fenced | Unverified:
+    """The command did not succeed: the task stays with its holder."""
+    found = finishable(tx, call, got, id, token, result)
+    if isinstance(found, Fenced):
+        return found
+    said = {name: proof[name] for name in ("command", "exit", "seconds")}
+    tx.append("call.refused", call.agent, lifecycle.resource_of(id)[1], {"code": "unverified", **said})
+    code = proof["exit"]
+    how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
+    text = f"task {id} is not finished: `{proof['command']}` {how}. It is still yours; mend it and try again."
+    words = f"{text}\nIts output ends with:\n{proof['output']}" if proof["output"] else text
+    return Unverified(words, task=id, token=token, **said, output=proof["output"])
+
+
+def _checked_use(used: Any) -> Record | None:
+    """What the work on a task used: seconds of cpu, bytes of memory, seconds that it took."""
+    if used is None:
+        return None
+    for name in USED:
+        value = used.get(name) if isinstance(used, dict) else None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MOST_USED:
+            raise Invalid(f"used: {', '.join(USED)}, each a number that is not negative", field="used")
+    return {name: used[name] for name in USED}
+
+
+def _keep_use(tx: Transaction, task: Record, agent: Record | None, used: Record | None) -> None:
+    """Note with a task, and with its run, what the last attempt used."""
+    if used is None:
+        return
+    task["used"] = used
+    if task["run"] and agent is not None:
+        from dibs.operations.runs import run_records
+
+        cpu = 100 * used["cpu"] / used["seconds"] if used["seconds"] else 0
+        run_records.keep_use(tx, task["run"], agent, {"cpu": round(cpu, 1), "memory": int(used["memory"])})
+
+
+def _keep(tx: Transaction, call: Call, got: Fetched, id: str, token: int) -> Any:
+    """Renew the claim behind a task."""
+    from dibs.operations.claims import releases
+
+    found = mine(tx, call, got, id, token)
+    if isinstance(found, Fenced):
+        return found
+    releases.renew_one(tx, found[1])
+    return {"renewed": [{"token": token, "expires_at": iso(tx, found[1]["until"])}]}
 
 
 def _with_rest(result: Any, not_done: str) -> Any:
@@ -140,15 +239,49 @@ def finish(
     result: Any,
     jobs: list[str],
     room: int = 0,
+    *,
+    proof: Record | None = None,
+    used: Record | None = None,
 ) -> Record | Fenced:
     """Finish one task, with all that follows. What is raised here is raised before anything was written.
 
-    What follows for more than `room` others is left to jobs, which are added to `jobs`.
+    What follows for more than `room` others is left to jobs, which are added to `jobs`. `proof`: the verification that
+    it passed.
     """
-    found = mine(tx, call, got, id, token)
+    found = finishable(tx, call, got, id, token, result)
     if isinstance(found, Fenced):
         return found
     task, claim = found
+    if result is not None:
+        tx.put(f"tr\t{id}", result)
+        task["result"] = True
+    said = {}
+    if proof is not None:
+        tx.put(f"tv\t{id}", proof)
+        task["verified"] = True
+        said = {"verified": {name: proof[name] for name in ("command", "exit", "seconds")}}
+    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"), **said)
+    task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
+    _keep_use(tx, task, got.values.get(f"a\t{call.agent}"), used)
+    lifecycle.put(tx, task)
+    _let_go(tx, claim, "done", got)
+    _strike(tx, claim["agent"], got, failed=False)
+    if got.truncated or got.rows[-1][0].startswith("td\t"):
+        jobs += unblock(tx, task, room)
+    board.child_over(tx, task)
+    if task["race"]:
+        jobs += cancellations.race_won(tx, task, room)
+    return task
+
+
+def finishable(
+    tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any
+) -> tuple[Record, Record] | Fenced:
+    """The task and its live claim, if it can be finished with this result; else why not, returned or raised."""
+    found = mine(tx, call, got, id, token)
+    if isinstance(found, Fenced):
+        return found
+    task = found[0]
     if task["kids"]:
         text = f"task {id} has {task['kids']} open children; it can be finished when they are."
         raise Conflict(text, task=id, state=EXECUTING, children=task["kids"])
@@ -159,19 +292,7 @@ def finish(
             raise Invalid(f"result: {', '.join(missing)} must be in it", field="result", missing=missing)
     if result is not None:
         json_values.check(result, "result")
-        tx.put(f"tr\t{id}", result)
-        task["result"] = True
-    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"))
-    task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
-    lifecycle.put(tx, task)
-    _let_go(tx, claim, "done", got)
-    _strike(tx, claim["agent"], got, failed=False)
-    if got.truncated or got.rows[-1][0].startswith("td\t"):
-        jobs += unblock(tx, task, room)
-    board.child_over(tx, task)
-    if task["race"]:
-        jobs += cancellations.race_won(tx, task, room)
-    return task
+    return found
 
 
 def _request(call: Call, name: str) -> list[str] | None:
@@ -224,6 +345,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: i
         return found
     task, claim = found
     task["error"] = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
+    _keep_use(tx, task, got.values.get(f"a\t{call.agent}"), _checked_use(given.get("used")))
     _strike(tx, claim["agent"], got, failed=True)
     request = _request(call, "task fail")
     if kind == "permanent":
@@ -385,7 +507,14 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
 
 
 _TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")
+_USED = Field("used", "json", "what the work used: cpu, memory, seconds; from a worker", hidden=True)
 _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
+
+# Not in the catalogue: for the door that runs a verification.
+KEEP = Operation(
+    "task keep", _keep, "Renew the claim behind a task.", fields=(board.ID, _TOKEN), errors=_ERRORS, ahead=ahead,
+    may="worker",
+)  # fmt: skip
 
 OPERATIONS = (
     Operation(
@@ -399,11 +528,14 @@ OPERATIONS = (
             Field("next", "flag", "and take the next one in the same transaction", default=False),
             Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
             Field("not_done", "text", "what was left undone; key `not_done` of the result", default="", metavar="TEXT"),
+            Field("verify", "text", "a command to run first; unless it succeeds, nothing is finished", metavar="CMD"),
+            Field("verified", "json", "what came of the command, from the door that ran it", hidden=True),
+            _USED,
         ),
-        errors=_ERRORS,
+        errors=(*_ERRORS, Unverified),
         ahead=ahead,
         may="worker",
-        json="task, next",
+        answer="TaskDoneAnswer",
     ),
     Operation(
         "task fail",
@@ -414,11 +546,12 @@ OPERATIONS = (
             _TOKEN,
             Field("class", "choice", "transient is tried again", required=True, choices=CLASSES),
             Field("why", "text", "what happened", required=True, metavar="T"),
+            _USED,
         ),
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task",
+        answer="TaskAnswer",
     ),
     Operation(
         "task release",
@@ -428,7 +561,7 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task",
+        answer="TaskAnswer",
     ),
     Operation(
         "task split",
@@ -440,15 +573,16 @@ OPERATIONS = (
             Field(
                 "children",
                 "json",
-                "a list of objects with the fields of `task add`; durations in ms",
+                "a list of objects with the fields of `task add`",
                 required=True,
                 metavar="JSON",
+                items="task add",
             ),
         ),
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, tasks[]",
+        answer="TaskSplitAnswer",
     ),
     Operation(
         "task progress",
@@ -463,6 +597,6 @@ OPERATIONS = (
         errors=_ERRORS,
         ahead=ahead,
         may="worker",
-        json="task, expires_at",
+        answer="TaskProgressAnswer",
     ),
 )

@@ -460,7 +460,7 @@ OPERATIONS = (
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
         may="worker",
-        json="task, token, claim, expires_at",
+        answer="TaskTakeAnswer",
         takes=True,
     ),
     Operation(
@@ -475,7 +475,7 @@ OPERATIONS = (
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",
-        json="task, token, claim, expires_at",
+        answer="TaskTakeAnswer",
         takes=True,
     ),
 )

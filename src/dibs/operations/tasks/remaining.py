@@ -64,6 +64,6 @@ OUTLOOK = Operation(
         Field("agent", "agent", "who found nothing", required=True),
         Field("run", "text", "only of this run", default=""),
     ),
-    json="ready, executing, later, at_work[]",
+    answer="OutlookAnswer",
     writes=False,
 )

@@ -82,7 +82,7 @@ OPERATIONS = (
         ),
         errors=(Invalid, Fenced, Killed),
         may="worker",
-        json="done[], refused[], tasks[]",
+        answer="TaskTurnAnswer",
         takes=True,
     ),
 )

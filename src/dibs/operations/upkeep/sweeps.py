@@ -86,6 +86,10 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
         from dibs.operations.messages import mailbox
 
         mailbox.expire(tx, key, record)
+    elif family == "ml":
+        from dibs.operations.messages import broadcasts
+
+        broadcasts.lapse(tx, key, record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 
@@ -101,7 +105,7 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     done = {**some(tx, MANY), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
     done["tasks"] = came.done
-    left = [job for job in call.jobs if not long_jobs.help_on(tx, job)] if call.jobs else []
+    left = call.jobs[long_jobs.help_on(tx, call.jobs[0]) :] if call.jobs else []  # one step is enough for a transaction
     dead_more = _end_of_the_dead(tx, call, done)
     more = bool(done.pop("more")) or came.more or bool(left) or dead_more
     del done["looked_at"]
@@ -229,7 +233,7 @@ OPERATIONS = (
         "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
         may="worker",
         registers=False,
-        json="swept, more",
+        answer="SweepAnswer",
     ),
     Operation(
         "seal",
@@ -237,7 +241,7 @@ OPERATIONS = (
         "Write a seal: the live claims at this point of the log.",
         may="orchestrator",
         registers=False,
-        json="seq, link, claims",
+        answer="SealAnswer",
     ),
     Operation(
         "prune",
@@ -254,6 +258,6 @@ OPERATIONS = (
         errors=(NotFound, Invalid),
         may="person",
         registers=False,
-        json="through",
+        answer="PruneAnswer",
     ),
 )

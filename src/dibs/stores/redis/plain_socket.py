@@ -9,9 +9,13 @@ from __future__ import annotations
 import _socket
 import sys
 
-from hiredis import HiredisError, Reader, pack_command
-
 from dibs.errors import Unavailable
+
+try:
+    from hiredis import HiredisError, Reader, pack_command
+except ImportError as error:  # said here, whichever command or hook comes first
+    raise Unavailable(f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}") from None
+
 from dibs.stores.redis.wire import STRANGE, Absent, Lost, Said, identity_of
 from dibs.stores.urls import hidden
 

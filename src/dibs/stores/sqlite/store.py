@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from dibs.stores.sqlite.wakes import Wakes
 
 # A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
-# reads the whole WAL (6 µs a frame): keep it short. A long-lived one checkpoints rarely.
+# reads the whole WAL (6 µs a frame): keep it short. It has to be emptied for that: what a checkpoint alone has done, a
+# lone opener does not know, so it would read those frames again, and its commit would write their pages again. A
+# long-lived process checkpoints rarely.
 SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
 _LEFT_OPEN: list[Any] = []  # connections of short-lived processes: one that nobody holds any more would close itself
 
@@ -93,7 +95,7 @@ class SqliteStore(Engine):
         self._boot = processes.boot()
         self._pid = os.getpid()  # a connection of SQLite survives no fork, nor does the gate's place in the kernel
         self._checked = False
-        self._pages = SHORT_LIVED if short_lived else LONG_LIVED
+        self._is_short_lived = short_lived
         if short_lived:
             _LEFT_OPEN.append(self._connection)
         self._fetches: dict[tuple[int, int, int], str] = {}
@@ -332,9 +334,24 @@ class SqliteStore(Engine):
             database_file.refuse_without_checksums(self._connection, self.path)
             database_file.refuse_partial(self._connection, self.path)
             self._sql("PRAGMA synchronous = FULL")
-            self._sql(f"PRAGMA wal_autocheckpoint = {self._pages}")
+            if self._is_short_lived:
+                self._connection.set_wal_hook(self._empty_wal)
+            else:
+                self._sql(f"PRAGMA wal_autocheckpoint = {LONG_LIVED}")
             self._beside = self._found_beside()
             self._checked = True
+
+    def _empty_wal(self, connection: apsw.Connection, _: str, pages: int) -> int:
+        """After a commit: fold a WAL that has become long into the database. Where somebody reads it, another will."""
+        if pages >= SHORT_LIVED:
+            connection.set_busy_timeout(0)
+            try:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.Error:
+                pass  # the commit stands, whatever becomes of this
+            finally:
+                connection.set_busy_timeout(int(self._timeout * 1000))
+        return apsw.SQLITE_OK
 
     def _refuse_forked(self) -> None:
         """The lock of the gate is shared with the parent: giving it back here would take it from the parent."""

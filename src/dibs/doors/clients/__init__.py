@@ -1,0 +1,39 @@
+"""The agents' clients: one folder each. `adapter.py` says what a client is; docs/ARCHITECTURE.md how to add one.
+
+A client's `hook.py` is plain values and functions, and all that its hooks load; its `install.py` is for `dibs init`,
+`dibs doctor` and the launcher. What every call must know of all clients is in
+`session/known_clients.py`, which `make generate` writes. Here are dibs' own words for what a client tells.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.clients.adapter import Client, Dialect
+
+# The moments of an agent's life that a hook may tell of.
+BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED = (
+    "boot", "before", "after", "prompt", "stop", "end", "born", "died",
+)  # fmt: skip
+# What a tool does.
+EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"
+COMMON = "claude"  # whose dialect most clients read: a client that is not known is refused in it
+
+
+def dialect(name: str) -> Dialect:
+    """The hook half of the client of that name. Raises ImportError if there is none."""
+    found: Dialect = __import__(f"dibs.doors.clients.{name}.hook", fromlist=("EVENTS",))
+    return found
+
+
+def of(name: str) -> Client:
+    """The client of that name, one of known_clients.NAMES."""
+    found: Client = __import__(f"dibs.doors.clients.{name}.install", fromlist=("CLIENT",)).CLIENT
+    return found
+
+
+def every() -> list[Client]:
+    """All of them."""
+    from dibs.session.known_clients import NAMES
+
+    return [of(name) for name in NAMES]

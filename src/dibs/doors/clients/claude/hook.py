@@ -1,0 +1,43 @@
+"""What Claude Code's hooks tell, and how they are answered."""
+
+from __future__ import annotations
+
+from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+EVENTS = {
+    "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
+    "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
+}  # fmt: skip
+SILENT = (
+    "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted", "Notification", "PermissionRequest",
+)  # fmt: skip
+TOOLS = {
+    "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL, "Read": READ,
+    "apply_patch": PATCH,
+}  # fmt: skip
+HARMLESS = (
+    "Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "KillBash", "KillShell",
+    "LS", "ListMcpResources", "LSP", "NotebookRead", "ReadMcpResource", "SendMessage", "Skill", "Task", "TaskCreate",
+    "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "TodoRead", "TodoWrite", "ToolSearch", "WebFetch",
+    "WebSearch",
+)  # fmt: skip
+PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+YIELDS_AFTER_NS = 0
+
+
+def deny(event: str, reason: str) -> dict[str, Any]:
+    """A refusal. Only fields that are meant: one too many is an "allow"."""
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": event or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
+        }
+    }  # fmt: skip
+
+
+def context(event: str, text: str) -> dict[str, Any]:
+    """Something that the model should know."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

@@ -1,0 +1,156 @@
+"""Claude Code. What `dibs init`, `dibs doctor` and the launcher need to know of it; hook.py has the rest."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.clients.adapter import COMMANDS, Client
+from dibs.doors.clients.claude import hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.doors.install import jsonc
+
+# Claude Code reads a matcher that holds anything but letters, digits, `_`, `-`, `|` and spaces as a regular expression
+# that may match anywhere in the name (`Read` would meet `ReadMcpResource`), so it is tied down at both ends.
+WRITES = "Edit|MultiEdit|Write|NotebookEdit|Bash|mcp__.*"
+MATCHERS = {
+    "PreToolUse": f"^(Read|{WRITES})$",
+    "PostToolUse": f"^({WRITES})$",
+    "PostToolUseFailure": f"^({WRITES})$",
+}
+ALLOWED = tuple([f"Bash({command}:*)" for command in COMMANDS])  # without asking: what a refusal advises needs no nod
+
+
+class Claude(Client):
+    """Claude Code."""
+
+    name, title, program = "claude", "Claude Code", "claude"
+    session_variables = ("CLAUDE_CODE_SESSION_ID",)
+    process_names = ("claude",)
+    strict = (".claude/settings.json", ".claude/settings.local.json")
+    aliases = ("claude-code", "anthropic-claude", "claude-cli")
+    in_repository = (".claude", "CLAUDE.md")
+    in_home = (".claude", ".claude.json")
+    settings_file = ".claude/settings.json"
+    reads = ("Read",)
+    pages = ("CLAUDE.md", "AGENTS.md")  # the second only where there is no first, so none is made beside one
+    imports_pages = True
+    note = (
+        "Claude Code runs `dibs …` without asking (permissions.allow in .claude/settings.json); that includes "
+        "`dibs deploy … -- COMMAND`. Take the entry out if a person is to be asked"
+    )
+    trust_order = "start `claude` in this repository, in each working tree, and trust the folder (not for `claude -p`)"
+    advice = (("bare", "started with --bare, Claude Code runs no hooks; that cannot be seen from here"),)
+
+    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+        """Only the tools that matter, by their matchers; a hook that fails before a call blocks it."""
+        import re
+
+        found: dict[str, Any] = {}
+        for event in hook.EVENTS:
+            # A hook that times out or cannot start blocks the call (from 2.1.295 on; older ones do not read the field).
+            more = {"onFailure": "block"} if event == "PreToolUse" else {}
+            matcher = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
+            found[event] = {**matcher, "hooks": [{**self.handler(event), **more}]}
+        added = [_pattern(tool) for tool in sorted(set(tools)) if not re.fullmatch(f"Read|{WRITES}", tool)]
+        if added:
+            found["PreToolUse"]["matcher"] = f"^(Read|{WRITES}|{'|'.join(added)})$"
+        return found
+
+    def merged(self, text: str) -> str:
+        """With our commands in `permissions.allow`; as it is where that has another shape."""
+        from dibs.doors.install import jsonc
+
+        document = jsonc.read(text)
+        known = document.get("permissions")
+        if known is None:
+            return jsonc.insert(text, document, {"allow": list(ALLOWED)}, "permissions")
+        if known.kind != "object":
+            return text
+        allow = known.get("allow")
+        if allow is None:
+            return jsonc.insert(text, known, list(ALLOWED), "allow")
+        for entry in ALLOWED:
+            allow = _allow(text)
+            if allow is not None and entry not in [item.value for item in allow.items]:
+                text = jsonc.insert(text, allow, entry)
+        return text
+
+    def cleaned(self, text: str) -> str:
+        """Without our commands, and without the lists that would be empty then."""
+        from dibs.doors.install import jsonc
+
+        while (allow := _allow(text)) is not None:
+            places = [place for place, item in enumerate(allow.items) if item.value in ALLOWED]
+            if not places:
+                break
+            if len(allow.items) > 1:
+                text = jsonc.remove(text, allow, places[-1])
+                continue
+            document = jsonc.read(text)
+            known: Any = document.get("permissions")
+            container, key = (known, "allow") if len(known.items) > 1 else (document, "permissions")
+            return jsonc.remove(text, container, [name for name, _ in container.keys].index(key))
+        return text
+
+    def switched_off(self, tree: str) -> list[str]:
+        """By `disableAllHooks` or `allowManagedHooksOnly`, wherever it reads settings."""
+        from dibs.doors.clients import files
+
+        own = os.environ.get("CLAUDE_CONFIG_DIR") or f"{files.home()}/.claude"
+        return [
+            f"Claude Code runs no hooks of this repository: {key} is on in {path}"
+            for path in (
+                f"{tree}/.claude/settings.json",
+                f"{tree}/.claude/settings.local.json",
+                f"{own}/settings.json",
+                "/etc/claude-code/managed-settings.json",
+                "/Library/Application Support/ClaudeCode/managed-settings.json",
+            )
+            for key in ("disableAllHooks", "allowManagedHooksOnly")
+            if files.json_object(path).get(key) is True
+        ]
+
+    def untrusted(self, tree: str) -> str:
+        """Its own file says which folders were accepted."""
+        from dibs.doors.clients import files
+
+        own = os.environ.get("CLAUDE_CONFIG_DIR")
+        projects = files.json_object(f"{own or files.home()}/.claude.json").get("projects", {})
+        for folder in files.upward(tree):
+            known = projects.get(folder) if isinstance(projects, dict) else None
+            if isinstance(known, dict) and known.get("hasTrustDialogAccepted") is True:
+                return ""
+        return (
+            f"an interactive Claude Code runs no hooks in {tree} until the folder is trusted; it asks at its first "
+            "start there (`claude -p` counts as trusted)"
+        )
+
+    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+        """A Write."""
+        return {
+            "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": "PreToolUse",
+            "tool_name": "Write", "tool_input": {"file_path": os.path.join(folder, path), "content": "x\n"},
+        }  # fmt: skip
+
+
+def _pattern(tool: str) -> str:
+    """A tool of a role's list as a part of the matcher."""
+    import re
+
+    return f"{re.escape(tool[:-1])}.*" if tool.endswith("*") else re.escape(tool)
+
+
+def _allow(text: str) -> jsonc.Node | None:
+    from dibs.doors.install import jsonc
+
+    known = jsonc.read(text).get("permissions")
+    allow = known.get("allow") if known is not None and known.kind == "object" else None
+    return allow if allow is not None and allow.kind == "array" else None
+
+
+CLIENT = Claude()

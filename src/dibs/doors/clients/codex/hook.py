@@ -1,0 +1,39 @@
+"""What Codex's hooks tell, and how they are answered: in Claude Code's dialect."""
+
+from __future__ import annotations
+
+from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+EVENTS = {
+    "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
+    "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
+}  # fmt: skip
+SILENT = ("PreCompact", "PostCompact", "Notification", "PermissionRequest")
+TOOLS = {
+    "apply_patch": PATCH, "Bash": SHELL, "shell": SHELL, "exec_command": SHELL, "Edit": EDIT, "Write": EDIT,
+    "MultiEdit": EDIT, "NotebookEdit": EDIT, "Read": READ,
+}  # fmt: skip
+HARMLESS = (
+    "AskUserQuestion", "Glob", "Grep", "LS", "TodoRead", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch", "glob",
+    "grep", "ls", "rg", "update_plan", "view_image", "web_search",
+)  # fmt: skip
+PROJECT_VARIABLE = ""
+YIELDS_AFTER_NS = 9_500_000_000  # it tells of the end of a command that still runs after ten seconds
+
+
+def deny(event: str, reason: str) -> dict[str, Any]:
+    """A refusal."""
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": event or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
+        }
+    }  # fmt: skip
+
+
+def context(event: str, text: str) -> dict[str, Any]:
+    """Something that the model should know."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

@@ -1,0 +1,33 @@
+"""What Gemini's hooks tell, and how they are answered."""
+
+from __future__ import annotations
+
+from dibs.doors.clients import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ, SHELL, STOP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+EVENTS = {
+    "SessionStart": BOOT, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER, "AfterAgent": STOP,
+    "SessionEnd": END,
+}  # fmt: skip
+SILENT = ("Notification", "PreCompress", "BeforeModel", "AfterModel", "BeforeToolSelection")
+TOOLS = {"write_file": EDIT, "replace": EDIT, "edit": EDIT, "run_shell_command": SHELL, "read_file": READ}
+HARMLESS = (
+    "ask_user", "glob", "google_web_search", "grep", "list_directory", "ls", "read_many_files",
+    "save_memory", "search_file_content", "web_fetch", "web_search", "write_todos",
+)  # fmt: skip
+PROJECT_VARIABLE = ""
+YIELDS_AFTER_NS = 0
+
+
+def deny(event: str, reason: str) -> dict[str, Any]:
+    """A refusal; it is the same at every event."""
+    del event
+    return {"decision": "deny", "reason": reason}
+
+
+def context(event: str, text: str) -> dict[str, Any]:
+    """Something that the model should know."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

@@ -1,0 +1,87 @@
+"""Google's Gemini CLI. What `dibs init`, `dibs doctor` and the launcher need to know of it; hook.py has the rest."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.clients.adapter import HOOK_TIMEOUT_S, Client
+from dibs.doors.clients.gemini import hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+class Gemini(Client):
+    """Gemini CLI. It runs as `node`, and is told from others by its session variable."""
+
+    name, title, program = "gemini", "Gemini", "gemini"
+    session_variables = ("GEMINI_SESSION_ID",)
+    process_names = ("gemini",)
+    strict = (".gemini/settings.json",)
+    aliases = ("gemini-cli", "google-gemini")
+    in_repository = (".gemini", "GEMINI.md")
+    in_home = (".gemini",)
+    settings_file = ".gemini/settings.json"
+    reads = ("read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search")
+    pages = ("GEMINI.md",)
+    # `tools.allowed` of a project would refuse all other commands; project policies have no effect.
+    note = 'Gemini asks before each `dibs …`: a project cannot allow it. A person can, once: "Always allow"'
+    trust_order = "start `gemini` in this repository, in each working tree, and trust the folder"
+
+    def denies(self, answer: Any) -> bool:
+        """The same."""
+        return bool(answer["decision"] == "deny")
+
+    def start_notice(self, text: str) -> dict[str, Any] | None:
+        """For the person alone."""
+        return {"systemMessage": text}
+
+    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+        """No matcher: a tool by a new name must not be an open door. Timeouts are in milliseconds."""
+        del tools
+        return {
+            event: {"hooks": [{"name": "dibs", **self.handler(event, HOOK_TIMEOUT_S * 1000)}]} for event in hook.EVENTS
+        }
+
+    def switched_off(self, tree: str) -> list[str]:
+        """By `hooksConfig`, in the project or for this user."""
+        from dibs.doors.clients import files
+
+        found = []
+        for path in (f"{tree}/{self.settings_file}", f"{files.home()}/.gemini/settings.json"):
+            switches = files.json_object(path).get("hooksConfig", {})
+            if isinstance(switches, dict):
+                if switches.get("enabled") is False:
+                    found.append(f"Gemini runs no hooks: hooksConfig.enabled is off in {path}")
+                if "dibs" in (switches.get("disabled") or ()):
+                    found.append(f"Gemini does not run the hook named dibs: it is in hooksConfig.disabled of {path}")
+        return found
+
+    def untrusted(self, tree: str) -> str:
+        """Its own file has a level for each folder."""
+        from dibs.doors.clients import files
+
+        path = os.environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or f"{files.home()}/.gemini/trustedFolders.json"
+        known = files.json_object(path)
+        for folder in files.upward(tree):
+            level = known.get(folder)
+            if level == "DO_NOT_TRUST":
+                break
+            if level in {"TRUST_FOLDER", "TRUST_PARENT"}:
+                return ""
+        return (
+            f"Gemini runs no hooks in {tree} until the folder is trusted; it asks at its first start there "
+            "(/permissions)"
+        )
+
+    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
+        """A write_file."""
+        return {
+            "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": "BeforeTool",
+            "tool_name": "write_file", "tool_input": {"file_path": os.path.join(folder, path), "content": "x\n"},
+        }  # fmt: skip
+
+
+CLIENT = Gemini()

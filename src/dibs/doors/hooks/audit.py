@@ -1,0 +1,152 @@
+"""After a look: those whom a change concerns are told, and the agent hears what is new. The store is opened for that.
+
+Whether there is anything to do is known without the store: changes of which nobody was told yet, claims that end with
+the call, commits that git's hooks did not tell of, mail, or a sign of life that is due.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.facts import contents, ledger_files
+from dibs.operations.guards.ledger import OUTSIDE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from dibs.doors.hooks.payload import Event
+    from dibs.doors.hooks.trees import Tree
+    from dibs.facts.workspace import Place
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+
+def report(
+    event: Event,
+    place: Place,
+    known: Iterable[Tree],
+    tell_missed: Callable[[Session, Call, Sequence[str]], None],
+    *,
+    release: Sequence[str] = (),
+    diary: int = -1,
+) -> str:
+    """Tell what there is to tell; returns what the model should know.
+
+    `tell_missed` tells of commits that git's hooks did not tell of.
+    """
+    moves, missed = _head(place, diary)
+    due = [tree for tree in known if tree.untold()]
+    from dibs.session import mail_hint
+
+    hinted = mail_hint.taken(place, event.agent) or mail_hint.is_elsewhere(place)
+    if not (due or release or moves or missed or hinted or ledger_files.is_due(place.local, event.agent)):
+        return ""
+    from dibs.doors.hooks.caller import identify, open_session
+
+    session = open_session(place)
+    call = identify(session, event)
+    told = audit(session, call, due, release=release, tool=event.tool)
+    if missed:
+        tell_missed(session, call, missed)
+    if moves:
+        from dibs.facts.git import reflog
+        from dibs.operations.guards.head_moves import MOVED
+
+        here = [tree.state for tree in known if tree.top == place.top]
+        owners = {owner for state in here for found in state.owned().values() for owner in found}
+        fields = {"tree": place.top, "size": reflog.size(place.top), "moves": moves, "owners": sorted(owners)}
+        session.run(MOVED, call, fields)
+    return told
+
+
+def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[str]]:
+    """What moved HEAD since git's diary was that long, and the commits that were made."""
+    if diary < 0 or not place.common:
+        return [], []
+    from dibs.facts.git import reflog
+
+    if reflog.size(place.top) == diary:
+        return [], []
+    return [move for move in reflog.moves_since(place.top, diary) if not move[3].startswith("commit")], (
+        reflog.commits_since(place.top, diary)
+    )
+
+
+def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:
+    """Before a call and at other moments: those concerned are told by message, the agent at its next news."""
+    for tree in known:
+        if tree.untold():
+            from dibs.operations.guards.audits import CHANGED
+
+            answer = session.run(CHANGED, call, {"found": facts_of(session, tree)})
+            _done(session.place, tree, answer["violations"])
+
+
+def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
+    """What was told is noted, and what was taken away is kept for long."""
+    for violation in violations:
+        if violation["tree"] == tree.top:
+            pin(place, violation["violation"], violation["blob"], tree.top)
+    tree.add(*[("D", change.id) for change in tree.untold()])
+    tree.write()
+
+
+def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequence[str] = (), tool: str = "") -> str:
+    """Run the operation about the changes that are not told yet, and keep what they took away."""
+    from dibs.doors.hooks import briefing
+    from dibs.operations.guards.audits import AUDIT
+
+    found: list[dict[str, Any]] = []
+    for tree in due:
+        found += facts_of(session, tree)
+    news = session.run(AUDIT, call, {"found": found, "release": list(release), "tool": tool})
+    for tree in due:
+        _done(session.place, tree, news["violations"])
+    ledger_files.heard(session.place.local, call.agent)
+    return briefing.news(session, news)
+
+
+def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
+    """The changes of which nobody was told, as the operation wants them."""
+    from dibs.doors.hooks.git_paths import resource_of
+
+    return [
+        {
+            "id": change.id, "resource": resource_of(session, change.path, tree.top), "tree": tree.top,
+            "was": change.before, "now": change.after, "actor": change.actor, "grade": change.grade,
+            "suspects": change.suspects, "owners": change.was_owned, "named": change.is_named,
+            "heard": list(tree.state.began) if change.grade == OUTSIDE else [],
+        }
+        for change in tree.untold()
+    ]  # fmt: skip
+
+
+def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
+    """Make a content that was overwritten one of git's objects with a name, so that it lasts."""
+    from dibs.errors import DibsError
+    from dibs.facts.git import objects
+
+    content = find(place, blob, tree)
+    if content is None:
+        return
+    try:
+        kept = objects.keep(objects.objects_of(place.common, place.local), content)
+        objects.pin(place.common, f"kept/{identifier}", kept)
+    except DibsError:
+        pass  # it is still in dibs' own folder
+
+
+def find(place: Place, blob: str, tree: str) -> bytes | None:
+    """A content that was kept, or that git has; None if it is gone."""
+    if not blob:
+        return None
+    from dibs.facts import workspace
+    from dibs.facts.git import objects
+
+    folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
+    found = contents.kept(f"{folder}/objects", blob) if folder else None
+    if found is None and os.path.isdir(place.common or place.local):
+        found = objects.read_blob(objects.objects_of(place.common, place.local), blob)
+    return found

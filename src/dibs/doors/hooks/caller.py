@@ -1,0 +1,37 @@
+"""Who calls a hook, in which workspace, and the note that a call begins: what every guard starts with."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.hooks.payload import Event
+    from dibs.doors.hooks.trees import Tree
+    from dibs.facts.workspace import Place
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
+SHELLS = frozenset(
+    {"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout", "nice", "nohup", "uv", "direnv"}
+)
+
+
+def open_session(place: Place) -> Session:
+    """The workspace, for one hook call."""
+    from dibs.session.session import Session
+
+    return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
+
+
+def identify(session: Session, event: Event) -> Call:
+    """Who calls, and from which client process: it started this hook, so it is the nearest one that is no shell."""
+    client = next((process for process, name in session.chain() if name not in SHELLS), None)
+    return session.identify(event.agent, client=client)
+
+
+def begin(tree: Tree, event: Event, *, is_open: bool, left: bool = False, diary: int = -1,
+          claims: list[str] | None = None) -> None:  # fmt: skip
+    """Note that the call begins, before the paths that it names."""
+    tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
+    tree.write()
+    tree.shorten()

@@ -1,0 +1,267 @@
+"""Before files are written: the edit guard is asked with what the ledger says of each, and the call is noted.
+
+Used for edits and patches, and for the files that a shell command names. The guard's claim comes first, then the files
+are looked at once more: what somebody wrote and committed between the first look and the claim is seen then, and from
+then on nobody else may write them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.clients import PATCH
+from dibs.doors.hooks import trees
+from dibs.errors import Invalid
+from dibs.facts import contents, ledger_files, workspace
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
+from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.doors.hooks.payload import Event
+    from dibs.doors.hooks.trees import Tree
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+WITHIN = 2_000  # files of a folder that is written as a whole which are looked at, one by one
+LOOKS = 3  # at the files, before and after the claim; a file that changes more often than that is refused
+MOST = 200  # paths of one request; beyond it their folders are claimed
+
+
+class Write:
+    """One path that a call names, and how it writes it."""
+
+    __slots__ = ("content", "edits", "goes", "how", "path")
+
+    def __init__(
+        self,
+        path: str,
+        how: str,
+        content: str | None = None,
+        edits: Sequence[tuple[str, str, bool]] = (),
+        *,
+        goes: bool = False,
+    ) -> None:
+        self.path, self.how = path, how
+        self.content = content  # the whole content that it will have, if that is known
+        self.edits = edits  # or what is replaced in it
+        self.goes = goes  # it will be gone
+
+    def expected(self, before: bytes | None) -> bytes | None:
+        """The content that the file will have, where that follows from the words."""
+        if self.content is not None:
+            return self.content.encode("utf-8", "surrogateescape")
+        if not self.edits or before is None:
+            return None
+        for old, new, everywhere in self.edits:
+            was = old.encode("utf-8", "surrogateescape")
+            if not was or was not in before:
+                return None
+            before = before.replace(was, new.encode("utf-8", "surrogateescape"), -1 if everywhere else 1)
+        return before
+
+
+def writes_of(event: Event) -> list[Write]:
+    """What an edit or a patch names."""
+    if event.kind != PATCH:
+        how = WHOLE if event.content is not None else MERGES
+        return [Write(path, how, event.content, event.edits) for path in event.paths]
+    from dibs.facts import patches
+
+    try:
+        found = patches.paths(event.command)
+    except ValueError as error:
+        raise Invalid(f"the patch cannot be read: {error}") from None
+    if not found:
+        raise Invalid("the patch names no file that could be read.")
+    return [
+        Write(path, WHOLE if action in {"add", "delete"} else MERGES, goes=action == "delete") for action, path in found
+    ]
+
+
+class _Named:
+    """One path that is to be written, in its working tree."""
+
+    __slots__ = ("alias", "ignored", "kind", "path", "real", "text", "write")
+
+    def __init__(self, write: Write, real: str, path: str, located: tuple[str, str, str]) -> None:
+        self.write, self.real, self.path = write, real, path
+        self.kind, self.text, self.alias = located
+        self.ignored = False
+
+
+def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], known: dict[str, Tree]) -> list[str]:
+    """May these be written? Raises the refusal; gives the tops of the working trees that are concerned.
+
+    `known` has the working trees that were looked at already, by their tops; others are added.
+    """
+    from dibs.operations.guards.edit_guard import EDIT
+
+    named, outside = _located(session, event, writes)
+    for _ in range(LOOKS):
+        parts = []
+        before: dict[str, list[str]] = {}
+        for top, items in named.items():
+            tree = known.get(top) or known.setdefault(top, trees.at(top, session.place))
+            paths = [one.path for one in items if one.kind == "file" and not one.ignored]
+            tree.look(paths)
+            tree.settle()
+            before[top] = [_content(tree, path) for path in paths]
+            rows = _folded([_item(tree, call.agent, one) for one in items])
+            for start in range(0, len(rows), MOST):
+                some = rows[start : start + MOST]
+                parts.append({"items": some, "tree": top, "local": top == session.place.root})
+        parts += outside
+        if parts:
+            first, *more = parts
+            try:
+                session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
+            except BaseException:
+                for top in named:  # what was looked at counts, whatever the answer is
+                    known[top].write()
+                raise
+        if not any(_changed(known[top], items, before[top]) for top, items in named.items()):
+            break
+    for top, items in named.items():
+        _note(known[top], event, call.agent, items)
+    return list(named)
+
+
+def _located(
+    session: Session, event: Event, writes: Sequence[Write]
+) -> tuple[dict[str, list[_Named]], list[dict[str, Any]]]:
+    """The paths by working tree; and those outside of all, where roles have a say in them."""
+    named: dict[str, list[_Named]] = {}
+    outside: list[dict[str, Any]] = []
+    roles = session.config.policy.guards["roles"]
+    for write in writes:
+        real = event.real(write.path)
+        wanted = write.path
+        if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
+            wanted = real = session.place.top  # the folder that the working tree lies in goes with all of the tree
+        try:
+            kind, text, alias, top = session.paths.located(wanted, event.cwd or session.cwd, literal=True)
+        except Invalid:
+            if workspace.tree_of(session.place, real):  # a name that nobody can claim, a loop of links
+                raise
+            if roles["default"] or roles["assign"]:  # whoever may write only here may not write elsewhere either
+                item = [["file", real, ""], True, "", None, ()]
+                outside.append({"items": [item], "tree": "", "local": False})
+            continue
+        path = real[len(top) + 1 :] if real.startswith(f"{top}/") else text
+        named.setdefault(top, []).append(_Named(write, real, path, (kind, text, alias)))
+    from dibs.facts.git.ignored import ignored_among
+
+    for top, items in named.items():
+        free = ignored_among(top, session.paths.common, [one.text for one in items])
+        for one in items:
+            one.ignored = one.text in free
+    return named, outside
+
+
+def _item(tree: Tree, agent: str, one: _Named) -> list[Any]:
+    """What the operation wants to know of one path."""
+    resource = [one.kind, one.text, one.alias]
+    if one.ignored:
+        return [resource, True, "", None, ()]
+    if one.kind == "tree":
+        inside = _within(one.real, tree.top)
+        return [resource, False, "", _facts_within(tree, one, agent), inside]
+    content = _content(tree, one.path)
+    return [resource, False, "" if content == MISSING else content, facts_of(tree, agent, one), ()]
+
+
+def _content(tree: Tree, path: str) -> str:
+    head = tree.state.heads.get(path)
+    return head.content if head is not None else MISSING
+
+
+def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
+    """What the ledger says of a file that is to be written: what the agent knows of it, whose it is, since when."""
+    head = tree.state.heads.get(one.path)
+    if head is None:
+        return None
+    known = ledger_files.Seen(tree.folder, agent).last(one.path)
+    if head.content == MISSING:
+        how = GONE
+    elif not known:
+        how = NOTHING
+    else:
+        how = BLIND if known == ledger_files.BLIND else SAME if known == head.content else OLDER
+    author = head.author
+    change = head.change
+    if author in {GIT, OUTSIDE, UNKNOWN} and change is not None:
+        author = change.actor
+    since = False
+    if change is not None and author != agent and change.after != MISSING:
+        began = tree.state.began.get(agent, tree.now)
+        since = int(change.signature.split(":")[2]) > began
+    disputed = how == SAME and change is not None and change.actor != agent
+    return {
+        "merges": one.write.how == MERGES, "known": how, "author": author, "owners": head.owners, "since": since,
+        "disputed": disputed,
+    }  # fmt: skip
+
+
+def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
+    """The same of a folder: whose unfinished work is in it."""
+    start = f"{one.path}/" if one.path else ""
+    owners = [owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found]
+    if not owners:
+        return None
+    return {
+        "merges": False, "known": NOTHING, "author": owners[0], "owners": owners, "since": False, "disputed": False,
+    }  # fmt: skip
+
+
+def _folded(items: list[list[Any]]) -> list[list[Any]]:
+    """Very many paths: their folders stand for them, those that git ignores apart from the others."""
+    if len(items) <= MOST:
+        return items
+    folders: dict[tuple[str, bool], list[list[Any]]] = {}
+    for item in items:
+        folders.setdefault((os.path.dirname(item[0][1]), item[1]), []).append(item)
+    found = []
+    for (folder, ignored), inside in folders.items():
+        if len(inside) < MOST // 8 or not folder:
+            found += inside
+        else:
+            found.append([["tree", folder, ""], ignored, "", None, [item[0][1] for item in inside]])
+    return found
+
+
+def _within(folder: str, top: str) -> list[str]:
+    """The files in a folder, from the top of its working tree: what is strict may be among them."""
+    found: list[str] = []
+    for directory, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in {".git", "node_modules"}]
+        found += [os.path.join(directory, name)[len(top) + 1 :] for name in files]
+        if len(found) > WITHIN:
+            break
+    return found[:WITHIN]
+
+
+def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
+    """Has any of the files changed since the operation was asked about it?"""
+    paths = [one.path for one in items if one.kind == "file" and not one.ignored]
+    tree.look(paths, always=True)
+    tree.settle()
+    return [_content(tree, path) for path in paths] != before
+
+
+def _before(tree: Tree, one: _Named) -> bytes | None:
+    """What is in the file that an edit changes."""
+    seen = tree.found.get(one.path)
+    return seen.data if seen is not None else contents.read(one.real)[1]
+
+
+def _note(tree: Tree, event: Event, agent: str, items: list[_Named]) -> None:
+    """The names go into the ledger with the call that they belong to."""
+    busy = tree.state.is_busy(agent)
+    for one in items:
+        if one.kind == "file" and not one.ignored:
+            expected = one.write.expected(_before(tree, one) if one.write.edits else None)
+            tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes, keep=busy)

@@ -1,0 +1,367 @@
+"""What a git command would do to files that it does not name, to HEAD, to the stashes: found by asking git.
+
+Decided elsewhere (operations/guards/working_tree.py says what each fact means). Paths are given as claims have them:
+from the top of the working tree that the command is run in. Here are the commands that take in, throw away or delete;
+arrivals.py has those that bring commits, heads.py those that move HEAD or a branch.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.hooks.gitadvice import OWN_TREE, quoted, retold, what
+from dibs.errors import Invalid, Unavailable
+from dibs.facts.git import commits as git_commits
+from dibs.facts.git import queries as git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.facts.git.effects import GitEffect
+    from dibs.session.session import Session
+
+SPELL_OUT = "Write the names out."
+UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes what git does not know, too
+RECORD = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
+
+
+class Look:
+    """What was found, and the place of the command that is looked at."""
+
+    __slots__ = ("asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "unresolved", "where")
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.where = self.top = self.prefix = ""
+        self.asked: dict[str, str] = {}  # remotes that were fetched from → why that failed, "" if it did not
+        self.coming: dict[str, str] = {}  # names that the same line makes before → the commits that they will mean
+        self.sweeps: list[dict[str, Any]] = []
+        self.named: list[str] = []  # absolute
+        self.unresolved: list[str] = []
+        self.index: list[list[str]] = []  # git's index, HEAD and stashes, as far as they are touched: resources
+
+    def at(self, effect: GitEffect) -> bool:
+        """Go to where the command is run; False where that is no working tree of this workspace."""
+        if effect.cwd is None:
+            self.unresolved.append(what(effect))
+            return False
+        try:
+            self.top = self.session.paths.located(".", effect.cwd, literal=True)[3]
+        except Invalid:
+            return False
+        self.where = effect.cwd
+        self.prefix = self._inner(os.path.realpath(effect.cwd))
+        if not os.path.isdir(self.where):  # the line itself makes it, or git fails there
+            self.where = self.top
+        if effect.unknown and (effect.tree or effect.index):
+            self.sweep(effect, None, _may(effect), other=SPELL_OUT, may=True)
+        for name, touched in (("git:index", effect.index), ("git:head", effect.head)):
+            if touched and not self.prefix:
+                self.hold(name)
+        return True
+
+    def hold(self, name: str) -> None:
+        """The command needs this for as long as it runs."""
+        from dibs.facts.paths import Paths
+
+        resource = list(Paths(self.top, self.session.paths.fold).resource(name, self.top))
+        if resource not in self.index:
+            self.index.append(resource)
+
+    def _inner(self, directory: str) -> str:
+        """Where a repository inside this working tree begins, whose paths git gives from there; "" for our own."""
+        while directory.startswith(f"{self.top}/"):
+            if os.path.exists(f"{directory}/.git"):
+                return directory[len(self.top) + 1 :] + "/"
+            directory = os.path.dirname(directory)
+        return ""
+
+    # --- facts for the decision
+
+    def fact(self, effect: GitEffect, **fields: Any) -> dict[str, Any]:
+        """One thing that git would do here."""
+        found = {"what": what(effect), "tree": self.top, "main": self.top == self.session.place.root, **fields}
+        self.sweeps.append(found)
+        return found
+
+    def sweep(
+        self, effect: GitEffect, paths: list[str] | None, does: str, *, safe: str = "", wide: str = "",
+        other: str = "", **more: Any,
+    ) -> None:  # fmt: skip
+        """One thing that git would do to many files; None for nobody knows which."""
+        texts = None if paths is None else [self.text(path) for path in dict.fromkeys(paths)]
+        fields = {"paths": texts, "does": does, "else": other, **more}
+        if safe:
+            elsewhere = self.top != self.session.place.top
+            if elsewhere and "-C" not in effect.words:
+                safe, wide = (f"git -C {quoted(self.top)}{words[3:]}" if words else "" for words in (safe, wide))
+            from_top = os.path.realpath(self.where) == self.top + (f"/{self.prefix}" if self.prefix else "").rstrip("/")
+            fields |= {"safe": safe, "wide": wide or safe, "inside": self.prefix, "below": not (elsewhere or from_top)}
+        self.fact(effect, **fields)
+
+    def text(self, path: str) -> str:
+        """A path of git's as claims write it: letters may be composed, or case folded."""
+        path = self.prefix + path
+        if path.isascii() and not self.session.paths.fold:
+            return path
+        try:
+            return self.session.paths.located(path, self.top, literal=True)[1]
+        except Invalid:  # nobody can claim such a name
+            return path
+
+    def commit_of(self, name: str) -> str:
+        """The commit that a name means now; "" if git does not know it."""
+        known = self.coming.get(name, "")
+        return known or (git.commit(self.where, name) if name and not name.startswith("-") else "")
+
+    def doubt(self, effect: GitEffect) -> None:
+        """What it would do cannot be found out: it may be anything."""
+        self.sweep(effect, None, _may(effect), other=OWN_TREE, may=True)
+
+    # --- one command each
+
+    def add(self, effect: GitEffect) -> None:
+        """Stage files."""
+        if effect.index_file:
+            return
+        changes = [] if not (effect.paths or effect.all) else git.dirty(self.where, effect.paths)
+        if effect.has("u", "update"):
+            changes = [change for change in changes if not change.untracked]
+        kept = ("A", "all", "no-ignore-removal")
+        self.sweep(
+            effect, _paths(changes), "take in", safe=retold(effect, drop=kept),
+            wide=retold(effect) if effect.all else retold(effect, drop=kept, also=("-A",)),
+        )  # fmt: skip
+
+    def commit(self, effect: GitEffect) -> None:
+        """Commit what is staged, all that is tracked, or what is named."""
+        paths = [] if effect.paths else git.staged(self.where, effect.index_file)
+        if effect.all or effect.paths:
+            paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
+        self.sweep(effect, paths, "commit", safe=retold(effect, drop=("a", "all", "i", "include", "o", "only")))
+        if effect.has("amend"):
+            last = git_commits.chosen(self.where, ["HEAD"])
+            self.fact(effect, does="rewrite", makers=git_commits.makers(self.where, last))
+
+    def stash(self, effect: GitEffect) -> None:
+        """Take changes away, or bring them back."""
+        self.hold("git:stash")
+        listed = _stashes(self.where)
+        chosen = effect.refspecs[0] if effect.refspecs and effect.action != "branch" else ""
+        if effect.action == "branch" and len(effect.refspecs) > 1:
+            chosen = effect.refspecs[1]
+        chosen = f"stash@{{{chosen}}}" if chosen.isdigit() else chosen or "stash@{0}"
+        kept = git.commit(self.where, chosen)
+        takes = listed if effect.action == "clear" else [kept] if effect.action in {"pop", "drop", "branch"} else []
+        self.fact(effect, stashes=listed, takes=[one for one in takes if one], pushes=effect.action in {"push", "save"},
+                  named=chosen)  # fmt: skip
+        if effect.action == "branch" and kept:
+            from dibs.doors.hooks import heads
+
+            heads.switched(self, effect, effect.refspecs[0], new=effect.refspecs[0])
+        if effect.action in {"pop", "apply", "branch"}:
+            self.sweep(effect, git.stash_paths(self.where, chosen), "write over", other=OWN_TREE)
+        if effect.action not in {"push", "save"}:
+            return
+        untracked = effect.has(*UNTRACKED)
+        if effect.has("a", "all"):
+            verb = "stash push" if "push" in effect.words else ""
+            drop = ("a", "all", "u", "include-untracked")
+            self.fact(effect, record=retold(effect, verb=verb, drop=drop, also=("-u",)))
+        safe = retold(effect, verb="stash push")
+        self.sweep(
+            effect, _paths(git.dirty(self.where, effect.paths, untracked=untracked)), "take away",
+            safe=safe if effect.action == "push" else "git stash push -u" if untracked else "git stash push",
+        )  # fmt: skip
+
+    def restore(self, effect: GitEffect) -> None:
+        """Files go back to what the index or a commit has."""
+        if not effect.tree:
+            return
+        source = effect.value("s", "source") if effect.kind == "restore" else ""
+        if effect.kind == "checkout":
+            names = [word for word in effect.words[effect.at + 1 :] if word is not None and word not in effect.paths]
+            source = next((word for word in names if not word.startswith("-") and self.commit_of(word)), "")
+        if source is None:
+            self.sweep(effect, None, "may write over", other=SPELL_OUT, may=True)
+            return
+        if source:
+            paths = git_commits.changed(self.where, source, effect.paths)
+        else:
+            paths = [change.path for change in git.dirty(self.where, effect.paths, untracked=False)]
+        same = ("s", "source", "S", "staged", "W", "worktree") if effect.kind == "restore" else ()
+        options: tuple[str, ...] = ()
+        if source and effect.kind == "checkout":
+            options = (f"--source={quoted(source)}", "--staged", "--worktree")
+        safe = retold(effect, verb="restore", keep=same, also=options)
+        self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE)
+
+    def clean(self, effect: GitEffect) -> None:
+        """Delete what git does not know. Git itself is asked what that would be."""
+        given = []
+        for option, value in effect.options:
+            if option in {"d", "x", "X", "f", "force"}:
+                given.append(f"-{option}" if len(option) == 1 else f"--{option}")
+            elif option in {"e", "exclude"} and value is not None:
+                given.append(f"--exclude={value}")
+        words = (*git.PLAIN, "-c", "clean.requireForce=false", "clean", "--dry-run", *given, "--", *effect.paths)
+        files: list[str] = []
+        folders: list[str] = []
+        for row in os.fsdecode(git.ask(self.where, *words, fine=(0, 1, 128)).out).splitlines():
+            if row.startswith("Would remove "):
+                path = os.path.normpath(os.path.join(self.where, _unquoted(row[13:])))
+                inner = os.path.relpath(path, os.path.join(self.top, self.prefix))
+                (folders if row.endswith(("/", '/"')) else files).append("" if inner == "." else inner)
+        named = "".join([f" -- {' '.join([quoted(path) for path in effect.paths])}" if effect.paths else ""])
+        only = "!" if effect.has("X") else ""  # then a pattern says what else goes, and with a ! what stays
+        if self.top == self.session.place.root and not self.prefix and any(_holds_record(one) for one in folders):
+            left = [f"-e {quoted(only + RECORD)}"]
+            if only:  # the record has an ignore file of its own, which counts for what is in it
+                left.append(f"-e {quoted(f'{only}{RECORD}/**')}")
+            self.fact(effect, record=f"{retold(effect)} {' '.join(left)}{named}")
+        self.sweep(effect, files, "delete", safe=retold(effect), without=only, named=named,
+                   folders=[self.text(folder) for folder in folders])  # fmt: skip
+
+    def names(self, effect: GitEffect) -> None:
+        """rm, mv: edits of the files that they name."""
+        if not effect.tree:
+            paths = git.tracked_matching(self.where, effect.paths) if effect.paths else []
+            self.sweep(effect, paths, "take out of the index", safe=retold(effect))
+            return
+        for path in effect.paths:
+            wild = any(mark in path for mark in "*?[") and not os.path.lexists(os.path.join(self.where, path))
+            if wild or path.startswith(":"):
+                base = os.path.join(self.top, self.prefix)
+                self.named += [os.path.join(base, name) for name in git.tracked_matching(self.where, [path])]
+            else:
+                self.named.append(os.path.join(self.where, path))
+
+    def apply(self, effect: GitEffect) -> None:
+        """The files that a patch names; of one that cannot be read `at` has said so."""
+        if effect.tree:
+            self.named += effect.paths
+        elif effect.index and effect.paths:
+            base = os.path.join(self.top, self.prefix)
+            self.sweep(effect, [os.path.relpath(path, base) for path in effect.paths], "stage changes of")
+
+    def update_index(self, effect: GitEffect) -> None:
+        """The index by hand."""
+        base = os.path.join(self.top, self.prefix)
+        paths = [os.path.relpath(os.path.join(self.where, path), base) for path in effect.paths]
+        self.sweep(effect, paths, "change in the index", other="Leave them to those who hold them.")
+
+    def checkout_index(self, effect: GitEffect) -> None:
+        """Files are written as the index has them; existing ones only if forced."""
+        if effect.force and not effect.has("prefix"):
+            changes = git.dirty(self.where, effect.paths, untracked=False)
+            self.sweep(effect, _paths(changes), "write over", safe="git restore")
+
+    def read_tree(self, effect: GitEffect) -> None:
+        """The index, and with -u the files, become those of a commit."""
+        commits = [commit for name in effect.refspecs if (commit := self.commit_of(name))]
+        paths = git.staged(self.where)
+        for commit in commits:
+            paths += git.diff_paths(self.where, "HEAD", commit)
+        if effect.force and effect.tree:
+            paths += _paths(git.dirty(self.where, untracked=False))
+        self.sweep(effect, paths, "write over" if effect.tree else "change in the index", other=OWN_TREE)
+
+    def submodule(self, effect: GitEffect) -> None:
+        """Whatever is held in a submodule goes with its files."""
+        if not effect.force:
+            return
+        from dibs.facts.git import aliases
+
+        folders = [os.path.join(self.where, path) for path in effect.paths] or aliases.submodules(self.where)
+        inside = [os.path.relpath(folder, self.top) for folder in folders]
+        self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
+
+    def sparse(self, effect: GitEffect) -> None:
+        """Only some folders stay; dibs' own have to be among them."""
+        if effect.action not in {"set", "init"} or self.prefix:
+            return
+        kept = {word.strip("/").removesuffix("/*") for word in effect.refspecs}
+        if effect.unknown or ".dibs" in kept or "*" in kept or not os.path.isdir(f"{self.top}/.dibs"):
+            return
+        names = " ".join([quoted(word) for word in effect.refspecs])
+        self.fact(effect, record=f"git sparse-checkout set {names} .dibs".replace("  ", " "))
+
+    def worktree(self, effect: GitEffect) -> None:
+        """Remove or move a working tree: whatever is held there goes with it."""
+        if effect.tree and effect.paths:
+            top = os.path.realpath(os.path.join(self.where, effect.paths[0]))
+            does = "delete" if effect.action == "remove" else "move"
+            self.sweeps.append({
+                "what": what(effect), "paths": None, "does": does, "tree": top, "own": True,
+                "else": "Wait until they have committed there, or ask them.",
+            })  # fmt: skip
+
+
+def _may(effect: GitEffect) -> str:
+    takes = {"add": "take in", "stage": "take in", "commit": "commit", "stash": "take away", "clean": "delete"}
+    return f"may {takes.get(effect.kind, 'change')}"
+
+
+def look(session: Session, effects: list[GitEffect]) -> Look:
+    """What these commands would do, together."""
+    found = Look(session)
+    for effect in effects:
+        if not found.at(effect) or (effect.unknown and (effect.tree or effect.index)):
+            continue
+        try:
+            _look_at(found, effect)
+        except Unavailable:  # git did not answer, or not in time
+            found.doubt(effect)
+    return found
+
+
+def _look_at(found: Look, effect: GitEffect) -> None:
+    if effect.kind in _LOOKS:
+        _LOOKS[effect.kind](found, effect)
+    elif effect.kind in _ARRIVALS:
+        from dibs.doors.hooks import arrivals
+
+        arrivals.look(found, effect)
+    elif effect.kind != "unknown":
+        from dibs.doors.hooks import heads
+
+        heads.look(found, effect)
+
+
+_LOOKS = {
+    "add": Look.add, "stage": Look.add, "commit": Look.commit, "stash": Look.stash, "restore": Look.restore,
+    "clean": Look.clean, "apply": Look.apply, "rm": Look.names, "mv": Look.names, "worktree": Look.worktree,
+    "update-index": Look.update_index, "checkout-index": Look.checkout_index, "read-tree": Look.read_tree,
+    "submodule": Look.submodule, "sparse-checkout": Look.sparse,
+}  # fmt: skip
+_ARRIVALS = frozenset({"pull", "merge", "rebase", "cherry-pick", "revert", "am"})
+
+
+def _paths(changes: list[git.Change]) -> list[str]:
+    return [change.path for change in changes]
+
+
+# --- what git says
+
+
+def _stashes(cwd: str) -> list[str]:
+    """The commits of the stashes, the newest first."""
+    try:
+        done = git.ask(cwd, "rev-list", "--walk-reflogs", "--max-count=200", "refs/stash", "--", fine=(0, 128))
+    except Unavailable:
+        return []
+    return os.fsdecode(done.out).split() if done.ok else []
+
+
+def _unquoted(name: str) -> str:
+    """A name as git shows it: with odd letters in it, in quotes and with escapes."""
+    if not name.startswith('"'):
+        return name
+    escaped = os.fsencode(name[1:-1]).decode("unicode_escape")
+    return os.fsdecode(escaped.encode("latin-1", "replace"))
+
+
+def _holds_record(folder: str) -> bool:
+    folder = folder.strip("/")
+    return folder in {"", ".", ".dibs", RECORD} or folder.startswith(f"{RECORD}/")

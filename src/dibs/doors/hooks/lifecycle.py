@@ -1,0 +1,114 @@
+"""An agent's life but for its tool calls: it boots, a person speaks to it, its turn is over, it ends.
+
+Each function gets the event and the workspace's place, raises a DibsError to refuse, and returns what the model should
+be told ("" for nothing). Facts are gathered, operations decide.
+"""
+
+from __future__ import annotations
+
+from dibs.doors.clients import BOOT, BORN, DIED, END, PROMPT, STOP
+from dibs.doors.hooks.caller import identify, open_session
+from dibs.facts import contents, ledger_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.hooks.payload import Event
+    from dibs.doors.hooks.trees import Tree
+    from dibs.facts.workspace import Place
+
+
+def boot(event: Event, place: Place) -> str:
+    """The agent begins, or begins again: register it and tell it what is true."""
+    from dibs.doors.hooks import audit, briefing, cleanup, trees
+    from dibs.session import env_beliefs, memory_files
+
+    tree = trees.of(place)
+    cleanup.tidy(place, tree)
+    stamp = tree.stamp()
+    tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
+    if place.common:
+        tree.look_at_all()
+    else:
+        tree.survey()
+        tree.write()
+    tree.cut()
+    ledger_files.cut_seen(place.private, event.agent)
+    session = open_session(place)
+    call = identify(session, event)
+    fields: dict[str, Any] = {"client_type": event.type or event.client}
+    files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told
+    if not event.subagent:
+        fields.update(env_beliefs.fields(), files=memory_files.digests(files))
+    result = session.run(session.operation("boot"), call, fields)
+    audit.tell(session, call, [tree])
+    ledger_files.heard(place.local, call.agent)
+    from dibs.doors.hooks import leftovers
+
+    left = leftovers.told(session, call, tree)
+    return "\n".join([briefing.text(session, result, event.source, files), *left])
+
+
+def prompt(event: Event, place: Place) -> str:
+    """A person spoke: calls that nobody told of the end of are over, and it is a good moment for news."""
+    _step(event, place)
+    return sign_of_life(event, place)
+
+
+def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
+    """The agent went on: no call of its is open any more."""
+    from dibs.doors.hooks import trees
+
+    tree = trees.of(place)
+    tree.survey()
+    tree.add(("X" if over else "E", tree.stamp(), event.agent))
+    tree.write()
+    return tree
+
+
+def sign_of_life(event: Event, place: Place) -> str:
+    """The store hears that the agent is active, which renews its claims, and the agent hears what is new."""
+    from dibs.doors.hooks import audit, trees
+
+    session = open_session(place)
+    tree = trees.of(place)
+    return audit.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
+
+
+def stop(event: Event, place: Place) -> str:
+    """The agent's turn is over: what it holds and did not change is free again."""
+    from dibs.doors.hooks import audit
+    from dibs.operations.guards.audits import IDLE, MINE
+
+    tree = _step(event, place)
+    tree.cut()
+    session = open_session(place)
+    call = identify(session, event)
+    audit.tell(session, call, [tree])
+    now: dict[str, str] = {}
+    mine = session.run(MINE, call, {})["claims"]
+    for claim, top, texts in mine:
+        for text in texts:
+            content = contents.read(f"{top}/{text}")[0]
+            now[f"{claim}\t{text}"] = "" if content == contents.MISSING else content
+    if mine:
+        session.run(IDLE, call, {"now": now})
+    return ""
+
+
+def end(event: Event, place: Place) -> str:
+    """The agent ends: what it holds is free, or passes to its parent. Its unfinished work stays its own."""
+    from dibs.doors.hooks import audit
+    from dibs.operations.guards.audits import KNOWN
+
+    session = open_session(place)
+    call = identify(session, event)
+    if session.run(KNOWN, call, {})["known"]:  # compaction tells of the end of subagents that never began
+        tree = _step(event, place, over=True)
+        audit.tell(session, call, [tree])
+        session.run(session.operation("leave"), call, {})
+    return ""
+
+
+MOMENTS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end}

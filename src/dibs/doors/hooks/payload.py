@@ -1,0 +1,219 @@
+"""What a client sends, as an Event in dibs' own words. Nothing is decided.
+
+A moment (boot, before, after, prompt, stop, end, born, died) and, around a tool call, what the tool does (edit, patch,
+shell, read, other) to which paths. What a client calls its events and tools is in its file in doors/clients; how a
+tool's input is read is the same for all, since MCP servers' tools come through any of them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.clients import AFTER, BEFORE, EDIT, OTHER, PATCH, READ, SHELL, dialect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.clients.adapter import Dialect
+
+_PATHS = (
+    "file_path", "notebook_path", "path", "absolute_path", "filePath", "relative_path", "relativePath", "pathInProject",
+    "target_file", "targetFile", "filename", "file_name", "file",
+)  # fmt: skip
+_MOVES = (("source", "destination"), ("from", "to"), ("old_path", "new_path"), ("src", "dst"))  # both are written
+_MOVING = ("move", "rename", "copy")
+_SHELL_NAMES = ("shell", "bash", "exec", "terminal", "run_command", "runcommand")  # in the name of a tool that runs one
+_OLD = ("old_string", "old_str", "oldString")
+_NEW = ("new_string", "new_str", "newString")
+_WHOLE = ("content", "contents", "file_text", "text")
+_CONTENTS = (
+    "content", "contents", "new_string", "new_str", "newString", "old_string", "old_str", "oldString", "edits",
+    "file_text", "new_source", "patch", "diff", "text",
+)  # fmt: skip
+
+
+_PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "workingDirectory")
+
+
+class Event:
+    """One call of one hook, in dibs' own words."""
+
+    __slots__ = ("call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment", "name", "paths",
+                 "session", "source", "subagent", "tool", "type")  # fmt: skip
+
+    def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
+        self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
+        self.session = self.subagent = self.type = self.cwd = self.source = ""
+        self.tool = self.kind = self.command = self.call = ""
+        self.paths: list[str] = []
+        self.content: str | None = None  # what an edit puts into its file, where it brings the whole of it
+        self.edits: list[tuple[str, str, bool]] = []  # old text, new text, everywhere: where it changes what is there
+
+    @property
+    def agent(self) -> str:
+        """The agent's id: as whoever started the client named it, else the client's own session id."""
+        base = os.environ.get("DIBS_AGENT") or self.session
+        return f"{base}/{self.subagent.replace('/', '-')}" if self.subagent else base
+
+    @property
+    def key(self) -> str:
+        """The call, as the ledger has it: ids of calls are an agent's own."""
+        return f"{self.agent} {self.call or self.tool}"
+
+    def real(self, path: str) -> str:
+        """Where a path of the client's really leads."""
+        return os.path.realpath(os.path.join(self.cwd or os.getcwd(), path))
+
+
+class Unreadable(Exception):
+    """The payload is not what this client sends, so nothing about it can be trusted."""
+
+
+def read(client: str, name: str, sent: Any) -> Event | None:
+    """A payload as an Event; None for an event that dibs has no business with. Raises Unreadable in doubt."""
+    try:
+        spoken = dialect(client)
+    except ImportError:
+        from dibs.session.known_clients import NAMES
+
+        raise Unreadable(f"no client {client[:40]!r} is known here, only {', '.join(NAMES)}") from None
+    if not isinstance(sent, dict):
+        raise Unreadable("the payload is not an object")
+    name = _text(sent, "hook_event_name") or name
+    moment = spoken.EVENTS.get(name, "")
+    if not moment:
+        if name in spoken.SILENT:
+            return None
+        raise Unreadable(f"no event {name[:40]!r} of {client} is known here")
+    event = Event(client, spoken, name, moment)
+    event.session = _text(sent, "session_id") or _text(sent, "sessionId")
+    if not event.session:
+        raise Unreadable("the payload names no session")
+    event.subagent = _text(sent, "agent_id") or _text(sent, "agentId")
+    event.type = _text(sent, "agent_type") or _text(sent, "agentType")
+    for value in (event.session, event.subagent, event.type):
+        if not value.isascii() and not value.isprintable():
+            raise Unreadable("the payload names a session or an agent by text that is not valid Unicode")
+    event.cwd = _text(sent, "cwd")
+    event.source = _text(sent, "source")
+    event.call = _text(sent, "tool_use_id") or _text(sent, "toolUseId")
+    if moment in {BEFORE, AFTER}:
+        _read_tool(event, sent)
+    return event
+
+
+def _read_tool(event: Event, sent: dict[str, Any]) -> None:
+    """What the tool would do to which paths."""
+    event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
+    if not event.tool:
+        raise Unreadable("the payload names no tool")
+    event.kind = event.dialect.TOOLS.get(event.tool, OTHER)
+    given = sent.get("tool_input") if "tool_input" in sent else sent.get("toolArgs")
+    if event.kind == OTHER:  # by whatever name: an MCP server's, or one that came after this table
+        if _runs(event.tool, given):
+            event.kind = SHELL
+        elif _writes(event, given):
+            event.kind = EDIT
+        else:
+            return
+    if isinstance(given, str):  # Copilot sends its arguments as a text now and then
+        from dibs import jsontext
+
+        try:
+            given = jsontext.decode(given)
+        except ValueError:
+            given = {"command": given} if event.kind in {PATCH, SHELL} else None
+    if not isinstance(given, dict):
+        raise Unreadable(f"{event.tool} has no input")
+    if event.kind in {SHELL, PATCH}:
+        _read_command(event, given)
+        return
+    for path in _named(event, given):
+        if not isinstance(path, str) or not path or "\0" in path:
+            raise Unreadable(f"{event.tool} has no readable path")
+        event.paths.append(path)
+    if not event.paths:
+        raise Unreadable(f"{event.tool} names no path")
+    if event.tool == "str_replace_editor" and given.get("command") == "view":
+        event.kind = READ
+    else:
+        _read_change(event, given)
+
+
+def _read_change(event: Event, given: dict[str, Any]) -> None:
+    """Does an edit bring the whole content, or does it change what is there?"""
+    several = given.get("edits")
+    for one in several if isinstance(several, list) else [given]:
+        if not isinstance(one, dict):
+            continue
+        old = next((one[name] for name in _OLD if isinstance(one.get(name), str)), None)
+        new = next((one[name] for name in _NEW if isinstance(one.get(name), str)), None)
+        if old is not None and new is not None:
+            event.edits.append((old, new, one.get("replace_all") is True))
+    if not event.edits and several is None and event.tool != "NotebookEdit":
+        event.content = next((given[name] for name in _WHOLE if isinstance(given.get(name), str)), None)
+
+
+def _named(event: Event, given: dict[str, Any]) -> list[Any]:
+    """What the input of a tool names as files, wherever it does."""
+    found = [given[field] for field in _PATHS if given.get(field) is not None]
+    if event.tool not in event.dialect.TOOLS:
+        for pair in _MOVES if any(sign in event.tool.lower() for sign in _MOVING) else ():
+            if all(isinstance(given.get(field), str) for field in pair):
+                found += [given[field] for field in pair]
+        for one in given["files"] if isinstance(given.get("files"), list) else ():
+            if isinstance(one, dict):
+                found += [one[field] for field in _PATHS if one.get(field) is not None]
+    return found
+
+
+def _writes(event: Event, given: Any) -> bool:
+    """Does a tool that is not in the table look like one that writes? It names a file, and brings what to put there."""
+    if not isinstance(given, dict):
+        return False
+    named = any(isinstance(path, str) and path for path in _named(event, given))
+    brings = any(field in given for field in _CONTENTS)
+    if isinstance(given.get("files"), list):
+        brings = brings or any(field in one for one in given["files"] if isinstance(one, dict) for field in _CONTENTS)
+    plain = event.tool.lower().replace("_", "")
+    return named and (brings or any(sign in plain for sign in (*_MOVING, "deletefile", "removefile")))
+
+
+def _runs(tool: str, given: Any) -> bool:
+    """Does a tool that is not in the table look like one that runs a shell command?"""
+    plain = tool.lower().replace("-", "_")
+    return (
+        isinstance(given, dict)
+        and isinstance(given.get("command"), str)
+        and any(sign in plain for sign in _SHELL_NAMES)
+    )
+
+
+def _read_command(event: Event, given: dict[str, Any]) -> None:
+    """The words of a shell command, or the text of a patch."""
+    command = given.get("command", given.get("cmd", given.get("input")))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):  # a list of words, not shell
+        command = _joined(command)
+    if not isinstance(command, str):
+        raise Unreadable(f"{event.tool} has no command")
+    event.command = command
+    where = next((given[field] for field in _PLACES if given.get(field)), "")
+    if event.kind == SHELL and isinstance(where, str) and where:
+        event.cwd = where if where.startswith("/") else f"{event.cwd}/{where}"
+
+
+def _joined(words: list[str]) -> str:
+    """A list of words as a command line."""
+    if len(words) >= 3 and words[0].rpartition("/")[2] in {"bash", "sh", "zsh"} and words[1] in {"-c", "-lc"}:  # noqa: PLR2004
+        return words[2]
+    return " ".join(["'" + word.replace("'", "'\\''") + "'" for word in words])
+
+
+def _text(sent: dict[str, Any], name: str) -> str:
+    value = sent.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Unreadable(f"{name} is not a text")
+    return value

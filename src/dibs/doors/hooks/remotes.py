@@ -1,0 +1,47 @@
+"""The remotes that a line of git commands fetches from: asked before it is judged, for some seconds at most."""
+
+from __future__ import annotations
+
+from dibs.errors import Unavailable
+from dibs.facts.git import commits
+from dibs.facts.git import queries as git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.hooks.git_scope import Look
+    from dibs.facts.git.effects import GitEffect
+
+REMOTES = 3  # that are asked for one line
+
+
+def ask_all(found: Look, effect: GitEffect) -> None:
+    """Where the same line fetches first, names mean what they will mean then."""
+    for remote, spec in effect.fetched[:REMOTES]:
+        name, _, branch = spec.lstrip("+").partition(":")
+        if not name:
+            for one in [remote] if remote else git.remotes(found.where)[:REMOTES]:
+                ask(found, one)
+            follows = git.upstream(found.where)
+            if follows is not None and remote in {"", follows.remote}:
+                found.coming["FETCH_HEAD"] = git.commit(found.where, follows.ref)
+            continue
+        try:
+            commit = commits.fetched(found.where, remote, name)
+        except Unavailable:
+            continue
+        found.coming["FETCH_HEAD"] = commit
+        if branch:
+            found.coming[branch.removeprefix("refs/heads/")] = commit
+
+
+def ask(found: Look, remote: str) -> str:
+    """Bring up to date what is known of a remote, once for a line; why that failed, "" if it did not."""
+    if remote not in found.asked:
+        try:
+            commits.fetched(found.where, remote)
+            found.asked[remote] = ""
+        except Unavailable:
+            found.asked[remote] = (
+                f"({remote} did not answer within {commits.QUESTION:g} s; this is judged by what is known of it.) "
+            )
+    return found.asked[remote]

@@ -1,0 +1,286 @@
+"""Before a shell command: its words are read, its files go to the edit guard, the rest to the command's own decision.
+
+Facts only: which files the words name and show, what git would sweep up, whether it is a deploy. A command of which
+nothing is to be said (`ls`, `make`, `pytest`) passes without opening the store, and is audited afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.hooks import audit, trees
+from dibs.doors.hooks.caller import begin, identify, open_session
+from dibs.errors import DibsError, Held
+from dibs.facts import clock, ledger_files, shell
+from dibs.facts.git import reflog
+from dibs.operations.guards.ledger import MERGES, MISSING, WHOLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.hooks.edit_guard import Write
+    from dibs.doors.hooks.payload import Event
+    from dibs.doors.hooks.trees import Tree
+    from dibs.facts.git.effects import GitEffect as Effect
+    from dibs.facts.workspace import Place
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
+REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
+GLANCE = 0.15  # seconds between two looks
+ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
+MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
+
+
+def before(event: Event, place: Place) -> str:
+    """May this command run? Raises the refusal."""
+    reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
+    known = _trees(event, place)
+    shown = _shown(known, place, reading)
+    for top, tree in known.items():
+        tree.survey(shown.get(top, ()))
+        if shown:
+            tree.write()
+        tree.settle()
+    session = open_session(place) if reading.commands or reading.writes or reading.unresolved else None
+    taken: list[str] = []
+    if session is not None:
+        effects = _effects(reading)
+        deploys = _deploys(session, reading)
+        spoken = _spoken(event, reading)
+        asked = reading.writes or reading.unresolved or effects or deploys or spoken
+        if asked or any(tree.untold() for tree in known.values()):
+            call = identify(session, event)
+            audit.tell(session, call, known.values())
+            if spoken:
+                from dibs.operations.guards.shell_guard import COMMAND
+
+                session.run(COMMAND, call, {"tree": place.top, "spoken": spoken, "client": event.client})
+            taken = _decide(session, call, event, reading, effects, deploys, known)
+    _note(event, place, reading, known, shown, taken)
+    return ""
+
+
+def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
+    """What dibs' own commands among them would do as somebody else, or that is not an agent's to do."""
+    if "dibs" not in event.command and "DIBS_AGENT" not in event.command:
+        return []
+    from dibs.facts import dibs_commands
+
+    return dibs_commands.speaks_as(reading.commands)
+
+
+def _trees(event: Event, place: Place) -> dict[str, Tree]:
+    """The working tree in use, and the one that the command is run in, if that is another."""
+    found = {place.top: trees.of(place)}
+    here = os.path.realpath(event.cwd or os.getcwd())
+    if here != place.top and not here.startswith(f"{place.top}/"):
+        from dibs.facts import workspace
+
+        top = workspace.tree_of(place, f"{here}/.")
+        if top and top != place.top:
+            found[top] = trees.at(top, place)
+    return found
+
+
+def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list[str]]:
+    """The files that the command shows to the agent, by working tree."""
+    found: dict[str, list[str]] = {}
+    for path in [*reading.shown, *[path for path, _ in reading.git_shown]]:
+        real = os.path.realpath(path)
+        for top in known:
+            if real.startswith(f"{top}/"):
+                found.setdefault(top, []).append(real[len(top) + 1 :])
+                break
+        else:
+            from dibs.facts import workspace
+
+            top = workspace.tree_of(place, real)
+            if top:
+                known[top] = trees.at(top, place)
+                found.setdefault(top, []).append(real[len(top) + 1 :])
+    return found
+
+
+def _note(
+    event: Event, place: Place, reading: Any, known: dict[str, Tree], shown: dict[str, list[str]], taken: list[str]
+) -> None:
+    """What the agent will have seen, and that the call begins: unless it can write nothing."""
+    partly = {os.path.realpath(path) for path, how in reading.git_shown if how == "show"}
+    for top, paths in shown.items():
+        tree = known[top]
+        seen = []
+        for path in paths:
+            head = tree.state.heads.get(path)
+            if head is None or head.content == MISSING:
+                continue
+            if f"{top}/{path}" in partly and head.content != tree.index.blob(path):
+                continue  # an earlier version is shown, and not what is there
+            seen.append((path, head.content, tree.now))
+        if seen:
+            ledger_files.saw(tree.folder, event.agent, seen)
+    if reading.kind == "harmless" and not taken:
+        return
+    for tree in known.values():
+        begin(
+            tree, event, is_open=reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
+            claims=taken,
+        )  # fmt: skip
+
+
+def _decide(
+    session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
+    known: dict[str, Tree],
+) -> list[str]:  # fmt: skip
+    """Both decisions: the command's own, and that about the files it names. The claims that end with the call."""
+    from dibs.doors.hooks.edit_guard import Write, allow
+
+    writes = [_write(target) for target in _not_claimed(reading)]
+    unresolved = _doubts(session, reading)
+    sweeps: list[dict[str, Any]] = []
+    index: list[list[str]] = []
+    owned: list[list[Any]] = []
+    if effects:
+        from dibs.doors.hooks import git_scope
+
+        owned = _owned(session, call, known)
+        found = git_scope.look(session, effects)
+        sweeps, index = found.sweeps, found.index
+        writes += [Write(path, WHOLE) for path in found.named]
+        unresolved += found.unresolved
+    fields = {
+        "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
+        "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
+        "index": index, "client": event.client, "owned": owned,
+    }  # fmt: skip
+    taken: list[str] = []
+    if sweeps or unresolved or deploys or index or fields["acts"]:
+        taken = _command(session, call, fields)
+    if writes:
+        try:
+            allow(session, call, event, writes, known)
+        except DibsError:
+            if taken:
+                _give_back(session, call, taken)
+            raise
+    return taken
+
+
+def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
+    """Others' unfinished work in these working trees, after a look at all that git calls changed."""
+    from dibs.doors.hooks.git_paths import resource_of
+
+    found = []
+    for tree in known.values():
+        if not session.place.common:
+            continue
+        tree.look_at_all()
+        audit.tell(session, call, [tree])
+        found += [
+            [tree.top, resource_of(session, path, tree.top), owners]
+            for path, owners in tree.state.owned(call.agent).items()
+        ]
+    return found
+
+
+def _write(target: Any) -> Write:
+    """A target of the command, as the edit guard wants it."""
+    from dibs.doors.hooks.edit_guard import Write
+
+    how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
+    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"})
+
+
+def _not_claimed(reading: Any) -> list[Any]:
+    """The targets, but for those that the command itself claims first (`dibs claim F --wait 60s && … > F`)."""
+    first = reading.commands[0] if reading.commands else None
+    words = first.words if first is not None else []
+    if words[:2] != ["dibs", "claim"] or first is None or first.cwd is None:
+        return list(reading.writes)
+    claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
+    return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
+
+
+def _doubts(session: Session, reading: Any) -> list[Any]:
+    """What the words leave open, in the working trees of this workspace."""
+    if not reading.unresolved:
+        return []
+    from dibs.doors.hooks import doubts
+
+    return [*doubts.placed(session, reading.unresolved)]
+
+
+def _effects(reading: Any) -> list[Effect]:
+    """What the git commands among them would do, each with the directory it is run in."""
+    if not reading.git:
+        return []
+    from dibs.facts.git import aliases
+
+    return aliases.effects(reading)
+
+
+def _acts(effects: list[Effect]) -> list[str]:
+    """What a role may forbid."""
+    acts = []
+    if any(effect.kind in MAKE_COMMITS for effect in effects):
+        acts.append("commit")
+    if any(effect.kind == "push" for effect in effects):
+        acts.append("deploy")
+    return acts
+
+
+def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
+    """The decision; where only git's index is in the way, a moment later it is free."""
+    from dibs.operations.guards.shell_guard import COMMAND
+
+    until = clock.since_boot() + int(PATIENCE * 1000)
+    while True:
+        try:
+            claims: list[str] = session.run(COMMAND, call, fields)["claims"]
+        except Held as error:
+            if not error.fields.get("transient") or clock.since_boot() > until:
+                raise
+            call.facts.clear()
+            clock.sleep(GLANCE)
+        else:
+            return claims
+
+
+def _give_back(session: Session, call: Call, taken: list[str]) -> None:
+    from dibs.operations.guards.audits import AUDIT
+
+    session.run(AUDIT, call, {"release": taken})
+
+
+# --- deploys
+
+
+def _deploys(session: Session, reading: Any) -> list[list[str]]:
+    """Commands that deploy, by their words or by what their scripts run, with their targets."""
+    patterns: dict[str, str] = session.config.policy.guards["deploy"].get("commands", {})
+    if not any(_may_deploy(simple, patterns) for simple in reading.commands):
+        return []
+    from dibs.facts import deploy_commands
+
+    patterns = deploy_commands.spelled(patterns)
+    programs = deploy_commands.names(patterns)
+    worth = [simple for simple in reading.commands if deploy_commands.may_be(simple, programs)]
+    return deploy_commands.find(worth, patterns, session.cwd) if worth else []
+
+
+def _may_deploy(simple: Any, patterns: dict[str, str]) -> bool:
+    """Are its words worth a closer look? Programs that run no others are not, unless the config names them."""
+    first = simple.words[0] if simple.words else None
+    if first in shell.PLAIN_LOOKS:
+        return False
+    return first not in ONLY_WRITE or any(first in pattern for pattern in patterns)
+
+
+def _against(session: Session, call: Call, target: str) -> str:
+    """What speaks against a deploy right now; "" if nothing does."""
+    from dibs.running import deploy_checks
+
+    error = deploy_checks.check(session, call, target, session.place.top, timeout=REMOTE)
+    return "" if error is None else error.message

@@ -1,0 +1,201 @@
+"""Makes the bundle of the hook path's modules: see bundle.py, which uses it."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import marshal
+import os
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
+
+from dibs.doors.hooks.start.bundle import HEAD, VERSION, path_of
+from dibs.session.known_clients import NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import CodeType
+
+# Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
+EXTENSIONS = (
+    "_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis",
+    "tree_sitter._binding", "tree_sitter_bash._binding",
+)  # fmt: skip
+# Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
+FOLDERS = (
+    "", "doors", "doors/clients", *[f"doors/clients/{name}" for name in NAMES], "doors/hooks", "facts", "facts/git",
+    "facts/shell", "operations", "operations/agents", "operations/claims", "operations/core", "operations/guards",
+    "operations/messages", "operations/runs", "operations/shared", "operations/tasks", "operations/upkeep", "running",
+    "session", "storage", "stores", "stores/move", "stores/redis", "stores/sqlite",
+)  # fmt: skip
+LEFT_OUT = ("doors/clients/make_index.py", "operations/core/answers.py", "stores/conformance.py", "stores/memory.py",
+            "__main__.py")  # fmt: skip
+# Whoever asks for the first module will ask for the others. What is missing here only costs a little time.
+TOGETHER = {
+    "dibs.doors.hooks.hook": (
+        "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
+        "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents",
+        "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace", "_json", "_sha1", "fcntl",
+    ),
+    "dibs.doors.hooks.tool_call": (
+        "dibs.doors.hooks.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
+        "dibs.stores.seam",
+        "dibs.operations.core.declare", "dibs.operations.core.call", "dibs.operations.guards.ledger",
+        "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit", "_sha256", "_sha2",
+    ),
+    "dibs.session.session": (
+        "dibs.session", "dibs.operations.claims", "dibs.facts.paths", "dibs.operations.claims.resources",
+        "dibs.operations.core.policy", "dibs.operations.core.entry", "dibs.session.known_clients",
+        "dibs.session.config", "dibs.facts.processes",
+    ),
+    "dibs.doors.hooks.edit_guard": (
+        "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
+        "dibs.operations.guards.edit_guard",
+        "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
+        "dibs.operations.agents", "dibs.operations.agents.roles", "dibs.facts.git", "dibs.facts.git.ignored",
+    ),
+    "dibs.doors.hooks.shell_guard": (
+        "dibs.facts.git", "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.session.session",
+    ),
+    "dibs.facts.shell": (
+        "dibs.facts.shell.globs", "dibs.facts.shell.unknown", "dibs.facts.shell.streams", "dibs.facts.shell.findings",
+        "dibs.facts.shell.words", "dibs.facts.shell.options", "dibs.facts.shell.flows", "dibs.facts.shell.builtin",
+        "dibs.facts.shell.commands",
+    ),
+    "dibs.facts.shell.walk": (
+        "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",
+        "dibs.facts.shell.parameters", "dibs.facts.shell.text", "dibs.facts.shell.outputs",
+    ),
+    "dibs.session.mail_hint": (
+        "dibs.operations.claims.resources", "dibs.operations.core.policy", "dibs.operations.agents.roles",
+    ),
+    "dibs.stores.sqlite.store": ("dibs.stores.sqlite.database_file", "dibs.stores.sqlite.gate", "dibs.stores.turns"),
+    "dibs.stores.redis.store": (
+        "dibs.stores.move.moved_mark", "dibs.stores.redis.scripts", "dibs.stores.redis.wire", "dibs.stores.redis.epoch",
+        "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
+        "dibs.stores.urls", "dibs.storage.redis_autostart",
+    ),
+    # bundle.py asks for the client's own half by the word that the hook was started with
+    **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}", f"dibs.doors.clients.{name}.hook")
+       for name in NAMES},
+}  # fmt: skip
+
+
+def make(root: str) -> None:
+    """Write the file. Where that cannot be done, the next hook takes the usual way as well."""
+    table: dict[str, tuple[bool, str, int, int, int, int]] = {}
+    codes: dict[str, CodeType] = {}
+    needs: dict[str, list[str]] = {}
+    parts: list[bytes] = []
+    place = 0
+    try:
+        for folder in FOLDERS:
+            for name in sorted(os.listdir(f"{root}/dibs/{folder}")):
+                file = f"{folder}/{name}" if folder else name
+                if not name.endswith(".py") or file in LEFT_OUT:
+                    continue
+                with os.fdopen(os.open(f"{root}/dibs/{file}", os.O_RDONLY), "rb") as source:
+                    status = os.fstat(source.fileno())
+                    text = source.read()
+                slim = _slim(text, f"{root}/dibs/{file}")
+                code = marshal.dumps(slim)
+                package = name == "__init__.py"
+                dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
+                dotted = dotted.rstrip("/").replace("/", ".")
+                table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
+                codes[dotted] = slim
+                needs[dotted] = _needs(text)
+                parts.append(code)
+                place += len(code)
+        groups = {}
+        for name, together in TOGETHER.items():
+            names = _in_order(together, needs)
+            code = marshal.dumps(tuple([codes[one] for one in names if one not in EXTENSIONS]))
+            groups[name] = (place, len(code), names)
+            parts.append(code)
+            place += len(code)
+        head = marshal.dumps((VERSION, sys.version, table, groups, _places()))
+        making = f"{path_of(root)}.{os.getpid()}"
+        os.makedirs(os.path.dirname(making), exist_ok=True)
+        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
+            written.write(len(head).to_bytes(HEAD, "big") + head + b"".join(parts))
+        os.replace(making, path_of(root))
+    except (OSError, ValueError, SyntaxError, KeyError):
+        return
+
+
+def _needs(text: bytes) -> list[str]:
+    """The modules that a module imports when it is loaded."""
+    found = []
+    top = [one for one in ast.parse(text).body if not isinstance(one, ast.FunctionDef | ast.If)]  # `if TYPE_CHECKING`
+    for node in ast.walk(ast.Module(top, [])):
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *[f"{node.module}.{one.name}" for one in node.names]]
+    return found
+
+
+def _in_order(names: Iterable[str], needs: dict[str, list[str]]) -> list[str]:
+    """The same names, each behind those that it needs: else Python's own import would be asked for them."""
+    wanted = dict.fromkeys(names)
+    found: dict[str, None] = {}
+    begun: set[str] = set()
+
+    def place(name: str) -> None:
+        if name not in begun:
+            begun.add(name)
+            for needed in needs.get(name, ()):
+                if needed in wanted:
+                    place(needed)
+            found[name] = None
+
+    for name in wanted:
+        place(name)
+    return list(found)
+
+
+def _places() -> dict[str, str]:
+    """Where the modules in C lie that hooks load, as far as they are files at all."""
+    found: dict[str, str] = {}
+    for name in EXTENSIONS:
+        above = name.rpartition(".")[0]
+        package = PathFinder.find_spec(above) if above else None
+        if name in sys.builtin_module_names or (above and package is None):
+            continue
+        spec = PathFinder.find_spec(name, package.submodule_search_locations if package is not None else None)
+        if spec is not None and spec.origin and spec.origin.endswith(tuple(EXTENSION_SUFFIXES)):
+            found[name] = spec.origin
+    return found
+
+
+def _slim(text: bytes, path: str) -> CodeType:
+    """A module's code without what nobody asks for while a hook runs: words about functions, types, line numbers.
+
+    That halves what has to be read. Assertions stay, and so do the words about classes: an error's text may be those.
+    Annotations stay texts, without the import that says so: `__future__` is a file to be found and read.
+    """
+    tree = ast.parse(text, path)
+    tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                first.value.value = ""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+            given = node.args
+            for argument in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]:
+                if argument is not None:
+                    argument.annotation = None
+    return _unlined(compile(tree, path, "exec", __future__.annotations.compiler_flag, dont_inherit=True, optimize=0))
+
+
+def _unlined(code: CodeType) -> CodeType:
+    inner = tuple([_unlined(part) if isinstance(part, type(code)) else part for part in code.co_consts])
+    return code.replace(co_consts=inner, co_linetable=b"")

@@ -1,0 +1,240 @@
+"""All modules of the hook path in one file: finding sixty files one by one costs a third of a hook's time.
+
+The file lies beside the byte code that Python itself keeps (`__pycache__`), and like that it is made when it is missing
+and made anew when a source changed: each source's size and time of change are in it and looked at before a module is
+taken out of it. Where it cannot be written, or anything about it is odd, imports go their usual way.
+
+`entry.py` runs this before anything else, so it uses only what the interpreter has loaded by itself; not even
+`__future__`, which is a file to be found and read. The file is made by build.py.
+"""
+
+import gc
+import marshal
+import sys
+from posix import O_CLOEXEC, O_RDONLY, open, pread, read, stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType
+    from typing import Any, NoReturn
+
+VERSION = 12
+LONGEST = 1 << 20  # bytes of that table, or it is none
+HEAD = 8  # bytes: the length of the table that stands before the code
+
+
+class Bundle:
+    """Finds and loads the modules that are in the file."""
+
+    def __init__(self, root: str, fd: int, table: dict[str, tuple[bool, str, int, int, int, int]], start: int) -> None:
+        self._root, self._fd, self._table, self._start = root, fd, table, start
+        self.places: dict[str, str] = {}
+        self.groups: dict[str, tuple[int, int, list[str]]] = {}
+        self.stale = False
+        self._found: dict[str, CodeType] = {}  # taken out, and not run yet
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":  # noqa: ARG002 - Python's protocol
+        """Python asks: do you have this module? With it come those that it is known to ask for next."""
+        if name in self.places:
+            return self._extension(name, self.places[name])
+        package = self._table.get(name, (False,))[0]
+        if not package:
+            self._put_together(name)
+        file = self._take(name)
+        if not file:
+            return None
+        spec = sys.modules["_frozen_importlib"].ModuleSpec(name, self, origin=file, is_package=package)
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations.append(file.rpartition("/")[0])
+        return spec
+
+    def _extension(self, name: str, file: str) -> "Any":
+        """A module in C, from the file where it lay when the bundle was made."""
+        try:
+            stat(file)
+        except OSError:
+            self.stale = True
+            return None
+        loader = sys.modules["_frozen_importlib_external"].ExtensionFileLoader(name, file)
+        package = file.rpartition("/")[2].startswith("__init__.")
+        spec = sys.modules["_frozen_importlib"].ModuleSpec(name, loader, origin=file, is_package=package)
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations.append(file.rpartition("/")[0])
+        return spec
+
+    def _put_together(self, name: str) -> None:
+        """Load what a module is known to ask for; the code of all of them is taken out at once."""
+        group = self.groups.pop(name, None)
+        if group is None:
+            return
+        place, length, names = group
+        own = [needed for needed in names if needed in self._table]
+        if not any(needed in sys.modules for needed in own):
+            files = [self._file_of(needed) for needed in own]
+            codes = self._code(place, length, tuple) if all(files) else None
+            if codes is not None and len(codes) == len(own):
+                self._found.update(zip(own, codes, strict=True))
+        for needed in names:
+            self.put(needed)
+
+    def _file_of(self, name: str) -> str:
+        """A module's source, if the module is here and its source did not change since."""
+        found = self._table.get(name)
+        if found is None:
+            return ""
+        file = f"{self._root}/dibs/{found[1]}"
+        try:
+            status = stat(file)
+        except OSError:
+            status = None
+        if status is None or status.st_size != found[2] or status.st_mtime_ns != found[3]:
+            self.stale = True
+            return ""
+        return file
+
+    def _code(self, place: int, length: int, kind: type) -> "Any":
+        """What was kept at that place; None if it is damaged: then the usual way, and a new file."""
+        try:
+            code = marshal.loads(pread(self._fd, length, self._start + place))  # noqa: S302 - our own, like a .pyc
+        except (OSError, ValueError, TypeError, EOFError, MemoryError):
+            code = None
+        if not isinstance(code, kind):
+            self.stale = True
+            return None
+        return code
+
+    def _take(self, name: str) -> str:
+        """Take a module's code out; gives its source, "" if it cannot be had from here."""
+        if name in self._found:  # with others, whose sources were looked at together
+            return f"{self._root}/dibs/{self._table[name][1]}"
+        file = self._file_of(name)
+        if file:
+            code = self._code(self._table[name][4], self._table[name][5], type(_of_code.__code__))
+            if code is None:
+                return ""
+            self._found[name] = code
+        return file
+
+    def put(self, name: str) -> None:
+        """Load a module without Python's own way of importing, which costs as much again as running its code."""
+        if name in sys.modules:
+            return
+        if name in self.places:
+            self._put_extension(name, self.places[name])
+            return
+        above, _, last = name.rpartition(".")
+        if above:
+            self.put(above)
+        package = self._table.get(name, (False,))[0]
+        if not package:
+            self._put_together(name)
+        file = self._take(name) if not above or above in sys.modules else ""
+        if not file:
+            return
+        module = type(sys)(name)
+        module.__file__ = file
+        if package:
+            module.__path__ = [file.rpartition("/")[0]]
+            module.__package__ = name
+        else:
+            module.__package__ = above
+        sys.modules[name] = module
+        try:
+            if package:  # its modules ask for it first
+                self._put_together(name)
+            self.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        if above:
+            setattr(sys.modules[above], last, module)
+
+    def _put_extension(self, name: str, file: str) -> None:
+        """The same for a module in C. One that cannot be had so is looked for as usual when it is asked for."""
+        implement = sys.modules["_imp"]
+        try:
+            module = implement.create_dynamic(sys.modules["_frozen_importlib"].ModuleSpec(name, None, origin=file))
+            implement.exec_dynamic(module)
+        except (ImportError, OSError):
+            return
+        sys.modules[name] = module
+
+    def create_module(self, spec: "Any") -> None:
+        """Python makes the module itself."""
+
+    def exec_module(self, module: "ModuleType") -> None:
+        """Run the module's code."""
+        exec(self._found.pop(module.__name__), module.__dict__)  # noqa: S102 - as Python does
+
+
+def _of_code() -> None:
+    """Its code is of the kind that all code is of."""
+
+
+def start(entry: str, data: bytes) -> "NoReturn":
+    """All of a hook's process; `data` is the byte code that this module was taken out of, if that was how."""
+    gc.disable()  # a hook is over in milliseconds, of which the collector would take two
+    root = entry.rpartition("/dibs/doors/hooks/")[0]
+    # Without `site` only the standard library is on the path. -S leaves sys.prefix at the base installation, so the
+    # interpreter's own place tells where the virtual environment is.
+    own = sys.executable.rpartition("/bin/")[0]
+    sys.path[0] = root
+    sys.path.append(f"{own}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages")
+    bundled = None
+    try:
+        bundled = use(root) if _is_current(f"{root}/dibs/doors/hooks/start/bundle.py", data) else None
+        if bundled is not None:
+            bundled.put("dibs.doors.hooks.hook")
+            if len(sys.argv) > 1:  # the client that it is started for
+                bundled.put(f"dibs.doors.clients.{sys.argv[1]}.hook")
+        from dibs.doors.hooks.hook import leave, main
+    except Exception:  # noqa: BLE001 - a bundle that is missing or damaged: the usual way
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not bundled]
+        for name in [name for name in sys.modules if name.split(".")[0] == "dibs"]:
+            del sys.modules[name]
+        bundled = None
+        from dibs.doors.hooks.hook import leave, main
+
+    code = main(sys.argv[1:])
+    if bundled is None or bundled.stale:
+        try:
+            from dibs.doors.hooks.start import build
+
+            build.make(root)
+        except Exception:  # noqa: BLE001, S110 - the answer counts, whatever the next hook has to do without
+            pass
+    leave(code)
+
+
+def _is_current(source: str, data: bytes) -> bool:
+    """Is this byte code that of the source as it is now?"""
+    if data[4:8] != b"\0\0\0\0":
+        return False
+    status = stat(source)
+    stamp = (int(status.st_mtime) & 0xFFFFFFFF) | (status.st_size & 0xFFFFFFFF) << 32
+    return data[8:16] == stamp.to_bytes(8, "little")
+
+
+def path_of(root: str) -> str:
+    """Where the file of this package and this interpreter lies."""
+    return f"{root}/dibs/doors/hooks/start/__pycache__/bundle.{sys.implementation.cache_tag}.bin"
+
+
+def use(root: str) -> "Bundle | None":
+    """Take modules out of the file from now on; None where that cannot be done."""
+    try:
+        fd = open(path_of(root), O_RDONLY | O_CLOEXEC)
+        length = int.from_bytes(read(fd, HEAD), "big")
+        if not 0 < length <= LONGEST:
+            return None
+        version, python, table, groups, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
+        if version != VERSION or python != sys.version or not isinstance(table, dict):
+            return None
+    except (OSError, ValueError, TypeError, EOFError, MemoryError):
+        return None
+    bundle = Bundle(root, fd, table, HEAD + length)
+    bundle.places, bundle.groups = places, groups
+    sys.meta_path.insert(0, bundle)
+    return bundle

@@ -1,0 +1,153 @@
+"""Around a tool call: may the tool do that, and what did it leave? Facts are gathered, operations decide.
+
+Each function gets the event and the workspace's place, raises a DibsError to refuse, and returns what the model should
+be told ("" for nothing). Files go to edit_guard.py, commands to shell_guard.py.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.clients import EDIT, OTHER, PATCH, SHELL
+from dibs.doors.hooks.caller import begin, identify, open_session
+from dibs.errors import DibsError
+from dibs.facts import ledger_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.doors.hooks.payload import Event
+    from dibs.facts.workspace import Place
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+AFTER_ALL = 300  # changed files that are looked at after a command; the rest is left to the next sweep
+
+
+# --- before a call
+
+
+def before(event: Event, place: Place) -> str:
+    """May the tool do that? Raises the refusal."""
+    if event.kind == OTHER:
+        return _before_other(event, place)
+    if event.kind == SHELL:
+        from dibs.doors.hooks import shell_guard
+
+        return shell_guard.before(event, place)
+    from dibs.doors.hooks import audit, edit_guard, trees
+
+    writes = edit_guard.writes_of(event)
+    tree = trees.of(place)
+    tree.survey()
+    tree.settle()
+    session = open_session(place)
+    call = identify(session, event)
+    known = {place.top: tree}
+    audit.tell(session, call, [tree])
+    for top in edit_guard.allow(session, call, event, writes, known):
+        begin(known[top], event, is_open=False)
+    ledger_files.heard(place.local, call.agent)
+    return ""
+
+
+def use(event: Event, place: Place) -> None:
+    """May the agent use this tool, whatever it does? Raises the refusal."""
+    from dibs.operations.agents import roles
+
+    session = open_session(place)
+    call = identify(session, event)
+    if roles.any_bans(call, event.tool):
+        session.run(roles.USE, call, {"tool": event.tool, "client": event.client})
+
+
+def _before_other(event: Event, place: Place) -> str:
+    """A tool whose writes cannot be known beforehand: allowed, and audited afterwards."""
+    if event.tool not in event.dialect.HARMLESS:
+        from dibs.doors.hooks import trees
+
+        tree = trees.of(place)
+        tree.survey()
+        begin(tree, event, is_open=True)
+    return ""
+
+
+# --- after a call
+
+
+def after(event: Event, place: Place) -> str:
+    """Note what the agent left in its files, and look at everybody else's; then the news."""
+    from dibs.doors.hooks import audit, trees
+
+    known = [trees.of(place)]
+    if event.kind in {EDIT, PATCH}:
+        known += [trees.at(top, place) for top in _others(event, place)]
+    elif event.cwd and not os.path.realpath(event.cwd).startswith(f"{place.top}/"):
+        known += [trees.at(top, place) for top in _tops(place, [event.cwd])]
+    claims: list[str] = []
+    diary = -1
+    for tree in known:
+        call = tree.state.calls.get(event.key)
+        if call is None or call.closed:
+            continue
+        over = ledger_files.now()
+        claims += call.claims
+        diary = max(diary, call.diary) if tree.top == place.top else diary
+        (tree.look if event.kind == EDIT else tree.survey)(call.named)
+        left = "1" if call.left or _yielded(event, over[0] - call.opened) else ""
+        tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
+        tree.write()
+        if place.common and tree.state.owes(call, over[0]):
+            tree.look_at_all(AFTER_ALL)
+        tree.cut()
+    return audit.report(event, place, known, _tell_missed, release=claims, diary=diary)
+
+
+def _yielded(event: Event, ns: int) -> bool:
+    """Does the client tell of the end of a command that may still run?"""
+    return 0 < event.dialect.YIELDS_AFTER_NS < ns
+
+
+def _tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
+    from dibs.doors import git_hooks
+
+    git_hooks.tell_missed(session, call, commits)
+
+
+def _others(event: Event, place: Place) -> list[str]:
+    """Other working trees than the one in use that an edit names files of."""
+    paths = event.paths
+    if event.kind == PATCH:
+        from dibs.facts import patches
+
+        try:
+            paths = [path for _, path in patches.paths(event.command)]
+        except ValueError:
+            return []
+    outside = [real for path in paths if not (real := event.real(path)).startswith(f"{place.top}/")]
+    return _tops(place, outside) if outside else []
+
+
+def _tops(place: Place, paths: list[str]) -> list[str]:
+    from dibs.facts import workspace
+
+    found = {workspace.tree_of(place, f"{os.path.realpath(path)}/.") for path in paths}
+    return [top for top in found if top and top != place.top]
+
+
+# --- in doubt
+
+
+def allowed_in_doubt(event: Event, place: Place, why: str) -> bool:
+    """Does the config let pass what cannot be decided? Then the log has it, if that can be had."""
+    session = open_session(place)
+    if session.config.policy.guards["on_doubt"] != "allow":
+        return False
+    from dibs.operations.guards.audits import DOUBT
+
+    try:
+        session.run(DOUBT, identify(session, event), {"why": why, "tool": event.tool})
+    except DibsError:
+        pass
+    return True

@@ -1,0 +1,1393 @@
+"""The typed methods of the Python API for asyncio. Made by `make generate` from the declarations in operations/."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Literal
+
+    from dibs.doors.python.aio import ClaimRequest
+    from dibs.operations.core.answers import (
+        AckAnswer,
+        AgentsAnswer,
+        AskAnswer,
+        BootAnswer,
+        ConfirmAnswer,
+        EmitAnswer,
+        InboxAnswer,
+        KillAnswer,
+        LeaveAnswer,
+        PruneAnswer,
+        ReleaseAnswer,
+        RenewAnswer,
+        ReviveAnswer,
+        RulesAnswer,
+        RunEndAnswer,
+        RunGatesAnswer,
+        RunJoinAnswer,
+        RunListAnswer,
+        RunNoteAnswer,
+        RunPhaseAnswer,
+        RunProgressAnswer,
+        RunPurgeAnswer,
+        RunShowAnswer,
+        RunStartAnswer,
+        ScratchAnswer,
+        SealAnswer,
+        SendAnswer,
+        StateDeleteAnswer,
+        StateGetAnswer,
+        StateListAnswer,
+        StateSetAnswer,
+        StatusAnswer,
+        SubscribeAnswer,
+        SubscriptionsAnswer,
+        SweepAnswer,
+        TaskAddAnswer,
+        TaskAnswer,
+        TaskAssignAnswer,
+        TaskBidAnswer,
+        TaskCancelAnswer,
+        TaskDoneAnswer,
+        TaskInputsAnswer,
+        TaskListAnswer,
+        TaskMoveAnswer,
+        TaskProgressAnswer,
+        TaskShowAnswer,
+        TaskSplitAnswer,
+        TaskTakeAnswer,
+        TaskTurnAnswer,
+        VoteCastAnswer,
+        VoteListAnswer,
+        VoteOpenAnswer,
+        VoteShowAnswer,
+        WhoamiAnswer,
+    )
+
+    State = Literal[
+        "discovery",
+        "scoped",
+        "planned",
+        "executing",
+        "complete",
+        "failed",
+        "quarantined",
+        "cancelled",
+    ]
+
+    Strategy = Literal[
+        "priority",
+        "round_robin",
+        "load_balanced",
+        "capability",
+        "sticky",
+        "auction",
+        "preemptive",
+    ]
+
+
+class AsyncMethods:
+    """One method for each declared operation; durations are seconds or texts such as "30m"."""
+
+    async def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
+        raise NotImplementedError
+
+    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> ClaimRequest:
+        raise NotImplementedError
+
+    async def ack(
+        self,
+        message: str,
+        *,
+        request_id: str | None = None,
+    ) -> AckAnswer:
+        """Acknowledge a message, so that it is not shown again.
+
+        Answers: message; sometimes path.
+        Raises: NotFound.
+        """
+        answer: AckAnswer = await self._call(
+            "ack",
+            request_id,
+            message=message,
+        )
+        return answer
+
+    async def agents(
+        self,
+        *,
+        all: bool | None = None,
+        type: str | None = None,
+        state: Literal["alive", "gone", "unknown", "left", "killed"] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> AgentsAnswer:
+        """List the agents and persons, those that are there first.
+
+        Answers: agents[], more, cursor.
+        """
+        answer: AgentsAnswer = await self._call(
+            "agents",
+            request_id,
+            all=all,
+            type=type,
+            state=state,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def ask(
+        self,
+        resource: str,
+        text: str,
+        *,
+        request_id: str | None = None,
+    ) -> AskAnswer:
+        """Ask whoever holds a resource to release it.
+
+        Answers: message, to[], resource; sometimes to_name[].
+        Raises: NotFound, Quota, Invalid.
+        """
+        answer: AskAnswer = await self._call(
+            "ask",
+            request_id,
+            resource=resource,
+            text=text,
+        )
+        return answer
+
+    async def boot(
+        self,
+        *,
+        task: str | None = None,
+        type: str | None = None,
+        can: Sequence[str] | None = None,
+        pid: int | None = None,
+        request_id: str | None = None,
+    ) -> BootAnswer:
+        """Register, check what you hold against the live record, and get a briefing.
+
+        Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
+        rules; sometimes name, files[], rival.
+        """
+        answer: BootAnswer = await self._call(
+            "boot",
+            request_id,
+            task=task,
+            type=type,
+            can=can,
+            pid=pid,
+        )
+        return answer
+
+    def claim(
+        self,
+        *resources: str,
+        mode: Literal["write", "read", "watch"] | None = None,
+        ttl: float | str | None = None,
+        wait: float | str | None = None,
+        reason: str | None = None,
+        task: str | None = None,
+        expect: float | str | None = None,
+        keep: bool | None = None,
+        auto_renew: bool = True,
+        request_id: str | None = None,
+    ) -> ClaimRequest:
+        """Claim resources, all of them or none.
+
+        In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
+
+        Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note.
+        Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid.
+        """
+        return self._claim(
+            request_id,
+            auto_renew,
+            resources=resources or None,
+            mode=mode,
+            ttl=ttl,
+            wait=wait,
+            reason=reason,
+            task=task,
+            expect=expect,
+            keep=keep,
+        )
+
+    async def confirm(
+        self,
+        resource: str,
+        *,
+        token: int,
+        request_id: str | None = None,
+    ) -> ConfirmAnswer:
+        """Ask whether a token is still live for a resource.
+
+        Answers: holder, token, expires_at; sometimes holder_name.
+        Raises: Fenced.
+        """
+        answer: ConfirmAnswer = await self._call(
+            "confirm",
+            request_id,
+            resource=resource,
+            token=token,
+        )
+        return answer
+
+    async def emit(
+        self,
+        kind: str,
+        data: Any | None = None,
+        *,
+        request_id: str | None = None,
+    ) -> EmitAnswer:
+        """Tell all who subscribe to it that something happened.
+
+        Answers: event.
+        Raises: Invalid.
+        """
+        answer: EmitAnswer = await self._call(
+            "emit",
+            request_id,
+            kind=kind,
+            data=data,
+        )
+        return answer
+
+    async def inbox(
+        self,
+        *,
+        wait: float | str | None = None,
+        new: bool | None = None,
+        thread: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> InboxAnswer:
+        """Show the messages you have not acknowledged.
+
+        Answers: messages[], more, cursor.
+        """
+        answer: InboxAnswer = await self._call(
+            "inbox",
+            request_id,
+            wait=wait,
+            new=new,
+            thread=thread,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def kill(
+        self,
+        agent: str,
+        *,
+        why: str,
+        request_id: str | None = None,
+    ) -> KillAnswer:
+        """Stop an agent: void its claims and refuse all it does.
+
+        Answers: agents[], voided[], count.
+        Raises: NotFound, Invalid.
+        """
+        answer: KillAnswer = await self._call(
+            "kill",
+            request_id,
+            agent=agent,
+            why=why,
+        )
+        return answer
+
+    async def leave(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> LeaveAnswer:
+        """Say that you are done: what you hold is released, a subagent's passes to its parent.
+
+        Answers: released[], passed[], count, to; sometimes to_name.
+        """
+        answer: LeaveAnswer = await self._call(
+            "leave",
+            request_id,
+        )
+        return answer
+
+    async def prune(
+        self,
+        *,
+        keep: float | str | None = None,
+        request_id: str | None = None,
+    ) -> PruneAnswer:
+        """Drop the events before the newest seal older than --keep.
+
+        Answers: through.
+        Raises: NotFound, Invalid.
+        """
+        answer: PruneAnswer = await self._call(
+            "prune",
+            request_id,
+            keep=keep,
+        )
+        return answer
+
+    async def release(
+        self,
+        *resources: str,
+        all: bool | None = None,
+        commit: str | None = None,
+        to: str | None = None,
+        token: int | None = None,
+        force: bool | None = None,
+        why: str | None = None,
+        request_id: str | None = None,
+    ) -> ReleaseAnswer:
+        """Give claims back, or hand them over to another agent.
+
+        Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
+        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
+        """
+        answer: ReleaseAnswer = await self._call(
+            "release",
+            request_id,
+            resources=resources or None,
+            all=all,
+            commit=commit,
+            to=to,
+            token=token,
+            force=force,
+            why=why,
+        )
+        return answer
+
+    async def renew(
+        self,
+        *resources: str,
+        request_id: str | None = None,
+    ) -> RenewAnswer:
+        """Give what you hold a new deadline.
+
+        Answers: renewed[].
+        Raises: Fenced, NotFound, Killed.
+        """
+        answer: RenewAnswer = await self._call(
+            "renew",
+            request_id,
+            resources=resources or None,
+        )
+        return answer
+
+    async def revive(
+        self,
+        agent: str,
+        *,
+        request_id: str | None = None,
+    ) -> ReviveAnswer:
+        """Let a killed agent act again.
+
+        Answers: agents[].
+        Raises: NotFound.
+        """
+        answer: ReviveAnswer = await self._call(
+            "revive",
+            request_id,
+            agent=agent,
+        )
+        return answer
+
+    async def rules(
+        self,
+        *,
+        ack: bool | None = None,
+        request_id: str | None = None,
+    ) -> RulesAnswer:
+        """Show the rules of the workspace, and whether you were told this version.
+
+        Answers: digest, acknowledged, current; sometimes text.
+        """
+        answer: RulesAnswer = await self._call(
+            "rules",
+            request_id,
+            ack=ack,
+        )
+        return answer
+
+    async def run_end(
+        self,
+        *,
+        run: str | None = None,
+        archive: bool | None = None,
+        keep: float | str | None = None,
+        force: bool | None = None,
+        strict: bool | None = None,
+        request_id: str | None = None,
+    ) -> RunEndAnswer:
+        """End a run.
+
+        Answers: run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive.
+        Raises: NotFound, Conflict, Invalid, Killed.
+        """
+        answer: RunEndAnswer = await self._call(
+            "run end",
+            request_id,
+            run=run,
+            archive=archive,
+            keep=keep,
+            force=force,
+            strict=strict,
+        )
+        return answer
+
+    async def run_error(
+        self,
+        text: str,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> RunNoteAnswer:
+        """Keep an error with a run.
+
+        Answers: run, noted.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        """
+        answer: RunNoteAnswer = await self._call(
+            "run error",
+            request_id,
+            text=text,
+            run=run,
+        )
+        return answer
+
+    async def run_gates(
+        self,
+        *,
+        run: str | None = None,
+        at: Literal["setup", "during", "cleanup"] | None = None,
+        within: float | str | None = None,
+        request_id: str | None = None,
+    ) -> RunGatesAnswer:
+        """Check a run against its quality gates; exit code 1 if one fails.
+
+        Answers: run, gates[], failed.
+        Raises: NotFound, Invalid.
+        """
+        answer: RunGatesAnswer = await self._call(
+            "run gates",
+            request_id,
+            run=run,
+            at=at,
+            within=within,
+        )
+        return answer
+
+    async def run_handled(
+        self,
+        number: int,
+        how: str,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> RunNoteAnswer:
+        """Say that an error of a run was dealt with.
+
+        Answers: run, noted.
+        Raises: NotFound, Conflict, Invalid, Killed.
+        """
+        answer: RunNoteAnswer = await self._call(
+            "run handled",
+            request_id,
+            number=number,
+            how=how,
+            run=run,
+        )
+        return answer
+
+    async def run_join(
+        self,
+        *,
+        run: str | None = None,
+        type: str | None = None,
+        can: Sequence[str] | None = None,
+        request_id: str | None = None,
+    ) -> RunJoinAnswer:
+        """Take part in a run.
+
+        Answers: run, agent.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        """
+        answer: RunJoinAnswer = await self._call(
+            "run join",
+            request_id,
+            run=run,
+            type=type,
+            can=can,
+        )
+        return answer
+
+    async def run_list(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> RunListAnswer:
+        """List the runs.
+
+        Answers: runs[], more, cursor.
+        """
+        answer: RunListAnswer = await self._call(
+            "run list",
+            request_id,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def run_phase(
+        self,
+        phase: Literal["discovery", "analysis", "execution", "validation"],
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> RunPhaseAnswer:
+        """Say in which phase a run is.
+
+        Answers: run, before.
+        Raises: NotFound, Conflict, Invalid, Killed.
+        """
+        answer: RunPhaseAnswer = await self._call(
+            "run phase",
+            request_id,
+            phase=phase,
+            run=run,
+        )
+        return answer
+
+    async def run_progress(
+        self,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> RunProgressAnswer:
+        """Show how far a run is.
+
+        Answers: run.
+        Raises: NotFound, Invalid.
+        """
+        answer: RunProgressAnswer = await self._call(
+            "run progress",
+            request_id,
+            run=run,
+        )
+        return answer
+
+    async def run_purge(
+        self,
+        run: str,
+        *,
+        request_id: str | None = None,
+    ) -> RunPurgeAnswer:
+        """Drop an ended run and its tasks now; its archive stays.
+
+        Answers: run, more.
+        Raises: NotFound, Conflict.
+        """
+        answer: RunPurgeAnswer = await self._call(
+            "run purge",
+            request_id,
+            run=run,
+        )
+        return answer
+
+    async def run_show(
+        self,
+        run: str | None = None,
+        *,
+        request_id: str | None = None,
+    ) -> RunShowAnswer:
+        """Show one run with its agents.
+
+        Answers: run.
+        Raises: NotFound, Invalid.
+        """
+        answer: RunShowAnswer = await self._call(
+            "run show",
+            request_id,
+            run=run,
+        )
+        return answer
+
+    async def run_start(
+        self,
+        name: str,
+        *,
+        id: str | None = None,
+        phase: Literal["discovery", "analysis", "execution", "validation"] | None = None,
+        spec: str | None = None,
+        tasks: Any | None = None,
+        request_id: str | None = None,
+    ) -> RunStartAnswer:
+        """Start a run: one operation of the fleet.
+
+        Answers: run; sometimes tasks[].
+        Raises: Invalid, Conflict, NotFound, Quota.
+        """
+        answer: RunStartAnswer = await self._call(
+            "run start",
+            request_id,
+            name=name,
+            id=id,
+            phase=phase,
+            spec=spec,
+            tasks=tasks,
+        )
+        return answer
+
+    async def run_warn(
+        self,
+        text: str,
+        *,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> RunNoteAnswer:
+        """Keep a warning with a run.
+
+        Answers: run, noted.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        """
+        answer: RunNoteAnswer = await self._call(
+            "run warn",
+            request_id,
+            text=text,
+            run=run,
+        )
+        return answer
+
+    async def scratch(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> ScratchAnswer:
+        """Show your own scratch folder, making it if needed.
+
+        Answers: agent, scratch; sometimes name.
+        """
+        answer: ScratchAnswer = await self._call(
+            "scratch",
+            request_id,
+        )
+        return answer
+
+    async def seal(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> SealAnswer:
+        """Write a seal: the live claims at this point of the log.
+
+        Answers: seq, link, claims.
+        """
+        answer: SealAnswer = await self._call(
+            "seal",
+            request_id,
+        )
+        return answer
+
+    async def send(
+        self,
+        to: str,
+        text: str,
+        *,
+        type: str | None = None,
+        ack: bool | None = None,
+        later: bool | None = None,
+        payload: Any | None = None,
+        reply: str | None = None,
+        expires: float | str | None = None,
+        request_id: str | None = None,
+    ) -> SendAnswer:
+        """Send a message to an agent, to all agents of a type, or to all.
+
+        Answers: message, to[], count, thread; sometimes to_name[], full[], later.
+        Raises: NotFound, Forbidden, Quota, Invalid.
+        """
+        answer: SendAnswer = await self._call(
+            "send",
+            request_id,
+            to=to,
+            text=text,
+            type=type,
+            ack=ack,
+            later=later,
+            payload=payload,
+            reply=reply,
+            expires=expires,
+        )
+        return answer
+
+    async def state_delete(
+        self,
+        key: str,
+        *,
+        version: int | None = None,
+        token: int | None = None,
+        request_id: str | None = None,
+    ) -> StateDeleteAnswer:
+        """Delete a document, with the version you read, or a token.
+
+        Answers: key, version.
+        Raises: NotFound, Conflict, Held, Fenced, Invalid.
+        """
+        answer: StateDeleteAnswer = await self._call(
+            "state delete",
+            request_id,
+            key=key,
+            version=version,
+            token=token,
+        )
+        return answer
+
+    async def state_get(
+        self,
+        key: str,
+        *,
+        request_id: str | None = None,
+    ) -> StateGetAnswer:
+        """Read a document and its version.
+
+        Answers: key, value, version, by, at.
+        Raises: NotFound, Invalid.
+        """
+        answer: StateGetAnswer = await self._call(
+            "state get",
+            request_id,
+            key=key,
+        )
+        return answer
+
+    async def state_list(
+        self,
+        prefix: str | None = None,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        request_id: str | None = None,
+    ) -> StateListAnswer:
+        """List the documents, without their values.
+
+        Answers: documents[], more, cursor.
+        Raises: Invalid.
+        """
+        answer: StateListAnswer = await self._call(
+            "state list",
+            request_id,
+            prefix=prefix,
+            after=after,
+            limit=limit,
+        )
+        return answer
+
+    async def state_set(
+        self,
+        key: str,
+        value: Any,
+        *,
+        version: int | None = None,
+        token: int | None = None,
+        request_id: str | None = None,
+    ) -> StateSetAnswer:
+        """Write a document; one that exists only with the version you read, or a token.
+
+        Answers: key, value, version.
+        Raises: Conflict, Held, Fenced, Quota, Invalid.
+        """
+        answer: StateSetAnswer = await self._call(
+            "state set",
+            request_id,
+            key=key,
+            value=value,
+            version=version,
+            token=token,
+        )
+        return answer
+
+    async def status(
+        self,
+        *resources: str,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> StatusAnswer:
+        """Show who holds what, who waits, and which agents are there.
+
+        Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
+        """
+        answer: StatusAnswer = await self._call(
+            "status",
+            request_id,
+            resources=resources or None,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def subscribe(
+        self,
+        what: str,
+        *,
+        off: bool | None = None,
+        request_id: str | None = None,
+    ) -> SubscribeAnswer:
+        """Hear in your inbox of each event of a kind, or of each change of a state document.
+
+        Answers: subscription, cursor; sometimes off.
+        Raises: Invalid, NotFound, Quota.
+        """
+        answer: SubscribeAnswer = await self._call(
+            "subscribe",
+            request_id,
+            what=what,
+            off=off,
+        )
+        return answer
+
+    async def subscriptions(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> SubscriptionsAnswer:
+        """List what you subscribe to.
+
+        Answers: subscriptions[], through, more, cursor.
+        """
+        answer: SubscriptionsAnswer = await self._call(
+            "subscriptions",
+            request_id,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def sweep(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> SweepAnswer:
+        """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
+
+        Answers: swept, more.
+        """
+        answer: SweepAnswer = await self._call(
+            "sweep",
+            request_id,
+        )
+        return answer
+
+    async def task_add(
+        self,
+        title: str,
+        *,
+        id: str | None = None,
+        priority: int | None = None,
+        needs: Sequence[str] | None = None,
+        after: Sequence[str] | None = None,
+        parent: str | None = None,
+        for_: str | None = None,
+        key: str | None = None,
+        expect: float | str | None = None,
+        state: Literal["discovery", "scoped", "planned"] | None = None,
+        payload: Any | None = None,
+        attempts: int | None = None,
+        strategy: Strategy | None = None,
+        sticky: str | None = None,
+        bid_window: float | str | None = None,
+        race: str | None = None,
+        require: Sequence[str] | None = None,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskAddAnswer:
+        """Add a task.
+
+        Answers: task, existing.
+        Raises: Invalid, NotFound, Conflict, Quota.
+        """
+        answer: TaskAddAnswer = await self._call(
+            "task add",
+            request_id,
+            title=title,
+            id=id,
+            priority=priority,
+            needs=needs,
+            after=after,
+            parent=parent,
+            **{"for": for_},
+            key=key,
+            expect=expect,
+            state=state,
+            payload=payload,
+            attempts=attempts,
+            strategy=strategy,
+            sticky=sticky,
+            bid_window=bid_window,
+            race=race,
+            require=require,
+            run=run,
+        )
+        return answer
+
+    async def task_assign(
+        self,
+        id: str,
+        *,
+        strategy: Strategy | None = None,
+        to: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskAssignAnswer:
+        """Give a task to an agent, which is told; chosen by a strategy, or named.
+
+        Answers: task, agent, queued; sometimes name.
+        Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
+        """
+        answer: TaskAssignAnswer = await self._call(
+            "task assign",
+            request_id,
+            id=id,
+            strategy=strategy,
+            to=to,
+        )
+        return answer
+
+    async def task_bid(
+        self,
+        id: str,
+        amount: int,
+        *,
+        request_id: str | None = None,
+    ) -> TaskBidAnswer:
+        """Bid for a task that is auctioned; the highest bid gets it.
+
+        Answers: task, amount, bids, bids_until.
+        Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed.
+        """
+        answer: TaskBidAnswer = await self._call(
+            "task bid",
+            request_id,
+            id=id,
+            amount=amount,
+        )
+        return answer
+
+    async def task_cancel(
+        self,
+        id: str,
+        *,
+        why: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskCancelAnswer:
+        """Call a task off, with its children.
+
+        Answers: task, cancelled[], count.
+        Raises: NotFound, Conflict.
+        """
+        answer: TaskCancelAnswer = await self._call(
+            "task cancel",
+            request_id,
+            id=id,
+            why=why,
+        )
+        return answer
+
+    async def task_claim(
+        self,
+        id: str,
+        *,
+        wait: float | str | None = None,
+        request_id: str | None = None,
+    ) -> TaskTakeAnswer:
+        """Take a specific task.
+
+        Answers: task, token, claim, expires_at; sometimes renewed.
+        Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid.
+        """
+        answer: TaskTakeAnswer = await self._call(
+            "task claim",
+            request_id,
+            id=id,
+            wait=wait,
+        )
+        return answer
+
+    async def task_done(
+        self,
+        id: str,
+        *,
+        token: int | None = None,
+        result: Any | None = None,
+        next: bool | None = None,
+        run: str | None = None,
+        not_done: str | None = None,
+        verify: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskDoneAnswer:
+        """Finish a task with its result.
+
+        Answers: task; sometimes next, verified.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified.
+        """
+        answer: TaskDoneAnswer = await self._call(
+            "task done",
+            request_id,
+            id=id,
+            token=token,
+            result=result,
+            next=next,
+            run=run,
+            not_done=not_done,
+            verify=verify,
+        )
+        return answer
+
+    async def task_fail(
+        self,
+        id: str,
+        *,
+        token: int | None = None,
+        class_: Literal["transient", "permanent"],
+        why: str,
+        request_id: str | None = None,
+    ) -> TaskAnswer:
+        """Say that a task did not work.
+
+        Answers: task.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: TaskAnswer = await self._call(
+            "task fail",
+            request_id,
+            id=id,
+            token=token,
+            **{"class": class_},
+            why=why,
+        )
+        return answer
+
+    async def task_inputs(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> TaskInputsAnswer:
+        """Show the results of the tasks that one waited for, and of its children.
+
+        Answers: inputs.
+        Raises: NotFound.
+        """
+        answer: TaskInputsAnswer = await self._call(
+            "task inputs",
+            request_id,
+            id=id,
+        )
+        return answer
+
+    async def task_list(
+        self,
+        *,
+        state: State | None = None,
+        run: str | None = None,
+        parent: str | None = None,
+        agent: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskListAnswer:
+        """List tasks.
+
+        Answers: tasks[], more, cursor.
+        Raises: Invalid, NotFound.
+        """
+        answer: TaskListAnswer = await self._call(
+            "task list",
+            request_id,
+            state=state,
+            run=run,
+            parent=parent,
+            agent=agent,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def task_move(
+        self,
+        id: str,
+        state: State,
+        *,
+        request_id: str | None = None,
+    ) -> TaskMoveAnswer:
+        """Move a task by hand to another state.
+
+        Answers: task; sometimes cancelled[], count.
+        Raises: NotFound, Conflict, Invalid.
+        """
+        answer: TaskMoveAnswer = await self._call(
+            "task move",
+            request_id,
+            id=id,
+            state=state,
+        )
+        return answer
+
+    async def task_next(
+        self,
+        *,
+        wait: float | str | None = None,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskTakeAnswer:
+        """Take the best task that is ready for you.
+
+        Answers: task, token, claim, expires_at; sometimes renewed.
+        Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
+        """
+        answer: TaskTakeAnswer = await self._call(
+            "task next",
+            request_id,
+            wait=wait,
+            run=run,
+        )
+        return answer
+
+    async def task_note(
+        self,
+        id: str,
+        text: str,
+        *,
+        request_id: str | None = None,
+    ) -> TaskAnswer:
+        """Keep where the work on a task stands.
+
+        Answers: task.
+        Raises: NotFound, Invalid, Fenced, Killed.
+        """
+        answer: TaskAnswer = await self._call(
+            "task note",
+            request_id,
+            id=id,
+            text=text,
+        )
+        return answer
+
+    async def task_progress(
+        self,
+        id: str,
+        percent: int,
+        *,
+        token: int | None = None,
+        note: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskProgressAnswer:
+        """Say how far a task is, and keep it.
+
+        Answers: task, expires_at.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: TaskProgressAnswer = await self._call(
+            "task progress",
+            request_id,
+            id=id,
+            percent=percent,
+            token=token,
+            note=note,
+        )
+        return answer
+
+    async def task_release(
+        self,
+        id: str,
+        *,
+        token: int | None = None,
+        note: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskAnswer:
+        """Give a task back to the queue, unfinished.
+
+        Answers: task.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: TaskAnswer = await self._call(
+            "task release",
+            request_id,
+            id=id,
+            token=token,
+            note=note,
+        )
+        return answer
+
+    async def task_show(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> TaskShowAnswer:
+        """Show one task with all that belongs to it.
+
+        Answers: task.
+        Raises: NotFound.
+        """
+        answer: TaskShowAnswer = await self._call(
+            "task show",
+            request_id,
+            id=id,
+        )
+        return answer
+
+    async def task_split(
+        self,
+        id: str,
+        *,
+        token: int | None = None,
+        children: Any,
+        request_id: str | None = None,
+    ) -> TaskSplitAnswer:
+        """Break a task down: add its children, and give it back to wait for them.
+
+        Answers: task, tasks[].
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        """
+        answer: TaskSplitAnswer = await self._call(
+            "task split",
+            request_id,
+            id=id,
+            token=token,
+            children=children,
+        )
+        return answer
+
+    async def task_turn(
+        self,
+        *,
+        done: Any | None = None,
+        take: int | None = None,
+        run: str | None = None,
+        request_id: str | None = None,
+    ) -> TaskTurnAnswer:
+        """Hand in what is done and take what comes next, in one transaction.
+
+        Answers: done[], refused[], tasks[].
+        Raises: Invalid, Fenced, Killed.
+        """
+        answer: TaskTurnAnswer = await self._call(
+            "task turn",
+            request_id,
+            done=done,
+            take=take,
+            run=run,
+        )
+        return answer
+
+    async def vote_cast(
+        self,
+        id: str,
+        option: str,
+        *,
+        request_id: str | None = None,
+    ) -> VoteCastAnswer:
+        """Cast your ballot: once, and it stands.
+
+        Answers: vote, option; sometimes repeated.
+        Raises: NotFound, Forbidden, Conflict, Invalid.
+        """
+        answer: VoteCastAnswer = await self._call(
+            "vote cast",
+            request_id,
+            id=id,
+            option=option,
+        )
+        return answer
+
+    async def vote_list(
+        self,
+        *,
+        open: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> VoteListAnswer:
+        """List the votes: the open ones, then the others.
+
+        Answers: votes[], more, cursor.
+        """
+        answer: VoteListAnswer = await self._call(
+            "vote list",
+            request_id,
+            open=open,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def vote_open(
+        self,
+        title: str,
+        *,
+        electorate: Sequence[str],
+        options: Sequence[str] | None = None,
+        deadline: float | str | None = None,
+        id: str | None = None,
+        key: str | None = None,
+        request_id: str | None = None,
+    ) -> VoteOpenAnswer:
+        """Put a question to a named electorate; more than half of all of it decides.
+
+        Answers: vote; sometimes repeated.
+        Raises: Conflict, Quota, Invalid.
+        """
+        answer: VoteOpenAnswer = await self._call(
+            "vote open",
+            request_id,
+            title=title,
+            electorate=electorate,
+            options=options,
+            deadline=deadline,
+            id=id,
+            key=key,
+        )
+        return answer
+
+    async def vote_show(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> VoteShowAnswer:
+        """Show a vote: its outcome, its tally, and who has not voted.
+
+        Answers: vote.
+        Raises: NotFound.
+        """
+        answer: VoteShowAnswer = await self._call(
+            "vote show",
+            request_id,
+            id=id,
+        )
+        return answer
+
+    async def whoami(
+        self,
+        *,
+        request_id: str | None = None,
+    ) -> WhoamiAnswer:
+        """Say whom dibs takes you for.
+
+        Answers: agent, name, role, type, incarnation, known, held, by.
+        """
+        answer: WhoamiAnswer = await self._call(
+            "whoami",
+            request_id,
+        )
+        return answer

@@ -1,0 +1,212 @@
+"""The Python API: `import dibs; ws = dibs.open(agent="me"); with ws.claim("src/api.py", wait=60) as claim: …`.
+
+The methods come from the declarations (`methods.py` is generated from them); what is written here is the way in.
+claim.py has the handle of a claim, aio.py the same for asyncio. Durations are seconds, or texts such as "30m". Refusals
+are raised, one class for each code.
+
+The process that opens a workspace is the agent's incarnation: when it dies, its claims are free as soon as anybody
+looks.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.doors.python.claim import Claim
+from dibs.doors.python.methods import Methods
+from dibs.doors.python.renewal import Renewals
+from dibs.facts import processes
+from dibs.operations.core.declare import Field
+from dibs.session import durations
+from dibs.session import read_fields as readers
+from dibs.session.session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Any, Self
+
+    from dibs.operations.core.answers import BootAnswer, StateSetAnswer
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Store, Transaction
+
+
+def open(path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> Workspace:  # noqa: A001 - dibs.open
+    """Open the workspace that `path` lies in, as `agent` (else DIBS_AGENT, else the client's own session).
+
+    `timeout`: how long a call waits for a busy store (default 5 s).
+    """
+    return Workspace(path, agent, timeout=timeout)
+
+
+def init(path: str = ".", clients: Sequence[str] = ()) -> str:
+    """Make a folder a workspace, as `dibs init` does; gives its root, for `dibs.open`.
+
+    `clients` names those whose settings get hooks ("claude", "codex", …); without it none do. Git's hooks are put in
+    where there is a repository. A folder that is a workspace already stays as it is.
+    """
+    from dibs.doors.cli import init as installer
+    from dibs.doors.install import detection
+    from dibs.errors import Unavailable
+
+    PATH.check(path)
+    chosen = detection.named(",".join(CLIENTS.check(clients)) or "none")
+    try:
+        place = installer.place_of(path)
+        installer.install(place, chosen)
+    except OSError as error:
+        raise Unavailable(f"{error.filename or path} cannot be made: {error.strerror}", path=path) from None
+    return place.root
+
+
+# What no operation declares, since every call has it.
+PATH = Field("path", "text", "a folder")
+CLIENTS = Field("clients", "words", "whose settings get hooks")
+AGENT = Field("agent", "agent", "who calls")
+REQUEST = Field("request_id", "text", "makes a retry get the first answer")
+REPORT = (
+    Field("run", "text", "which run"),
+    Field("format", "choice", "how it is written", choices=("json", "md", "html")),
+    Field("out", "text", "the file to write"),
+)
+
+
+class Workspace(Methods):
+    """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
+
+    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
+        AGENT.check(agent or "")
+        folder = os.path.abspath(path)
+        wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
+        self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait)
+        self._session.running = _run_first
+        self._agent = agent
+        self._process = processes.this()
+        self.renewals = Renewals()
+        self.told: Callable[[dict[str, Any]], None] | None = None  # called whenever a call has to wait
+        self.briefing: BootAnswer
+        if agent or os.environ.get("DIBS_AGENT"):
+            self.briefing = self.boot()  # this process is the agent's incarnation from now on
+
+    @property
+    def root(self) -> str:
+        """The folder whose `.dibs/` this is."""
+        return self._session.place.root
+
+    @property
+    def store(self) -> Store:
+        """The store itself, for reading the log: `store.events()`, `store.head()`."""
+        return self._session.store
+
+    def update(
+        self, key: str, change: Callable[[Any], Any], default: Any = None, attempts: int = 100
+    ) -> StateSetAnswer:
+        """Set a document to what `change` makes of its value, however many others do the same at the same time.
+
+        `change` gets a copy of the value (of `default` if there is none), gives the new one, and may be called again.
+        Answers like `state_set`. Raises Conflict after so many attempts.
+        """
+        from dibs.doors.python import update_loop
+
+        return update_loop.update(self, key, change, default, attempts)
+
+    def run_report(self, run: str = "", *, format: str = "json", out: str = "") -> dict[str, Any]:
+        """What a run did; with a format of "md" or "html" the text is under `text`, with `out` it is in that file.
+
+        Answers: run, summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[], timeline,
+        gates[], notes[]; or run, format and text or file.
+        """
+        from dibs.reports import build
+
+        for field, value in zip(REPORT, (run, format, out), strict=True):
+            field.check(value)
+        made = build.report(self._session, self.caller(), readers.default_run(run))
+        if format == "json" and not out:
+            return made
+        text = build.render(made, format)
+        found = {"file": build.write_out(self._session, out, text)} if out else {"text": text}
+        return {"run": made["run"], "format": format, **found}
+
+    @property
+    def session(self) -> Session:
+        """What this stands on, for other doors."""
+        return self._session
+
+    def caller(self, request_id: str = "") -> Call:
+        """Who calls through this, for other doors."""
+        return self._session.identify(self._agent, client=self._process, request=request_id)
+
+    def close(self) -> None:
+        """Close the store. Claims stay until they are released, expire, or this process ends; none is renewed."""
+        self.renewals.stop()
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def twin(self) -> Workspace:
+        """The same agent and process with a connection of its own, for calls that wait."""
+        made = object.__new__(Workspace)
+        made._session = Session(self._session.cwd, None, timeout=self._session.timeout, place=self._session.place)
+        made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
+        return made
+
+    def wake(self, channel: str) -> None:
+        """Let a call look up that waits under this name."""
+
+        def knock(tx: Transaction) -> None:
+            tx.wake(channel)
+            tx.delete(f"q\t\twake\t{channel}")  # nothing is there; Redis sends wakes along with what is written
+
+        self._session.store.run(knock)
+
+    def resources_of(self, given: dict[str, Any]) -> list[Any]:
+        """The canonical resources that somebody wrote."""
+        field = next(one for one in self._session.operation("claim").fields if one.kind == "resources")
+        found: list[Any] = readers.read(self._session, field, given[field.name] or (), typed=True)
+        return found
+
+    def ask_for(self, name: str, request_id: str | None, given: dict[str, Any]) -> Any:
+        """Run one declared operation with the fields that were given, for other doors."""
+        return self._call(name, request_id, **given)
+
+    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
+        asked = self.resources_of(given)
+        answer = self._call("claim", request_id, **{**given, "resources": asked or None})
+        return Claim(self, answer, asked, auto_renew=auto_renew)
+
+    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
+        """Run one declared operation with the fields that were given."""
+        operation = self._session.operation(name)
+        values = {
+            field.name: readers.read(self._session, field, given[field.name], typed=True)
+            for field in operation.fields
+            if given.get(field.name) is not None or (field.kind == "json" and field.required)  # then None is null
+        }
+        readers.add_run(operation, values)
+        call = self.caller(REQUEST.check(request_id or ""))
+        if name in {"run end", "run gates"}:  # with the archive, and what only a door can know
+            from dibs.reports import build
+
+            act = build.end if name == "run end" else build.gates
+            return act(self._session, call, values)
+        if values.get("wait"):
+            return self._session.finish(name, self._session.run_waiting(operation, call, values, self.told))
+        return self._session.finish(name, self._session.run(operation, call, values))
+
+    def __repr__(self) -> str:
+        """What it is, for the debugger."""
+        return f"<Workspace {self.root} as {self._agent or os.environ.get('DIBS_AGENT') or 'whoever calls'}>"
+
+
+def _run_first(*asked: Any) -> dict[str, Any]:
+    """Run a command that an operation asks for before it decides."""
+    from dibs.running import verification
+
+    return verification.answer(*asked)

@@ -1,0 +1,1139 @@
+"""The answers: what each operation gives back, as types. One TypedDict for each answer, and for each thing shown in it.
+
+An operation's declaration names its answer (`Operation(..., answer="ClaimAnswer")`). From that `make generate` writes
+the return types of the Python methods, the line of keys in each command's help, and `schema.json` beside this file; the
+test suite holds every answer to its type. Nothing imports this module while a command runs.
+
+A key that is not in every answer is `NotRequired`. The name of an agent stands beside its id (`agent` and `name`,
+`holder` and `holder_name`) as long as the agent is known; see names.py. Times are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+Mode = Literal["write", "read", "watch"]
+AgentState = Literal["alive", "gone", "unknown", "left", "killed"]
+Health = Literal["dead", "seen", "idle", "silent"]
+Breaker = Literal["closed", "open", "half-open"]
+TaskState = Literal[
+    "discovery", "scoped", "planned", "executing", "complete", "failed", "cancelled", "quarantined"
+]  # fmt: skip
+RunState = Literal["active", "ended"]
+VoteState = Literal["open", "decided", "undecided", "lapsed"]
+
+
+class Page(TypedDict):
+    """What every listing ends with."""
+
+    more: bool  # there are more than these
+    cursor: str | None  # `after` of the next page; None if this is the last
+
+
+class WaitingAnswer(TypedDict):
+    """What an operation says to a door whose caller has to wait. No caller sees it."""
+
+    waiting: str  # the place in the queue
+    look_in: int  # milliseconds until the next look
+    blockers: NotRequired[list[BlockerView]]
+
+
+_For = TypedDict("_For", {"for": NotRequired[str]})
+
+
+class WaitingForAnswer(WaitingAnswer, _For):
+    """The same where it waits for something else than a claim."""
+
+
+# --- claims
+
+
+class BlockerView(TypedDict):
+    """Somebody in the way of a claim."""
+
+    agent: str
+    name: NotRequired[str]
+    resource: str
+    mode: Mode
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
+    reason: NotRequired[str]
+    left: NotRequired[str]
+    waiting: NotRequired[bool]  # it waits, too, and came first
+    subagent: NotRequired[bool]  # of the agent that is refused
+    task: NotRequired[str]
+    title: NotRequired[str]  # the task's
+    paths: NotRequired[list[str]]
+    more_paths: NotRequired[int]
+    pid: NotRequired[int]
+
+
+class WaitingStep(TypedDict):
+    """One agent in a circle of agents that wait for each other."""
+
+    agent: str
+    name: NotRequired[str]
+    resource: str
+    holder: str
+    holder_name: NotRequired[str]
+    since: NotRequired[str]
+
+
+class GrantView(TypedDict):
+    """A claim, as the agent that took it is told."""
+
+    claim: str
+    token: int
+    resources: list[str]
+    mode: Mode
+    expires_at: str
+    agent: str
+    name: NotRequired[str]
+    ends: NotRequired[Literal["commit"]]  # what ends it before its time
+
+
+class ClaimAnswer(GrantView):
+    """Of `claim`."""
+
+    renewed: NotRequired[bool]  # the agent held it already; False for a turn in the queue that has come
+    watch: NotRequired[list[BlockerView]]  # who watches it, or whom this claim watches
+    note: NotRequired[str]
+
+
+class RenewAnswer(TypedDict):
+    """Of `renew`."""
+
+    renewed: list[GrantView]
+
+
+class ForcedHolder(TypedDict):
+    """Somebody whose claim was taken away."""
+
+    agent: str
+    name: NotRequired[str]
+    resources: list[str]
+    token: int
+
+
+class KeptContent(TypedDict):
+    """What a file of that holder was, kept for `dibs restore`."""
+
+    id: str
+    path: str
+    tree: str
+    blob: str
+
+
+class ReleaseAnswer(TypedDict):
+    """Of `release`."""
+
+    released: list[str]
+    count: NotRequired[int]  # with --all: how many there were; `released` has the first
+    to: NotRequired[str]
+    to_name: NotRequired[str]
+    claims: NotRequired[list[GrantView]]  # handed over
+    holders: NotRequired[list[ForcedHolder]]  # with --force
+    kept: NotRequired[list[KeptContent]]  # with --force
+
+
+class ConfirmAnswer(TypedDict):
+    """Of `confirm`."""
+
+    holder: str
+    holder_name: NotRequired[str]
+    token: int
+    expires_at: str
+
+
+class AskAnswer(TypedDict):
+    """Of `ask`."""
+
+    message: str
+    to: list[str]
+    to_name: NotRequired[list[str]]
+    resource: str
+
+
+class ClaimView(TypedDict):
+    """A live claim."""
+
+    claim: str
+    agent: str
+    name: NotRequired[str]
+    resources: list[str]
+    mode: Mode
+    token: int
+    since: str
+    expires_at: str
+    left: str  # how much longer, in words
+    reason: str
+    task: str
+    tree: NotRequired[str]  # the working tree that it is confined to
+
+
+class WaiterView(TypedDict):
+    """An agent that waits for a claim."""
+
+    agent: str
+    name: NotRequired[str]
+    resources: list[str]
+    mode: Mode
+    since: str
+    until: str
+    reason: str
+
+
+class StatusAnswer(Page):
+    """Of `status`."""
+
+    claims: list[ClaimView]
+    waiting: list[WaiterView]
+    agents: list[AgentView]
+    tasks: list[TaskView]
+    warnings: NotRequired[list[str]]  # the store needs attention
+
+
+# --- agents
+
+
+class AgentView(TypedDict):
+    """An agent, or a person."""
+
+    agent: str
+    name: str
+    kind: Literal["agent", "person"]
+    type: str
+    can: list[str]
+    state: AgentState
+    health: Health
+    incarnation: int
+    host: str | None
+    pid: int | None
+    since: str
+    last_seen: str
+    breaker: Breaker
+    killed: NotRequired[str]  # why
+    also: NotRequired[list[str]]  # its other ids
+    rules: NotRequired[Literal["current", "old", "not told"]]
+    tasks: NotRequired[list[str]]  # that it works on; in `agents`
+
+
+class AgentsAnswer(Page):
+    """Of `agents`."""
+
+    agents: list[AgentView]
+
+
+class WhoamiAnswer(TypedDict):
+    """Of `whoami`."""
+
+    agent: str
+    name: str
+    role: str
+    type: str
+    incarnation: int
+    known: bool
+    held: int
+    by: str
+
+
+class LossView(TypedDict):
+    """A claim or a task that an agent may believe to have, and has not."""
+
+    claim: str
+    resources: list[str]
+    ago: str
+    mode: str
+    token: int | None
+    why: str
+    at: str
+    task: str
+    had: bool
+    holder: str | None
+    holder_name: NotRequired[str]
+    since: str | None
+    since_ago: NotRequired[str]
+    believed: NotRequired[bool]
+    state: NotRequired[str | None]
+    finished_by: NotRequired[str]
+    finished_by_name: NotRequired[str]
+
+
+class OtherAgent(TypedDict):
+    """An agent that is at work, too."""
+
+    agent: str
+    name: NotRequired[str]
+    resources: list[str]
+    more: int
+    left: str
+
+
+class OtherAgents(TypedDict):
+    """Some of those."""
+
+    agents: list[OtherAgent]
+    more: int
+
+
+class CurrentTask(TypedDict):
+    """The task that an agent works on."""
+
+    id: str
+    token: int
+    expires_at: str
+    title: NotRequired[str]
+    note: NotRequired[str]
+    note_by: NotRequired[str]
+    note_by_name: NotRequired[str]
+
+
+class RulesView(TypedDict):
+    """The rules, as a boot tells them."""
+
+    digest: str
+    changed: bool
+    first: bool
+    text: NotRequired[str]
+
+
+class FileView(TypedDict):
+    """A file that a boot tells of."""
+
+    name: str
+    path: str
+    part: Literal["whole", "top", "end", "none"]
+    text: str
+    characters: int  # of the whole file
+    digest: str
+    change: Literal["new", "same", "changed"]  # since the agent was last told
+
+
+class Rival(TypedDict):
+    """Another agent whose id this process was known by."""
+
+    id: str
+    agent: str
+    name: NotRequired[str]
+    since: str
+
+
+class BootAnswer(TypedDict):
+    """Of `boot`."""
+
+    agent: str
+    name: NotRequired[str]
+    incarnation: int
+    held: list[ClaimView]
+    held_count: int
+    lost: list[LossView]
+    lost_count: int
+    others: OtherAgents
+    task: CurrentTask | None
+    messages: list[MessageView]
+    more_messages: bool
+    rules: RulesView | None
+    files: NotRequired[list[FileView]]
+    rival: NotRequired[Rival]
+
+
+class LeaveAnswer(TypedDict):
+    """Of `leave`."""
+
+    released: list[str]
+    passed: list[str]
+    count: int
+    to: str | None
+    to_name: NotRequired[str]
+
+
+class KillAnswer(TypedDict):
+    """Of `kill`."""
+
+    agents: list[AgentView]
+    voided: list[str]
+    count: int
+
+
+class ReviveAnswer(TypedDict):
+    """Of `revive`."""
+
+    agents: list[AgentView]
+
+
+class RulesAnswer(TypedDict):
+    """Of `rules`."""
+
+    digest: str
+    acknowledged: str
+    current: bool
+    text: NotRequired[str]
+
+
+class ScratchAnswer(TypedDict):
+    """Of `scratch`."""
+
+    agent: str
+    name: NotRequired[str]
+    scratch: str
+
+
+# --- messages
+
+_From = TypedDict("_From", {"from": str})
+
+
+class MessageView(_From):
+    """A message. From `resource` on: what dibs' own messages tell."""
+
+    from_name: NotRequired[str]
+    message: str
+    type: str
+    text: str
+    at: str
+    delivery: int  # how often it was shown before
+    expires_at: NotRequired[str]
+    ack: NotRequired[bool]  # it is shown again until it is acknowledged
+    thread: NotRequired[str]
+    reply_to: NotRequired[str]
+    payload: NotRequired[Any]
+    resource: NotRequired[str]
+    resources: NotRequired[list[str]]
+    violation: NotRequired[str]
+    tree: NotRequired[str]
+    commit: NotRequired[str]
+    task: NotRequired[str]
+    acknowledged: NotRequired[str]
+    by: NotRequired[str]
+    undelivered: NotRequired[str]
+    recipient: NotRequired[str]
+    dead: NotRequired[str]
+    pid: NotRequired[int]
+    kind: NotRequired[str]
+    subject: NotRequired[str]
+    seq: NotRequired[int]
+    data: NotRequired[Any]
+    cut: NotRequired[bool]
+    dropped: NotRequired[list[int]]
+    state: NotRequired[str]
+    vote: NotRequired[str]
+    options: NotRequired[list[str]]
+    outcome: NotRequired[str]
+    option: NotRequired[str | None]
+
+
+class InboxAnswer(Page):
+    """Of `inbox`."""
+
+    messages: list[MessageView]
+
+
+class AckAnswer(TypedDict):
+    """Of `ack`."""
+
+    message: str
+    path: NotRequired[str]  # of a change to a file that may stay
+
+
+class SendAnswer(TypedDict):
+    """Of `send`."""
+
+    message: str
+    to: list[str]
+    to_name: NotRequired[list[str]]
+    count: int  # agents that got it
+    thread: str
+    full: NotRequired[list[str]]  # whose inboxes have no room
+    later: NotRequired[bool]  # it is kept for agents that come later
+
+
+class EmitAnswer(TypedDict):
+    """Of `emit`."""
+
+    event: str
+
+
+class SubscribeAnswer(TypedDict):
+    """Of `subscribe`."""
+
+    subscription: str
+    cursor: int
+    off: NotRequired[bool]
+
+
+class SubscriptionView(TypedDict):
+    """What an agent subscribes to."""
+
+    subscription: str
+    cursor: int
+
+
+class SubscriptionsAnswer(Page):
+    """Of `subscriptions`."""
+
+    subscriptions: list[SubscriptionView]
+    through: int
+
+
+# --- tasks
+
+_Class = TypedDict("_Class", {"class": str})
+
+
+class TaskError(_Class):
+    """Why a task failed last."""
+
+    why: str
+    at: str
+    agent: str
+    name: NotRequired[str]
+
+
+class Assignment(TypedDict):
+    """To whom a task is assigned."""
+
+    agent: str
+    name: NotRequired[str]
+    until: str
+    strategy: str
+
+
+class ChildrenView(TypedDict):
+    """A task's children. All but the first two: only in `task show`, with those states that there are."""
+
+    total: int
+    open: int
+    progress: NotRequired[int]
+    ids: NotRequired[list[str]]
+    more: NotRequired[bool]
+    discovery: NotRequired[int]
+    scoped: NotRequired[int]
+    planned: NotRequired[int]
+    executing: NotRequired[int]
+    complete: NotRequired[int]
+    failed: NotRequired[int]
+    cancelled: NotRequired[int]
+    quarantined: NotRequired[int]
+
+
+class TaskUse(TypedDict):
+    """What the last attempt used, as the kernel counted it."""
+
+    cpu: NotRequired[float]  # seconds
+    memory: NotRequired[int]  # bytes
+    seconds: NotRequired[float]
+
+
+class TaskView(_For):
+    """A task."""
+
+    id: str
+    title: str
+    state: TaskState
+    priority: int
+    agent: str | None
+    name: NotRequired[str]
+    by: str
+    created_at: str
+    attempt: int
+    max_attempts: int
+    needs: NotRequired[list[str]]
+    parent: NotRequired[str]
+    run: NotRequired[str]
+    key: NotRequired[str]
+    strategy: NotRequired[str]
+    race: NotRequired[str]
+    note: NotRequired[str]
+    note_by: NotRequired[str]
+    note_by_name: NotRequired[str]
+    progress: NotRequired[int]
+    expected: NotRequired[float]  # seconds
+    started_at: NotRequired[str]
+    finished_at: NotRequired[str]
+    waits_for: NotRequired[int]
+    children: NotRequired[ChildrenView]
+    not_before: NotRequired[str]
+    assigned: NotRequired[Assignment]
+    bids_until: NotRequired[str]
+    error: NotRequired[TaskError]
+    used: NotRequired[TaskUse]
+
+
+class Verification(TypedDict):
+    """What came of the command of `task done --verify`."""
+
+    command: str
+    exit: int
+    seconds: float
+    output: str  # the end of it
+    at: str
+
+
+class TakenTask(TaskView):
+    """A task, as the agent that takes it is told."""
+
+    payload: NotRequired[Any]
+    inputs: NotRequired[bool]  # `task inputs` has results of the tasks that it comes after
+
+
+class BlockingTask(TypedDict):
+    """A task that another one waits for."""
+
+    id: str
+    state: TaskState
+
+
+class TaskNote(TypedDict):
+    """A note on a task."""
+
+    text: str
+    by: str
+    at: str
+
+
+class TaskDetail(TaskView):
+    """A task with all that belongs to it."""
+
+    payload: NotRequired[Any]
+    result: NotRequired[Any]
+    after: NotRequired[list[str]]
+    blocked_by: NotRequired[list[BlockingTask]]
+    notes: NotRequired[list[TaskNote]]
+    token: NotRequired[int]
+    expires_at: NotRequired[str]
+    verified: NotRequired[Verification]
+
+
+class TaskAnswer(TypedDict):
+    """Of `task fail`, `task note`, `task release`."""
+
+    task: TaskView
+
+
+class TaskAddAnswer(TaskAnswer):
+    """Of `task add`."""
+
+    existing: bool
+
+
+class TaskAssignAnswer(TaskAnswer):
+    """Of `task assign`."""
+
+    agent: str | None
+    name: NotRequired[str]
+    queued: bool
+
+
+class TaskBidAnswer(TaskAnswer):
+    """Of `task bid`."""
+
+    amount: int
+    bids: int
+    bids_until: str
+
+
+class TaskCancelAnswer(TaskAnswer):
+    """Of `task cancel`."""
+
+    cancelled: list[str]
+    count: int
+
+
+class TaskMoveAnswer(TaskAnswer):
+    """Of `task move`."""
+
+    cancelled: NotRequired[list[str]]
+    count: NotRequired[int]
+
+
+class TaskTakeAnswer(TypedDict):
+    """Of `task next` and `task claim`."""
+
+    task: TakenTask
+    token: int
+    claim: str
+    expires_at: str
+    renewed: NotRequired[bool]
+
+
+class TaskDoneAnswer(TaskAnswer):
+    """Of `task done`."""
+
+    next: NotRequired[TaskTakeAnswer | None]
+    verified: NotRequired[Verification]
+
+
+class TaskInputsAnswer(TypedDict):
+    """Of `task inputs`."""
+
+    inputs: dict[str, Any]  # task → its result
+
+
+class TaskListAnswer(Page):
+    """Of `task list`."""
+
+    tasks: list[TaskView]
+
+
+class TaskProgressAnswer(TaskAnswer):
+    """Of `task progress`."""
+
+    expires_at: str
+
+
+class TaskShowAnswer(TypedDict):
+    """Of `task show`."""
+
+    task: TaskDetail
+
+
+class TaskSplitAnswer(TaskAnswer):
+    """Of `task split`."""
+
+    tasks: list[str]
+
+
+class HeldTask(TypedDict):
+    """A task that an agent has already, in the refusal of another one."""
+
+    id: str
+    token: int
+
+
+class RefusedTask(TypedDict):
+    """A task that was handed in and not accepted."""
+
+    id: str
+    code: str
+    message: str
+
+
+class TaskTurnAnswer(TypedDict):
+    """Of `task turn`."""
+
+    done: list[str]
+    refused: list[RefusedTask]
+    tasks: list[TaskTakeAnswer]
+
+
+# --- shared state, votes
+
+
+class StateGetAnswer(TypedDict):
+    """Of `state get`."""
+
+    key: str
+    value: Any
+    version: int
+    by: str
+    at: str
+
+
+class StateSetAnswer(TypedDict):
+    """Of `state set`."""
+
+    key: str
+    value: Any
+    version: int
+
+
+class StateDeleteAnswer(TypedDict):
+    """Of `state delete`."""
+
+    key: str
+    version: int
+
+
+class DocumentView(TypedDict):
+    """A document without its value."""
+
+    key: str
+    version: int
+    by: str
+    at: str
+
+
+class StateListAnswer(Page):
+    """Of `state list`."""
+
+    documents: list[DocumentView]
+
+
+class VoteView(TypedDict):
+    """A vote."""
+
+    id: str
+    title: str
+    options: list[str]
+    electorate: list[str]
+    by: str
+    at: str
+    deadline: str
+    state: VoteState
+    option: str | None
+    closed: str | None
+    tally: dict[str, int]
+    missing: list[str]
+
+
+class VoteShowAnswer(TypedDict):
+    """Of `vote show`."""
+
+    vote: VoteView
+
+
+class VoteOpenAnswer(VoteShowAnswer):
+    """Of `vote open`."""
+
+    repeated: NotRequired[bool]
+
+
+class VoteCastAnswer(VoteShowAnswer):
+    """Of `vote cast`."""
+
+    option: str
+    repeated: NotRequired[bool]
+
+
+class VoteListAnswer(Page):
+    """Of `vote list`."""
+
+    votes: list[VoteView]
+
+
+# --- runs
+
+
+class ArchiveView(TypedDict):
+    """Where a run's archive is."""
+
+    file: str
+    sha256: str
+    size: int
+
+
+class RunView(TypedDict):
+    """A run."""
+
+    id: str
+    operation: str
+    coordinator: str
+    state: RunState
+    phase: str
+    started_at: str
+    error_count: int
+    warning_count: int
+    spec: NotRequired[str]
+    ended_at: NotRequired[str]
+    ended_by: NotRequired[str]
+    kept_until: NotRequired[str]
+    archive: NotRequired[ArchiveView]
+
+
+class RunNote(TypedDict):
+    """An error or a warning of a run."""
+
+    number: int
+    text: str
+    by: str
+    at: str
+    handled: NotRequired[str | None]  # of an error: how
+
+
+class TaskCounts(TypedDict):
+    """How many tasks there are, and how many in those states that there are."""
+
+    total: int
+    discovery: NotRequired[int]
+    scoped: NotRequired[int]
+    planned: NotRequired[int]
+    executing: NotRequired[int]
+    complete: NotRequired[int]
+    failed: NotRequired[int]
+    cancelled: NotRequired[int]
+    quarantined: NotRequired[int]
+
+
+class RunProgress(RunView):
+    """How far a run is."""
+
+    progress: int
+    tasks: TaskCounts
+    errors: list[RunNote]
+    warnings: list[RunNote]
+
+
+class Usage(TypedDict):
+    """What a process uses."""
+
+    cpu: float
+    memory: int
+    threads: int
+    at: NotRequired[str]
+
+
+class RunMember(TypedDict):
+    """An agent that takes part in a run."""
+
+    agent: str
+    name: NotRequired[str]
+    type: str
+    can: list[str]
+    pid: int | None
+    joined_at: str
+    usage: NotRequired[Usage]
+    peak: NotRequired[Usage]
+
+
+class RunMemberDetail(RunMember):
+    """The same with what it does."""
+
+    state: AgentState
+    tasks: list[str]
+    finished: int
+
+
+class PhaseView(TypedDict):
+    """A phase of a run."""
+
+    phase: str
+    at: str
+    by: str
+
+
+class RunDetail(RunProgress):
+    """A run with all that belongs to it."""
+
+    phases: list[PhaseView]
+    agents: list[RunMemberDetail]
+
+
+class GateView(TypedDict):
+    """A quality gate."""
+
+    name: str
+    at: str
+    passed: bool
+    why: str
+
+
+class RunStartAnswer(TypedDict):
+    """Of `run start`."""
+
+    run: RunView
+    tasks: NotRequired[list[str]]
+
+
+class RunJoinAnswer(TypedDict):
+    """Of `run join`."""
+
+    run: RunView
+    agent: RunMember
+
+
+class RunPhaseAnswer(TypedDict):
+    """Of `run phase`."""
+
+    run: RunView
+    before: str
+
+
+class RunNoteAnswer(TypedDict):
+    """Of `run error`, `run warn` and `run handled`."""
+
+    run: RunView
+    noted: RunNote
+
+
+class RunListAnswer(Page):
+    """Of `run list`."""
+
+    runs: list[RunView]
+
+
+class RunProgressAnswer(TypedDict):
+    """Of `run progress`."""
+
+    run: RunProgress
+
+
+class RunShowAnswer(TypedDict):
+    """Of `run show`."""
+
+    run: RunDetail
+
+
+class RunGatesAnswer(TypedDict):
+    """Of `run gates`."""
+
+    run: RunView
+    gates: list[GateView]
+    failed: int
+
+
+class RunEndAnswer(TypedDict):
+    """Of `run end`. From `gates` on: added once the run has ended."""
+
+    run: RunView
+    existing: bool
+    cancelled: list[str]
+    count: NotRequired[int]
+    released: list[str]
+    gates: NotRequired[list[GateView]]
+    failed: NotRequired[int]
+    archive: NotRequired[str]
+
+
+class RunPurgeAnswer(TypedDict):
+    """Of `run purge`."""
+
+    run: RunView
+    more: bool
+
+
+# --- upkeep
+
+
+class SweptCounts(TypedDict):
+    """How many of each a sweep dealt with."""
+
+    claims: int
+    waiters: int
+    interests: int
+    answers: int
+    alerts: int
+    agents: int
+    sealed: int
+    pruned: int
+    tasks: int
+
+
+class SweepAnswer(TypedDict):
+    """Of `sweep`."""
+
+    swept: SweptCounts
+    more: bool
+
+
+class SealAnswer(TypedDict):
+    """Of `seal`."""
+
+    seq: int
+    link: str
+    claims: int
+
+
+class PruneAnswer(TypedDict):
+    """Of `prune`."""
+
+    through: int
+
+
+# --- not in the catalogue: what workers, patterns and the driver of runs ask
+
+
+class BatchAddAnswer(TypedDict):
+    """Of `batch add`."""
+
+    tasks: list[str]
+
+
+class GroupCounts(TypedDict):
+    """How far one group of tasks is."""
+
+    total: int
+    begun: int
+    over: int
+
+
+class FailedTask(TypedDict):
+    """A task that will not go on by itself."""
+
+    id: str
+    state: TaskState
+    race: str
+    why: str
+
+
+class BatchOutlookAnswer(TypedDict):
+    """Of `batch outlook`."""
+
+    total: int
+    states: dict[str, int]
+    going: int
+    stuck: int
+    groups: dict[str, GroupCounts]
+    progress: int
+    failed: list[FailedTask]
+
+
+class TaskAtWork(TypedDict):
+    """A task that somebody works on."""
+
+    task: str
+    agent: str
+    name: NotRequired[str]
+
+
+class OutlookAnswer(TypedDict):
+    """Of `outlook`."""
+
+    ready: bool
+    executing: bool
+    later: bool
+    at_work: list[TaskAtWork]
+
+
+class JobAnswer(TypedDict):
+    """Of `go on`."""
+
+    more: bool
+    done: int
+    answer: dict[str, Any]
+
+
+class RunArchivedAnswer(TypedDict):
+    """Of `run archived`."""
+
+    run: RunView
+
+
+class RunUsageAnswer(TypedDict):
+    """Of `run usage`."""
+
+    kept: bool
+
+
+# --- for help and generated files
+
+
+def hints_of(answer: str) -> dict[str, Any]:
+    """The keys of an answer (or of a thing shown in one) with their types; those of every listing come last."""
+    from typing import get_type_hints
+
+    hints = get_type_hints(globals()[answer], include_extras=True)
+    return {**{key: hint for key, hint in hints.items() if key not in Page.__annotations__}, **hints}
+
+
+def is_sometimes(hint: Any) -> bool:
+    """May the key of this type be missing?"""
+    from typing import get_origin
+
+    return get_origin(hint) is NotRequired
+
+
+def plain(hint: Any) -> Any:
+    """The type itself, whether or not its key may be missing."""
+    return hint.__args__[0] if is_sometimes(hint) else hint
+
+
+def keys_of(answer: str) -> str:
+    """The keys of an answer in one line, for people: those that are always there, then the others."""
+    from typing import get_origin
+
+    always: list[str] = []
+    sometimes: list[str] = []
+    for key, hint in hints_of(answer).items():
+        shown = f"{key}[]" if get_origin(plain(hint)) is list else key
+        (sometimes if is_sometimes(hint) else always).append(shown)
+    return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")

@@ -1,0 +1,246 @@
+"""A message to all agents, or to all of a type; and one that is kept for agents of a type that will come.
+
+What happens, in short:
+- success: everybody but the sender who fits and is there gets a copy, all copies under one id. Agents that left or were
+  killed are passed over. Up to a step's worth (long_jobs.STEP) goes in the transaction that sends it; more in steps, so
+  that a thousand mailboxes block nobody. An agent that comes while the steps go on may get it.
+- later (`send type:T --later`): it is kept as well, until it expires, and every agent that becomes one of the type by
+  then gets a copy with its boot or `run join`: a new one, one that comes back after it left, was revived, or takes the
+  type on. At least once each: who leaves or comes in the very millisecond of the message may get it twice.
+- refusal: nobody fits (`not_found`), unless it is kept; nobody who fits has room, or too many are kept (`quota`). Of
+  several, those without room are named in the answer.
+- crash: a job's steps go on as those of every job; no copy is made twice. Kept messages are records.
+- expiry: a kept message that nobody got is told to a sender who wanted an acknowledgement.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import ERRORS, Invalid, NotFound, Quota
+from dibs.operations.agents import names
+from dibs.operations.core import long_jobs
+from dibs.operations.core.call import check_text, due, lineage_of
+from dibs.operations.core.policy import WORK
+from dibs.operations.messages import mailbox
+from dibs.operations.tasks.lifecycle import check_word
+from dibs.stores.seam import AFTER_KEY, prefix_range, values_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.errors import DibsError
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+ALL, OF_TYPE = "all", "type:"
+COPY = 3  # records that a copy writes: the message, the mailbox, the event
+PAGE = 100  # agents that are looked at in one trip
+KEPT = 100  # messages for agents of one type that will come
+
+
+def is_for_many(to: str) -> bool:
+    """Is this a way to say several agents?"""
+    return to == ALL or to.startswith(OF_TYPE)
+
+
+def send(
+    tx: Transaction, call: Call, to: str, message: Record, *, later: bool
+) -> tuple[dict[str, Any], Record] | DibsError:
+    """Leave copies for all who fit; for the answer, and for those who will reply. Or why nobody gets one."""
+    kind = check_text(to.removeprefix(OF_TYPE), "to") if to != ALL else ""
+    if to != ALL and not kind:
+        raise Invalid("to: which type?", field="to")
+    refusal = _keep(tx, call, to, kind, message) if later else None
+    if refusal is not None:
+        return refusal
+    limits = {name: call.policy.work["messages"][name] for name in ("inbox", "from_one")}
+    request = ["send", call.request] if call.request else None
+    job = long_jobs.new(
+        tx, "send", call.agent, message=message, to=to, type=kind, later=later, after="", wanted="", full=[],
+        limits=limits, request=request,
+    )  # fmt: skip
+    jobs = long_jobs.begin(tx, job)
+    if "error" in job["answer"]:
+        code, text, fields = job["answer"]["error"]
+        return ERRORS[code](text, **fields)
+    known = {"to": [], "spec": to} if jobs or later else {"to": list(job["names"])}
+    return long_jobs.with_jobs(_answer(job), jobs), known
+
+
+def step(tx: Transaction, job: Record, room: int) -> int:
+    """Look at further agents and leave copies, up to `room` records."""
+    used, more = 0, True
+    while more and used < room:
+        low, high = prefix_range("a\t")
+        low = f"a\t{job['after']}{AFTER_KEY}" if job["after"] else low
+        page = tx.fetch((), [(low, high)], max(1, min(PAGE, (room - used) // (1 + COPY))))
+        agents: list[Record] = [agent for _, agent in page.rows]
+        copies = _leave(tx, job, _fitting(tx, job, agents))
+        used += len(agents) + COPY * copies
+        more = page.truncated
+        if agents:
+            job["after"] = agents[-1]["agent"]
+    if not more:
+        _close(tx, job)
+        return min(used, room - 1)
+    job["answer"] = _answer(job)
+    return max(used, room)
+
+
+def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str]:
+    """Those of these agents for whom it is: not the sender, not one that left or was killed, nor one below such."""
+    above = {f"a\t{name}" for agent in agents for name in lineage_of(agent["agent"])[:-1]}
+    killed = {key[2:] for key, found in values_of(tx, sorted(above)).items() if found is not None and found["killed"]}
+    killed |= {agent["agent"] for agent in agents if agent["killed"]}
+    return [
+        agent["agent"]
+        for agent in agents
+        if agent["agent"] != job["by"]
+        and not agent["left"]
+        and "same" not in agent  # another id of one that gets it anyway
+        and (not job["type"] or agent["type"] == job["type"])
+        and killed.isdisjoint(lineage_of(agent["agent"]))
+        and not (job["later"] and agent.get("heard", {}).get(job["type"], 0) > job["at"])  # it came since, and has it
+    ]
+
+
+def _leave(tx: Transaction, job: Record, wanted: Sequence[str]) -> int:
+    """A copy for each of these that has room; says how many."""
+    boxes = boxes_of(tx, wanted)
+    reached = [name for name in wanted if not is_full(boxes[name], job["by"], job["limits"])]
+    for name in reached:
+        post(tx, boxes[name], job["message"], name, job["request"])
+    full = [name for name in wanted if name not in set(reached)]
+    job["full"] += full[: max(0, long_jobs.NAMED - len(job["full"]))]
+    job["wanted"] = job["wanted"] or (wanted[0] if wanted else "")
+    long_jobs.count(job, *reached)
+    return len(reached)
+
+
+def _close(tx: Transaction, job: Record) -> None:
+    """All agents were looked at."""
+    job["answer"] = _answer(job)
+    if job["done"] or job["later"]:
+        return
+    if job["wanted"]:
+        tx.append("call.refused", job["by"], "send", {"code": "quota"})
+        box = mailbox.mailbox(tx, job["wanted"])
+        long_jobs.refuse(job, no_room(tx, job["by"], job["wanted"], box, job["limits"]))
+    else:
+        whom = f"an agent of type {job['type']}" if job["type"] else "anybody else"
+        text = f"there is not {whom} here to send it to; `dibs agents` lists all"
+        long_jobs.refuse(job, NotFound(text, to=whom))
+
+
+def _answer(job: Record) -> dict[str, Any]:
+    """What an answer says of it: at most so many names, and the number of all."""
+    found = {"to": list(job["names"]), "count": job["done"]}
+    if job["full"]:
+        found["full"] = list(job["full"])
+    if job["later"]:
+        found["later"] = True
+    return found
+
+
+def post(tx: Transaction, box: Record, message: Record, to: str, request: Any = None) -> None:
+    """One copy, with its event."""
+    mailbox.put_in(tx, box, {**message, "to": to})
+    said = {"id": message["message"], "type": message["type"], **({"request": request} if request else {})}
+    tx.append("message.posted", message["from"], to, said)
+
+
+# --- room
+
+
+def boxes_of(tx: Transaction, names: Sequence[str]) -> dict[str, Record]:
+    """The mailboxes of these agents."""
+    values = values_of(tx, [f"mb\t{name}" for name in names])
+    return {name: values[f"mb\t{name}"] or mailbox.new_box() for name in names}
+
+
+def is_full(box: Record, sender: str, limits: dict[str, Any]) -> bool:
+    """Does this mailbox take nothing more from this sender?"""
+    return bool(box["count"] >= limits["inbox"] or box["from"].get(sender, 0) >= limits["from_one"])
+
+
+def no_room(tx: Transaction, sender: str, recipient: str, box: Record, limits: dict[str, Any]) -> Quota:
+    """Why this mailbox takes nothing more from this sender."""
+    mine, name = box["from"].get(sender, 0), names.name_of(tx, recipient)
+    if mine >= limits["from_one"]:
+        text, limit = f"{mine} messages of yours wait for {name} already", limits["from_one"]
+        what = "messages of one sender in an inbox"
+    else:
+        text, limit = f"{box['count']} messages wait for {name} already", limits["inbox"]
+        what = "messages in an inbox"
+    return Quota(f"{text}; it has to acknowledge some first.", what=what, limit=limit, agent=recipient)
+
+
+# --- for those who will come
+
+
+def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Record) -> Quota | None:
+    """Keep a message for the agents of a type that will come; or why not."""
+    if to == ALL:
+        raise Invalid("later: for one agent, by the id that it will have, or for type:T", field="later")
+    check_word(kind, "to")
+    kept = _kept_for(tx, kind)
+    if len([one for _, one in kept if one["until"] > tx.now]) >= KEPT:
+        text = f"{KEPT} messages are kept for agents of type {kind} already; some have to expire first."
+        tx.append("call.refused", call.agent, "send", {"code": "quota"})
+        return Quota(text, what=f"messages for agents of type {kind} that will come", limit=KEPT)
+    stamp = max(tx.now, 1 + max([int(key.split("\t")[2]) for key, _ in kept], default=0))
+    record = {**message, "given": 0}
+    tx.put(f"ml\t{kind}\t{stamp:015d}\t{message['message']}", record, i2=due(message["until"]))
+    tx.append("message.posted", call.agent, to, {"id": message["message"], "type": message["type"]})
+    return None
+
+
+def _kept_for(tx: Transaction, kind: str) -> list[tuple[str, Record]]:
+    return tx.fetch((), [prefix_range(f"ml\t{kind}\t")], 2 * KEPT).rows
+
+
+def changes_type(tx: Transaction, agent: Record, was: str) -> None:
+    """An agent is of its type from now on (the caller writes its record): it gets what is kept for those who come.
+
+    `was`: its type so far; "" for one that is new, or was not there.
+    """
+    if agent["type"] == was:
+        return
+    if was:
+        parts(tx, agent, was)
+    if not agent["type"]:
+        return
+    since = agent.get("heard", {}).get(agent["type"], 0)
+    coming = [
+        (key, kept)
+        for key, kept in _kept_for(tx, agent["type"])
+        if kept["at"] > since and kept["until"] > tx.now and kept["from"] != agent["agent"]
+    ]
+    if not coming:
+        return
+    agent["heard"] = {**agent.get("heard", {}), agent["type"]: tx.now}
+    box = mailbox.mailbox(tx, agent["agent"])
+    for key, kept in coming:
+        if is_full(box, kept["from"], WORK["messages"]):
+            continue
+        post(tx, box, {name: value for name, value in kept.items() if name != "given"}, agent["agent"])
+        tx.put(key, {**kept, "given": kept["given"] + 1}, i2=due(kept["until"]))
+
+
+def parts(tx: Transaction, agent: Record, kind: str) -> None:
+    """An agent is no longer one of a type: what came so far it has got (the caller writes its record)."""
+    if kind:
+        agent["heard"] = {**agent.get("heard", {}), kind: tx.now - 1}
+
+
+def lapse(tx: Transaction, key: str, message: Record) -> None:
+    """The time of a kept message is over. Who wanted to know whether it arrived is told if it did not."""
+    tx.delete(key)
+    kind, sender = key.split("\t")[1], message["from"]
+    data = {"from": sender, "delivery": message["given"]}
+    tx.append("message.expired", f"{OF_TYPE}{kind}", message["message"], data)
+    if message.get("again") and not message["given"]:
+        words = mailbox.quoted(message["text"])
+        text = f"Your message {message['message']} for agents of type {kind} is over: none came. You wrote: {words}"
+        mailbox.post(tx, sender, "dibs", "undelivered", text, undelivered=message["message"], recipient=f"type:{kind}")

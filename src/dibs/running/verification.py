@@ -1,0 +1,95 @@
+"""Runs the command that an operation asks for before it decides (`task done --verify CMD`), under the task's claim.
+
+The command runs in the caller's directory, by the one runner (held_command.py): the claim is renewed meanwhile, and the
+command ends when the claim is lost or this process dies. An interrupt ends the command and leaves everything else as it
+was: the task stays with its holder. What the exit code means is decided by the operation.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from time import monotonic
+
+from dibs.operations.tasks.outcomes import KEEP, OUTPUT
+from dibs.running import child_process
+from dibs.running.held_command import HeldCommand, Hold
+from dibs.running.task_command import ESCAPES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+UNKNOWN = "\ufffd"  # in place of a letter that cannot be shown
+
+
+def answer(session: Session, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The request again, with what came of the command. Raises why the task is no longer the caller's, if so."""
+    if session.telling is not None:
+        session.telling(f"running {asked['command']}")
+    request, call.request = call.request, ""  # it belongs to the operation that asks
+    try:
+        return {**fields, asked["into"]: _run(session, call, asked)}
+    finally:
+        call.request = request
+        call.facts.clear()  # who was alive before may be dead by now
+
+
+def _run(session: Session, call: Call, asked: dict[str, Any]) -> dict[str, Any]:
+    hold = _hold(session, call, asked)
+    keeper = child_process.Keeper()
+    begun = monotonic()
+    try:
+        with tempfile.TemporaryFile() as said:
+            command = HeldCommand(
+                keeper, hold, ["/bin/sh", "-c", asked["command"]],
+                cwd=session.cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            )  # fmt: skip
+            try:
+                code = command.run()
+            except BaseException:  # Ctrl-C: the command must not outlive it
+                _end(command.child)
+                raise
+            if hold.lost is not None:
+                raise hold.lost
+            return {
+                "token": asked["token"], "exit": code, "seconds": round(monotonic() - begun, 3),
+                "output": _tail(said.fileno()),
+            }  # fmt: skip
+    finally:
+        keeper.close()
+
+
+def _hold(session: Session, call: Call, asked: dict[str, Any]) -> Hold:
+    """The task's claim, kept while the command runs."""
+    confirm, token = session.operation("confirm"), asked["token"]
+
+    def ask(operation: Any, **fields: Any) -> Any:
+        call.facts.clear()
+        return session.run(operation, call, {"token": token, **fields})
+
+    return Hold(
+        asked["resource"][1], token, asked["expires_at"],
+        confirm=lambda: ask(confirm, resource=asked["resource"]), renew=lambda: ask(KEEP, id=asked["task"]),
+    )  # fmt: skip
+
+
+def _end(child: child_process.Child) -> None:
+    """Ask the command to end, and kill it if it does not."""
+    child.end()
+    if child.wait(child_process.MERCY / 1000) is None:
+        child.end()
+        child.wait()
+
+
+def _tail(file: int) -> str:
+    """The end of what a command wrote, as plain text."""
+    size = os.fstat(file).st_size
+    text = os.pread(file, 4 * OUTPUT, max(0, size - 4 * OUTPUT)).decode(errors="replace")
+    plain = ESCAPES.sub("", text.replace("\r\n", "\n"))
+    shown = [letter if letter.isprintable() or letter in "\n\t" else UNKNOWN for letter in plain]
+    return "".join(shown).strip()[-OUTPUT:]

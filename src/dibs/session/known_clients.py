@@ -1,0 +1,28 @@
+"""The clients, and what every call must know of all of them. Made by `make generate` from their folders."""
+
+NAMES = ("claude", "codex", "copilot", "gemini")
+SESSION_VARIABLES = {  # read when nobody said who is calling
+    "CLAUDE_CODE_SESSION_ID": "claude",
+    "CODEX_SESSION_ID": "codex",
+    "CODEX_THREAD_ID": "codex",
+    "COPILOT_AGENT_SESSION_ID": "copilot",
+    "GEMINI_SESSION_ID": "gemini",
+}
+PROCESS_NAMES = (  # under which they run
+    "claude",
+    "codex",
+    "copilot",
+    "cursor-agent",
+    "gemini",
+    "opencode",
+)
+STRICT = (  # their files that need an explicit claim
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/hooks.json",
+    ".codex/config.toml",
+    ".codex/rules",
+    ".github/hooks",
+    ".gemini/settings.json",
+)
+DIGEST = "a6fcbfa6"  # of these: what is kept of a config is read anew when they change

@@ -1,0 +1,84 @@
+"""Every answer and every error is declared; the whole suite is held to that (tests/declared.py)."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dibs
+from dibs.errors import ERRORS, Held
+from dibs.operations.core import answers
+from dibs.session import catalogue
+from tests import declared
+from tests.operations.fleet import Fleet
+
+SRC = Path(dibs.__file__).parent
+
+
+def test_every_declared_operation_names_its_answer() -> None:
+    for operation in catalogue.every():
+        assert answers.hints_of(operation.answer), operation.name
+
+
+def test_every_fact_that_an_error_is_given_in_the_sources_is_declared() -> None:
+    classes = {error.__name__: code for code, error in ERRORS.items()}
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes:
+                known = declared.error_hints(classes[node.func.id])
+                given = {keyword.arg for keyword in node.keywords if keyword.arg}
+                assert given <= set(known), (path.name, node.lineno, given - set(known))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda answer: answer.pop("token"),
+        lambda answer: answer.update(tokens=7),
+        lambda answer: answer.update(token="7"),
+        lambda answer: answer.update(token=True),
+        lambda answer: answer.update(mode="wirte"),
+        lambda answer: answer.update(resources="a"),
+        lambda answer: answer.update(resources=[1]),
+        lambda answer: answer.update(watch=[{"agent": "b"}]),
+    ],
+)
+def test_an_answer_that_is_not_as_declared_is_found(fleet: Fleet, change: Any) -> None:
+    answer = fleet.claim("ann", "a.py")
+    declared.hold(catalogue.operation("claim"), answer)
+    change(answer)
+    with pytest.raises(AssertionError):
+        declared.hold(catalogue.operation("claim"), answer)
+
+
+def test_an_error_with_a_fact_that_is_not_declared_is_found() -> None:
+    declared.hold_refusal(Held(blockers=[], more=0))
+    with pytest.raises(AssertionError):
+        declared.hold_refusal(Held(blockers=[], more=0, nonsense=1))
+    with pytest.raises(AssertionError):
+        declared.hold_refusal(Held("no", blockers=None, more=0))
+
+
+def test_the_schema_has_every_answer_and_every_error() -> None:
+    schema = json.loads((SRC / "operations" / "core" / "schema.json").read_text())
+    assert set(schema["answers"]) == {operation.name for operation in catalogue.every()}
+    assert set(schema["errors"]) == set(ERRORS)
+    text = json.dumps(schema)
+    for name in schema["$defs"]:
+        assert f'"#/$defs/{name}"' in text
+    assert schema["$defs"]["ClaimAnswer"]["properties"]["mode"] == {"enum": ["write", "read", "watch"]}
+    assert "token" in schema["$defs"]["ClaimAnswer"]["required"]
+    assert "renewed" not in schema["$defs"]["ClaimAnswer"]["required"]
+
+
+def test_the_http_status_of_each_refusal_is_as_documented() -> None:
+    found = {code: error.status for code, error in ERRORS.items()}
+    wanted = {
+        "held": 409, "conflict": 409, "fenced": 409, "deadlock": 409, "order": 409, "forbidden": 403, "killed": 403,
+        "not_found": 404, "invalid": 422, "quota": 429, "busy": 503, "unavailable": 503,
+    }  # fmt: skip
+    assert {code: found[code] for code in wanted} == wanted
