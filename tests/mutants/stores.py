@@ -72,7 +72,7 @@ STORES = (
     # pipes of processes that are gone
     ("session/local_details.py", "        session.store.tidy()  # ", "        # ",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
-    ("doors/cli/sweep.py", "        session.store.tidy()\n", "",
+    ("doors/cli/commands/sweep.py", "        session.store.tidy()\n", "",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
     ("stores/sqlite/wakes.py", "            return error.errno != errno.ENXIO\n", "            return True\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),
