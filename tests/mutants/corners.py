@@ -32,7 +32,7 @@ CORNERS = (
      f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     ("operations/core/declare.py", "found[name] = field.check(value)", "found[name] = value",
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
-    ("operations/core/declare.py", "found = dict(self.defaults)", "found = {}",
+    ("operations/core/declare.py", "found, known = self.defaults, self.by_name", "found, known = {}, self.by_name",
      f"{CONTRACT}::test_the_declared_default_is_what_a_body_gets"),
     ("operations/core/declare.py", "return isinstance(value, Canonical) and", "return isinstance(value, list) and",
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),

@@ -35,8 +35,9 @@ def request(session: Session, operation: Operation, given: dict[str, Any], *, ty
     What is internal is for doors, guards and the wait loop to say: from outside there is no such field.
     """
     values: dict[str, Any] = {}
+    known = operation.by_name
     for name, value in given.items():
-        field = operation.by_name.get(name)
+        field = known.get(name)
         if field is None or field.internal:
             raise Invalid(f"{operation.name}: there is no field {name!r}", field=name)
         values[name] = read(session, field, value, typed=typed)

@@ -94,7 +94,8 @@ def _help(name: str) -> int:
 def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, Any]]:
     """The session, the caller and the field values that the arguments of an operation's command name."""
     session = open_session(words)
-    said = {name: value for name, value in words.fields.items() if name in operation.by_name}  # not the command's own
+    known = operation.by_name
+    said = {name: value for name, value in words.fields.items() if name in known}  # not the command's own
     values = read_fields.request(session, operation, said)
     return session, session.identify(words.common.get("as"), request=words.common.get("request-id", "")), values
 

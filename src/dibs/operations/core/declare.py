@@ -253,10 +253,9 @@ class Operation:
     """
 
     __slots__ = (
-        "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand", "body", "boots", "by_name",
-        "defaults", "destructive", "fields", "group", "help", "idempotent", "may", "name", "others",
-        "own_errors", "refuses","registers", "required", "takes", "unsaid", "wants", "whole",
-        "withdraws", "writes",
+        "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand", "body", "boots", "destructive",
+        "fields", "group", "help", "idempotent", "may", "name", "others", "own_errors", "refuses", "registers",
+        "required", "takes", "wants", "whole", "withdraws", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -291,10 +290,7 @@ class Operation:
         self.body = body
         self.help = help
         self.fields = fields
-        self.by_name = {field.name: field for field in fields}
         self.required = tuple([field.name for field in fields if field.required])
-        self.defaults = {field.name: field.default for field in fields if not field.required}
-        self.unsaid = frozenset(["wait", *[field.name for field in fields if field.internal]])  # no part of a request
         self.agents = tuple([field.name for field in fields if field.kind == "agent"])  # a name will do, too
         self.own_errors = errors
         self.answer = answer  # its type in answers.py
@@ -317,6 +313,23 @@ class Operation:
         self.withdraws = withdraws
         self.whole = whole  # a `Query`: its body gets the session
 
+    # Made when they are asked for: a hook loads declarations that it does not use.
+
+    @property
+    def by_name(self) -> dict[str, Field]:
+        """Its fields."""
+        return {field.name: field for field in self.fields}
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """What a request means that does not say a field."""
+        return {field.name: field.default for field in self.fields if not field.required}
+
+    @property
+    def unsaid(self) -> frozenset[str]:
+        """What is no part of a request: how long it waits, and what no caller says. A retry may differ in it."""
+        return frozenset(["wait", *[field.name for field in self.fields if field.internal]])
+
     @property
     def errors(self) -> tuple[type[DibsError], ...]:
         """All that it may refuse with: its own, and what the way in (entry.py) and the store say to any call."""
@@ -328,9 +341,9 @@ class Operation:
 
     def checked(self, given: dict[str, Any]) -> dict[str, Any]:
         """The request that the body gets: each value held to its field, and the default of what was not said."""
-        found = dict(self.defaults)
+        found, known = self.defaults, self.by_name
         for name, value in given.items():
-            field = self.by_name.get(name)
+            field = known.get(name)
             if field is None:  # the body's own business
                 found[name] = value
             elif field.kind == "choice" and value == field.default:

@@ -52,7 +52,8 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
     if call.request:
-        asked = {name: fields[name] for name in said if name not in operation.unsaid}
+        unsaid = operation.unsaid
+        asked = {name: fields[name] for name in said if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
