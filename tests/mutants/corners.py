@@ -72,7 +72,7 @@ CORNERS = (
      f"{VERIFY}::test_the_command_does_not_run_for_one_that_could_not_finish_the_task"),
     ("running/verification.py", "                _end(command.child)\n", "                pass\n",
      f"{VERIFY}::test_an_interrupt_ends_the_command_and_leaves_the_task_as_it_was"),
-    ("operations/core/entry.py", "if name not in operation.unsaid}", 'if name != "wait"}',
+    ("operations/core/entry.py", "if name not in unsaid}", 'if name != "wait"}',
      f"{VERIFY}::test_a_retry_with_the_same_request_id_runs_nothing_again"),
     # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps
     ("operations/agents/presence.py", "    _changes_type(tx, agent, was)\n", "    pass\n",

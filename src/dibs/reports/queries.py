@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
-from dibs.operations.core.declare import Field, Query
+from dibs.operations.core.declare import Field
+from dibs.operations.core.query import Query
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -110,7 +110,9 @@ class Field:
             for word in value:
                 self._check_text(word)
         elif self.kind == "json":
-            self._check_json(value)
+            from dibs.operations.core import json_values
+
+            json_values.check_field(self, value)
         elif self.least is not None or self.most is not None:
             self._check_bounds(value)
         return value
@@ -136,33 +138,6 @@ class Field:
             text = f"{text}, not {value}"
         raise Invalid(f"{self.name}: {text}", field=self.name)
 
-    def _check_json(self, value: Any) -> None:
-        if self.items:
-            self._check_items(value)
-        elif value is not None:
-            from dibs.operations.core import json_values
-
-            json_values.check(value, self.name, self.longest)
-
-    def _check_items(self, value: Any) -> None:
-        """A list of objects, each with the fields that are declared for it."""
-        if value is None and not self.required:
-            return
-        named = ", ".join([field.name for field in self.items if field.required])
-        if not isinstance(value, (list, tuple)) or not all(isinstance(item, dict) for item in value):
-            raise Invalid(f"{self.name}: a list of objects, each with at least {named}", field=self.name)
-        if self.most is not None and len(value) > self.most:
-            raise Invalid(f"{self.name}: at most {self.most} at once, not {len(value)}", field=self.name)
-        if self.least is not None and len(value) < self.least:
-            raise Invalid(f"{self.name}: at least {self.least}, each with at least {named}", field=self.name)
-        known = {field.name: field for field in self.items}
-        for place, item in enumerate(value):
-            try:
-                _check_item(known, item)
-            except Invalid as error:
-                field = error.fields.get("field", self.name)
-                raise Invalid(f"{self.name}: item {place + 1}: {error.message}", field=field) from None
-
     def refusal(self, value: Any, what: str = "") -> Invalid:
         """Why this value is none for this field."""
         if isinstance(value, (str, int, float, type(None))):
@@ -171,18 +146,6 @@ class Field:
         else:
             shown = f"a {type(value).__name__}"
         return Invalid(f"{self.name}: {what or _KINDS[self.kind][1]}, not {shown}", field=self.name)
-
-
-def _check_item(known: dict[str, Field], item: dict[str, Any]) -> None:
-    """One object of a list. What is null was not said."""
-    for name, value in item.items():
-        if name not in known:
-            raise Invalid(f"there is no field {name!r}", field=str(name))
-        if value is not None:
-            known[name].check(value)
-    for name, field in known.items():
-        if field.required and item.get(name) is None:
-            raise Invalid(f"{name} is missing ({field.help})", field=name)
 
 
 def has_controls(text: str) -> bool:
@@ -354,33 +317,6 @@ class Operation:
             if name not in found:
                 raise Invalid(f"{self.name} needs `{name}`", field=name)
         return found
-
-
-class Query(Operation):
-    """A question about more than one transaction sees: the log, the whole record, what a run did. It changes nothing.
-
-    Declared like an operation (name, fields, answer, help, group), next to its body in reports/queries.py: operations
-    do not read the log. `body(session, call, **fields)` answers; `Session.answer` runs it.
-    """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        name: str,
-        body: Callable[..., Any],
-        help: str,
-        *,
-        fields: tuple[Field, ...] = (),
-        errors: tuple[type[DibsError], ...] = (),
-        answer: str = "",
-        group: str = "",
-        refuses: str = "",
-    ) -> None:
-        super().__init__(
-            name, body, help, fields=fields, errors=errors, answer=answer, group=group, refuses=refuses, writes=False,
-            whole=True,
-        )  # fmt: skip
 
 
 # The fields of every listing; paging.py has what they mean.
