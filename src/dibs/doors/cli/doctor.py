@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
         answer = {"ok": not failed, "checks": checks, "failed": failed, "guarded": guarded, "todo": todo}
         sys.stdout.write(jsontext.encode(answer) + "\n")
     else:
-        sys.stdout.write(doctor_todo.ending(len(checks), failed, guarded, todo))
+        sys.stdout.write(doctor_todo.ending(checks, failed, todo))
     return NO if failed else YES
 
 

@@ -48,7 +48,8 @@ def _launcher(session: Session) -> dict[str, Any]:
     path = f"{session.place.local}/run"
     if launcher.is_current(session.place.local):
         if launcher.is_put(session.place):
-            return _check("launcher", True, f"{path} starts this dibs")
+            was = f" (it named {session.replaced}; it was written anew just now)" if session.replaced else ""
+            return _check("launcher", True, f"{path} starts this dibs{was}")
         message = f"the copies in {session.place.shared} are missing or old; `dibs init` makes them"
         return _check("launcher", False, message, WARNING)
     named = launcher.read_run(session.place.local)
