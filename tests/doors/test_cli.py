@@ -439,8 +439,8 @@ def test_a_reader_that_goes_away_ends_a_command_quietly(shell: Shell, words: tup
     os.close(reading)
     try:
         done = subprocess.run(
-            [DIBS, *words], cwd=shell.folder, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
-            env={**shell.environment, "PYTHONUNBUFFERED": unbuffered},
+            [DIBS, *words], cwd=shell.folder, stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
+            timeout=60, env={**shell.environment, "PYTHONUNBUFFERED": unbuffered},
         )  # fmt: skip
     finally:
         os.close(writing)

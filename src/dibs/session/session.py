@@ -353,7 +353,7 @@ def _make_local(local: str) -> bool:
 
 
 def _is_started_by(run: str) -> bool:
-    """Does `.dibs/local/run` name this dibs and its interpreter? A quick look; `launcher.mend` judges where it fails."""
+    """Does `.dibs/local/run` name this dibs and its interpreter? A quick look; if not, `launcher.mend` judges."""
     try:
         with open(run, "rb", 0) as file:
             text = file.read()
