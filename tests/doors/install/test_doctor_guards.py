@@ -141,6 +141,18 @@ def test_a_dibs_that_was_moved_is_said_where_this_one_may_not_take_its_place(rep
     assert doctor(repository, exit=0)["launcher"][0]["ok"]
 
 
+def test_a_launcher_of_another_version_is_a_warning_until_init_writes_it(repository: Shell) -> None:
+    path = repository.folder / ".dibs" / "hook"
+    path.write_text(path.read_text().replace("An upgrade may have moved the file.", ""))
+    answer = repository.json("doctor", exit=0)
+    said = [check for check in answer["checks"] if check["check"] == "launcher" and not check["ok"]]
+    assert [check["severity"] for check in said] == ["warning"]
+    assert f"{path} is missing, changed, or another version's" in said[0]["message"]
+    assert "run `dibs init`" in answer["todo"]
+    repository.json("init", exit=0)
+    assert all(check["ok"] for check in doctor(repository, exit=0)["launcher"])
+
+
 def test_every_linked_worktree_is_tried_and_one_without_settings_is_found(repository: Shell, tmp_path: Path) -> None:
     git("worktree", "add", "-q", "-b", "old", str(tmp_path / "old"), cwd=repository.folder)
     commit(repository)
