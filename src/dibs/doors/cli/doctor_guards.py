@@ -78,7 +78,9 @@ def _scripts(base: str) -> Iterator[dict[str, Any]]:
         except OSError:
             old = True
         if old:
-            message = f"{path} is missing, changed, or another version's; `dibs init` writes this one's, to be committed"
+            message = (
+                f"{path} is missing, changed, or another version's; `dibs init` writes this one's, to be committed"
+            )
             yield _check("launcher", False, message, WARNING)
 
 
