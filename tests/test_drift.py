@@ -13,6 +13,8 @@ import pytest
 from dibs import errors
 from dibs.operations.core import answers
 from dibs.operations.core.declare import Operation
+from dibs.operations.core.policy import STRATEGIES
+from dibs.operations.tasks import strategies
 from dibs.reports import build
 from dibs.session import catalogue, steps
 
@@ -123,3 +125,7 @@ def test_every_kind_of_event_that_is_appended_stands_in_the_table() -> None:
     appended = _appended()
     assert len(appended) > 40
     assert appended - table == set()
+
+
+def test_every_strategy_that_can_be_named_is_there() -> None:
+    assert set(STRATEGIES) == set(strategies.RANKS)
