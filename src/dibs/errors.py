@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.answers import BlockerView, FailedTask, GateView, HeldTask, VoteView, WaitingStep
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
-WORKS_ON = 80  # letters of what a holder says it works on
+MAX_TASK_CHARS = 80  # letters of what a holder says it works on
 _command = ["dibs"]  # how the reader of a text starts dibs; a door may know better
 
 
@@ -480,7 +480,7 @@ def say_who(blocker: Mapping[str, Any]) -> str:
 def one_line(words: str) -> str:
     """Somebody's words as part of a sentence: one line, nothing that cannot be seen, not too long."""
     plain = " ".join("".join([letter if letter.isprintable() else " " for letter in words]).split()).replace('"', "'")
-    return plain if len(plain) <= WORKS_ON else f"{plain[:WORKS_ON]}…"
+    return plain if len(plain) <= MAX_TASK_CHARS else f"{plain[:MAX_TASK_CHARS]}…"
 
 
 def quoted(name: str) -> str:

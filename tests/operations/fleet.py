@@ -12,7 +12,7 @@ from dibs.operations.core.entry import perform
 from dibs.operations.core.long_jobs import GO_ON
 from dibs.operations.core.policy import GUARDS, Policy
 from dibs.operations.guards.audits import AUDIT
-from dibs.operations.guards.edit_guard import EDIT, OLDER
+from dibs.operations.guards.edit_guard import EDIT, OLDER, Target
 from dibs.operations.guards.ledger import SURE
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
@@ -62,7 +62,7 @@ def item(
     """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
     if changed is not None:
         facts = known(OLDER, changed)
-    return [[*resource(name), alias], ignored, blob, facts, inside]
+    return Target([*resource(name), alias], ignored=ignored, content=blob, facts=facts, inside=inside)
 
 
 def known(
@@ -142,8 +142,8 @@ class Fleet:
 
     def edit(self, agent: str, /, *files: Any, tree: str = TREE, **fields: Any) -> Any:
         """Ask the edit guard, by name or by item."""
-        items = [item(file) if isinstance(file, str) else file for file in files]
-        return self.internal(agent, EDIT, items=items, tree=tree, **fields)
+        targets = [item(file) if isinstance(file, str) else file for file in files]
+        return self.internal(agent, EDIT, targets=targets, tree=tree, **fields)
 
     def overwrite(self, finder: str, /, *changes: dict[str, Any], tool: str = "Bash") -> list[dict[str, Any]]:
         """Somebody's hook after a call finds these changes; what came of them."""

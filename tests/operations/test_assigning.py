@@ -510,7 +510,7 @@ def test_a_preemptive_task_in_the_queue_displaces_what_matters_less_where_nobody
     press(fleet, "u")
     assert waits_for(fleet, "t") == "a"
     assert waits_for(fleet, "u") is None
-    assert fleet.record("t\tu")["pressed"] == fleet.now + placement.PRESS_EVERY
+    assert fleet.record("t\tu")["pressed"] == fleet.now + placement.PREEMPTION_INTERVAL_MS
     assert take(fleet, "a") == "t"
     fleet.clean()
 
@@ -554,7 +554,7 @@ def test_it_looks_for_somebody_again_every_few_seconds_and_not_more_often(fleet:
     add(fleet, "t", priority=7, strategy="preemptive")
     sweep(fleet, 1_000)
     at_work(fleet, a=0)
-    sweep(fleet, placement.PRESS_EVERY - 1)
+    sweep(fleet, placement.PREEMPTION_INTERVAL_MS - 1)
     assert waits_for(fleet, "t") is None
     sweep(fleet, 1)
     assert waits_for(fleet, "t") == "a"

@@ -197,7 +197,9 @@ def test_a_change_from_outside_is_the_own_work_of_a_holder_that_runs_no_hooks(fl
 def test_of_many_suspects_five_are_told(fleet: Fleet) -> None:
     names = [f"s{number}" for number in range(9)]
     fleet.overwrite("a", change("unknown", grade=NOBODY, owners=["a"], suspects=names))
-    assert [len(fleet.told(name)) for name in names] == [1] * changes.TOLD + [0] * (9 - changes.TOLD)
+    assert [len(fleet.told(name)) for name in names] == [1] * changes.MAX_SUSPECTS_TOLD + [0] * (
+        9 - changes.MAX_SUSPECTS_TOLD
+    )
 
 
 def test_every_one_of_several_owners_is_told(fleet: Fleet) -> None:

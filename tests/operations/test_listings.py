@@ -115,7 +115,7 @@ def test_what_is_no_cursor_is_refused(name: str) -> None:
         with pytest.raises(Invalid, match="cursor"):
             crew.call("me", name, after=text)
     with pytest.raises(Invalid, match="limit"):
-        crew.call("me", name, limit=paging.MOST + 1)
+        crew.call("me", name, limit=paging.MAX_PAGE_ROWS + 1)
 
 
 def test_tasks_of_a_state_a_run_and_a_parent_come_in_pages() -> None:

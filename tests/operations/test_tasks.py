@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, DibsError, Fenced, Invalid, NotFound, Quota
-from dibs.operations.core.json_values import DEEPEST, LARGEST
+from dibs.operations.core.json_values import MAX_JSON_CHARS, MAX_JSON_DEPTH
 from dibs.operations.tasks import additions, board, lifecycle
 from tests.operations.crew import TTL, Crew
 
@@ -155,7 +155,7 @@ def test_the_greatest_priorities_are_kept(crew: Crew, priority: int) -> None:
 
 
 def test_too_many_different_demands_are_refused_since_next_looks_at_each(crew: Crew) -> None:
-    for number in range(additions.POOLS):
+    for number in range(additions.MAX_POOLS):
         crew.add(f"t{number}", needs=[f"c{number}"])
     with crew.unchanged(), pytest.raises(Quota):
         crew.add("more", needs=["another"])
@@ -210,7 +210,7 @@ def test_a_dependency_on_itself_or_on_nothing_is_refused(crew: Crew) -> None:
         with pytest.raises(NotFound, match="no task nope"):
             crew.add("t", after=["a", "nope"])
         with pytest.raises(Quota):
-            crew.add("t", after=[f"x{number}" for number in range(additions.AFTER + 1)])
+            crew.add("t", after=[f"x{number}" for number in range(additions.MAX_DEPENDENCIES + 1)])
 
 
 def test_a_thousand_that_wait_for_one_are_ready_when_it_is_complete(crew: Crew) -> None:
@@ -500,7 +500,7 @@ def test_a_race_of_more_than_a_thousand_is_called_off_as_a_whole(crew: Crew) -> 
 
 
 GOOD: list[Any] = [
-    {}, [], 0, -1, 1.5, "", "text", False, {"a": [1, {"b": None}]}, "é\u2028", 2**53, "x" * (LARGEST - 2),
+    {}, [], 0, -1, 1.5, "", "text", False, {"a": [1, {"b": None}]}, "é\u2028", 2**53, "x" * (MAX_JSON_CHARS - 2),
 ]  # fmt: skip
 
 
@@ -513,11 +513,11 @@ def deep(levels: int) -> Any:
 
 BAD: list[Any] = [
     "\x1a", "a\x1ab", {"\x1a": 1}, {"a": ["\x1a"]}, float("nan"), float("inf"), [float("-inf")], 2**53 + 1,
-    -(2**53) - 1, deep(DEEPEST + 1), "x" * LARGEST, {1: 2}, {"a": {1, 2}}, b"bytes", ...,
+    -(2**53) - 1, deep(MAX_JSON_DEPTH + 1), "x" * MAX_JSON_CHARS, {1: 2}, {"a": {1, 2}}, b"bytes", ...,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [*GOOD, deep(DEEPEST)])
+@pytest.mark.parametrize("value", [*GOOD, deep(MAX_JSON_DEPTH)])
 def test_plain_json_is_kept_as_it_is_as_payload_and_as_result(crew: Crew, value: Any) -> None:
     crew.add("t", payload=value)
     answer = crew.next()
@@ -558,13 +558,13 @@ def test_notes_are_kept_and_the_last_one_is_in_the_briefing(crew: Crew) -> None:
     crew.add("t")
     crew.call("w", "boot", client=5)
     crew.take("t", client=5)
-    for number in range(board.NOTES + 7):
+    for number in range(board.MAX_NOTES + 7):
         crew.call("w", "task note", id="t", text=f"step {number}", client=5)
     notes = [note["text"] for note in crew.show("t")["notes"]]
-    assert notes == [f"step {number}" for number in range(7, board.NOTES + 7)]
+    assert notes == [f"step {number}" for number in range(7, board.MAX_NOTES + 7)]
     briefing = crew.call("w", "boot", client=5)
     assert briefing["task"]["id"] == "t"
-    assert briefing["task"]["note"] == f"step {board.NOTES + 6}"
+    assert briefing["task"]["note"] == f"step {board.MAX_NOTES + 6}"
 
 
 def test_whoever_takes_a_task_next_is_told_where_it_stood(crew: Crew) -> None:

@@ -202,7 +202,7 @@ def test_a_sweep_lapses_what_nobody_looked_at_and_tells_all(fleet: Fleet) -> Non
 def test_a_claim_on_its_way_lapses_what_is_due(fleet: Fleet) -> None:
     ask(fleet, "a", deadline=MINUTE)
     fleet.now += MINUTE
-    for _ in range(grants.ONE_IN):  # one of so many sweeps
+    for _ in range(grants.SWEEP_ONE_IN):  # one of so many sweeps
         fleet.now += 1
         fleet.claim("c", "x.py")
     assert len(outcomes(fleet)) == 1

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # make commits without asking
 WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
-OLD = 86_400  # seconds after which a memory of a commit that did not happen is cleared away
-SWEPT = 200  # of them, at most, at a time
-TRAILERS = 10  # paths that a commit's message names with their tokens
-SHOWN = 10  # paths in a refusal
-LOOKED = 2_000  # paths of a commit that are looked at one by one
+COMMIT_MEMORY_LIFE_S = 86_400  # seconds after which a memory of a commit that did not happen is cleared away
+MAX_SWEPT = 200  # of them, at most, at a time
+MAX_TRAILERS = 10  # paths that a commit's message names with their tokens
+MAX_PATHS_SHOWN = 10  # paths in a refusal
+MAX_PATHS_CHECKED = 2_000  # paths of a commit that are looked at one by one
 
 
 def main(words: Sequence[str]) -> int:
@@ -133,7 +133,7 @@ def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list
     from dibs.doors.hooks import audit, trees
 
     tree = trees.of(session.place)
-    tree.survey(paths[:LOOKED])
+    tree.survey(paths[:MAX_PATHS_CHECKED])
     tree.write()
     audit.tell(session, call, [tree])
     heads = tree.state.heads
@@ -157,14 +157,14 @@ def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
         return f"commit refused: {error.message}"
     elif "paths" in error.fields:
         bad = dict.fromkeys(error.paths)
-        lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:SHOWN]]]
+        lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:MAX_PATHS_SHOWN]]]
     else:
         return f"commit refused: {error.message}"
     names = _quoted([written.get(text, text) for text in bad])
     rest = [path for text, path in written.items() if text not in bad]
     back = "git restore --staged --" if git.head(top) else "git rm --cached --"
     lines.append(f"Take {'it' if len(bad) == 1 else 'them'} out of the commit:  {back} {names}")
-    if rest and len(rest) <= SHOWN:
+    if rest and len(rest) <= MAX_PATHS_SHOWN:
         lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")
     if isinstance(error, Held):
         lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
@@ -177,7 +177,7 @@ def _quoted(paths: Any) -> str:
     from shlex import quote
 
     names = [quote(path) for path in paths]
-    return " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+    return " ".join(names[:MAX_PATHS_SHOWN]) + (" …" if len(names) > MAX_PATHS_SHOWN else "")
 
 
 def client_name() -> str:
@@ -205,8 +205,8 @@ def _prepare_message(session: Session, words: list[str]) -> int:
         if not any(line.strip() and not line.startswith("#") for line in file):
             return YES
     trailers = [f"Dibs-Agent: {asked['agent']}"]
-    trailers += [f"Dibs-Token: {name}={token}" for name, token in asked["tokens"][:TRAILERS]]
-    if len(asked["tokens"]) > TRAILERS:
+    trailers += [f"Dibs-Token: {name}={token}" for name, token in asked["tokens"][:MAX_TRAILERS]]
+    if len(asked["tokens"]) > MAX_TRAILERS:
         trailers.append("Dibs-Token: …")
     given = [part for trailer in trailers for part in ("--trailer", trailer)]
     git.ask(session.place.top, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *given, path)
@@ -256,7 +256,7 @@ def _remember_told(session: Session, commit: str) -> None:
     os.makedirs(folder, 0o700, exist_ok=True)
     making = os.path.join(folder, f"told.{os.getpid()}")
     with open(making, "w", encoding="utf-8") as file:
-        file.write("\n".join([*_told(session)[-SWEPT:], commit]))
+        file.write("\n".join([*_told(session)[-MAX_SWEPT:], commit]))
     os.replace(making, os.path.join(folder, "told"))
 
 
@@ -274,7 +274,9 @@ def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: 
     answer = session.run(commit_guard.COMMITTED, call or session.identify(None), fields)
     _finished(session, [path for path, (_, same) in zip(blobs, items, strict=True) if same])
     for one in answer["unseen"]:
-        _say(f"{one['agent']} holds {', '.join(one['paths'][:SHOWN])}, which this commit changes; it was told.")
+        _say(
+            f"{one['agent']} holds {', '.join(one['paths'][:MAX_PATHS_SHOWN])}, which this commit changes; it was told."
+        )
     return YES
 
 
@@ -334,9 +336,9 @@ def _remember(session: Session, what: dict[str, Any]) -> None:
         file.write(jsontext.encode(what))
     now = clock.wall() / 1000
     with os.scandir(folder) as entries:
-        for _, entry in zip(range(SWEPT), entries, strict=False):
+        for _, entry in zip(range(MAX_SWEPT), entries, strict=False):
             try:
-                if now - entry.stat().st_mtime > OLD:
+                if now - entry.stat().st_mtime > COMMIT_MEMORY_LIFE_S:
                     os.unlink(entry.path)
             except FileNotFoundError:  # another commit swept it
                 pass

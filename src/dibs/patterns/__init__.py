@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Poll", "Step", "Work", "map_reduce", "pipeline", "plan", "scatter_gather", "vote"]
 
-MINUTES = 600.0  # seconds that a vote is open
+VOTE_TIMEOUT_S = 600.0  # seconds that a vote is open
 
 
 def map_reduce(
@@ -142,7 +142,7 @@ def vote(
     electorate: Sequence[str],
     *,
     options: Sequence[str] = ("yes", "no"),
-    deadline: float | str = MINUTES,
+    deadline: float | str = VOTE_TIMEOUT_S,
     step: Step | str | None = None,
     run: str | None = None,
     name: str = "vote",
@@ -183,7 +183,7 @@ def _start(
     how: str,
 ) -> Work:
     """Add the tasks: to a run that is active, or with a run of their own."""
-    parts = [list(made[start : start + batches.MOST]) for start in range(0, len(made), batches.MOST)]
+    parts = [list(made[start : start + batches.MAX_TASKS]) for start in range(0, len(made), batches.MAX_TASKS)]
     if not run:
         perform(ws, ws.session.operation("run start"), prefix, name=name, id=prefix, tasks=parts.pop(0))
     for part in parts:

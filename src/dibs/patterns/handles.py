@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two looks; each is longer than the one before
-HOUR = 3600.0
+DEFAULT_WAIT_S = 3600.0
 ONE, ALL, FIRST = "one", "all", "first"  # whose results are the result
 
 
@@ -55,7 +55,7 @@ class Work:
         going: int = perform(self._workspace, batches.OUTLOOK, tasks=self._last)["going"]
         return not going
 
-    def wait(self, timeout: float | str = HOUR) -> Self:
+    def wait(self, timeout: float | str = DEFAULT_WAIT_S) -> Self:
         """Wait until it is over, at most that long (seconds, or "30m"); then TimeoutError, and the work goes on."""
         longest = durations.read(timeout, "timeout")
         end, pause = clock.since_boot() + longest, FIRST_PAUSE

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     Spec = dict[str, Any]
 
-TITLE = 120  # letters of a task's title that its item may fill
-NAME = 40  # letters of a step's name: it is part of a task's id
-SIGNS = frozenset("._-")  # beside letters and digits
-LEAST_FAN_IN = 2
+MAX_TITLE_CHARS = 120  # letters of a task's title that its item may fill
+MAX_STEP_NAME_CHARS = 40  # letters of a step's name: it is part of a task's id
+NAME_SIGNS = frozenset("._-")  # beside letters and digits
+MIN_FAN_IN = 2
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Step:
     name: str
     type: str = ""  # only agents of this type
     needs: Sequence[str] = ()  # capabilities
-    attempts: int = 0  # failed or lost so often, it is quarantined; 0: as the config says
+    attempts: int = 0  # failed or lost attempts before quarantine; 0: as the config says
     expect: float | str = 0  # seconds, or a text such as "30m"
     priority: int = 0
     require: Sequence[str] = ()  # names that the result must have
@@ -40,9 +40,10 @@ class Step:
 
     def __post_init__(self) -> None:
         """Refuse names that would not fit into a task's id."""
-        fine = all(letter.isalnum() or letter in SIGNS for letter in self.name)
-        if not self.name or len(self.name) > NAME or not fine:
-            text = f"a step's name: 1 to {NAME} letters, digits or {''.join(sorted(SIGNS))}, not {self.name!r}"
+        fine = all(letter.isalnum() or letter in NAME_SIGNS for letter in self.name)
+        if not self.name or len(self.name) > MAX_STEP_NAME_CHARS or not fine:
+            signs = "".join(sorted(NAME_SIGNS))
+            text = f"a step's name: 1 to {MAX_STEP_NAME_CHARS} letters, digits or {signs}, not {self.name!r}"
             raise Invalid(text, field="step")
 
     def spec(self, identifier: str, item: Any, **more: Any) -> Spec:
@@ -68,7 +69,7 @@ def _short(item: Any) -> str:
     """An item in one line, for people."""
     words = " ".join(str(item).split())
     kept = "".join(letter if letter.isprintable() else "·" for letter in words)
-    return kept if len(kept) <= TITLE else kept[: TITLE - 1] + "…"
+    return kept if len(kept) <= MAX_TITLE_CHARS else kept[: MAX_TITLE_CHARS - 1] + "…"
 
 
 def _numbered(prefix: str, step: Step, count: int) -> list[str]:
@@ -100,8 +101,8 @@ def map_reduce(
 ) -> tuple[list[Spec], list[str]]:
     """A task for each item, and one that gets all their results; with `fan_in`, in layers of at most so many."""
     check_different([map, reduce])
-    if fan_in and fan_in < LEAST_FAN_IN:
-        raise Invalid(f"fan_in: at least {LEAST_FAN_IN}, or 0 for all at once", field="fan_in")
+    if fan_in and fan_in < MIN_FAN_IN:
+        raise Invalid(f"fan_in: at least {MIN_FAN_IN}, or 0 for all at once", field="fan_in")
     values = check_items(items)
     before = _numbered(prefix, map, len(values))
     specs = [map.spec(name, item) for name, item in zip(before, values, strict=True)]

@@ -138,7 +138,11 @@ def result_of(session: Session, output: bytes) -> Any:
             return json_input.keep(session, "output", output)
     if isinstance(value, dict) and list(value) == ["tasks"]:
         return value  # children: they are tasks of their own, not a result
-    return value if len(jsontext.encode(value)) <= json_values.LARGEST else json_input.keep(session, "output", output)
+    return (
+        value
+        if len(jsontext.encode(value)) <= json_values.MAX_JSON_CHARS
+        else json_input.keep(session, "output", output)
+    )
 
 
 def _bound(child: child_process.Child, said: IO[bytes]) -> None:

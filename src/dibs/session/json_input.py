@@ -29,7 +29,7 @@ def read(session: Session, name: str, text: str) -> Any:
         return parse(text, name)
     path = os.path.join(session.cwd, text[1:])
     content = _content(path, name)
-    if len(content) <= json_values.LARGEST:
+    if len(content) <= json_values.MAX_JSON_CHARS:
         try:
             return parse(content.decode(), name)
         except (Invalid, UnicodeDecodeError):

@@ -11,7 +11,7 @@ import os
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.facts.paths import Paths
-from dibs.operations.core.call import OWN, Call, Need, process_name
+from dibs.operations.core.call import DIBS_SENDER, Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import config
 from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
@@ -328,7 +328,7 @@ def user_name() -> str:
         name = pwd.getpwuid(os.getuid()).pw_name
     except (ImportError, KeyError):
         name = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
-    return f"{name}@{os.uname().nodename}" if name.casefold() == OWN else name  # dibs itself goes by that name
+    return f"{name}@{os.uname().nodename}" if name.casefold() == DIBS_SENDER else name  # dibs itself goes by that name
 
 
 def _make_local(local: str) -> bool:

@@ -17,7 +17,7 @@ BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED = (
 )  # fmt: skip
 # What a tool does.
 EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"
-COMMON = "claude"  # whose dialect most clients read: a client that is not known is refused in it
+DEFAULT_CLIENT = "claude"  # whose dialect most clients read: a client that is not known is refused in it
 
 
 def dialect(name: str) -> Dialect:

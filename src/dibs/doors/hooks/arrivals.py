@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
-NO = frozenset({"false", "no", "off", "0", ""})
-THEIRS = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
+FALSE_WORDS = frozenset({"false", "no", "off", "0", ""})
+WAIT_OR_ASK = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
 
 
 def look(found: Look, effect: GitEffect) -> None:
@@ -64,7 +64,9 @@ def _stashes_itself(found: Look, effect: GitEffect) -> bool:
     if effect.has("autostash"):
         return True
     kinds = {"pull": ("rebase", "merge"), "merge": ("merge",)}.get(effect.kind, ("rebase",))
-    return not effect.has("no-autostash") and any(_setting(found, f"{kind}.autostash") not in NO for kind in kinds)
+    return not effect.has("no-autostash") and any(
+        _setting(found, f"{kind}.autostash") not in FALSE_WORDS for kind in kinds
+    )
 
 
 def _setting(found: Look, name: str) -> str:
@@ -109,9 +111,9 @@ def _rebases(found: Look, effect: GitEffect) -> bool:
         return False
     for option, value in reversed(effect.options):
         if option in {"rebase", "r"}:
-            return (value or "true") not in NO
+            return (value or "true") not in FALSE_WORDS
     setting = _setting(found, f"branch.{git.branch(found.where)}.rebase") or _setting(found, "pull.rebase")
-    return setting not in NO
+    return setting not in FALSE_WORDS
 
 
 # --- commits that are made anew
@@ -181,4 +183,4 @@ def _go_on(found: Look, effect: GitEffect) -> None:
         dropped = git_commits.between(found.where, stopped.back, "HEAD", stopped.onto)
         found.fact(effect, does="drop", makers=git_commits.makers(found.where, dropped))
     does = {"abort": "write over", "skip": "write over"}.get(effect.action, "change or commit")
-    found.sweep(effect, paths, does, other=THEIRS)
+    found.sweep(effect, paths, does, other=WAIT_OR_ASK)

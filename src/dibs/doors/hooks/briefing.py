@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dibs.operations.guards.ledger import Head
     from dibs.session.session import Session
 
-SHOWN = 12  # of each kind; a briefing is read only if it is short
-CHANGED = 200  # files that the agent knows which are looked at
+MAX_SHOWN = 12  # of each kind; a briefing is read only if it is short
+MAX_FILES_CHECKED = 200  # files that the agent knows which are looked at
 
 
 def text(session: Session, result: dict[str, Any], source: str = "", files: Sequence[dict[str, Any]] = ()) -> str:
@@ -106,14 +106,14 @@ def _held(result: dict[str, Any]) -> list[str]:
     if not result["held"]:
         return ["You hold nothing."]
     lines = []
-    for claim in result["held"][:SHOWN]:
+    for claim in result["held"][:MAX_SHOWN]:
         left = claim["left"].replace("its", "your")
         lines.append(f"You hold {', '.join(claim['resources'][:5])} ({left}; token {claim['token']}).")
     return lines + _more(result["held_count"], "claims: `dibs status`")
 
 
 def _more(count: int, what: str) -> list[str]:
-    return [f"And {count - SHOWN} more {what}."] if count > SHOWN else []
+    return [f"And {count - MAX_SHOWN} more {what}."] if count > MAX_SHOWN else []
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[str]:
@@ -122,7 +122,7 @@ def _messages(messages: list[dict[str, Any]]) -> list[str]:
         return []
     from dibs.session import quotes
 
-    lines = [line for message in messages[:SHOWN] for line in quotes.lines(message)]
+    lines = [line for message in messages[:MAX_SHOWN] for line in quotes.lines(message)]
     return lines + _more(len(messages), "messages: `dibs inbox`")
 
 
@@ -132,7 +132,7 @@ def _changed(session: Session, agent: str) -> list[str]:
 
     tree = trees.of(session.place)
     found = []
-    for path, known in list(ledger_files.Seen(tree.folder, agent).files().items())[-CHANGED:]:
+    for path, known in list(ledger_files.Seen(tree.folder, agent).files().items())[-MAX_FILES_CHECKED:]:
         head = tree.state.heads.get(path)
         full = f"{tree.top}/{path}"
         signature = contents.signature(full)
@@ -144,8 +144,8 @@ def _changed(session: Session, agent: str) -> list[str]:
     if not found:
         return []
     return [
-        f"Changed since you last saw them: {', '.join(found[:SHOWN])}"
-        + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+        f"Changed since you last saw them: {', '.join(found[:MAX_SHOWN])}"
+        + (f" and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else "")
         + ". Read them again before you edit."
     ]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
+STORE_TIMEOUT_S = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
 SHELLS = frozenset(
     {"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout", "nice", "nohup", "uv", "direnv"}
 )
@@ -20,7 +20,7 @@ def open_session(place: Place) -> Session:
     """The workspace, for one hook call."""
     from dibs.session.session import Session
 
-    return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
+    return Session(place.top, place.root, timeout=STORE_TIMEOUT_S, short_lived=True, place=place, missing="refuse")
 
 
 def identify(session: Session, event: Event) -> Call:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell import Doubt
     from dibs.session.session import Session
 
-WILD = "*?[\\"  # what would mean something else in a glob
+GLOB_SIGNS = "*?[\\"  # what would mean something else in a glob
 
 
 def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ def _resources(session: Session, beginning: str) -> tuple[str, list[list[str]]]:
         # Whoever puts something into the folder of temporary files does not mean a workspace that happens to lie there.
         reaches = f"{top}/".startswith(above + start) and real not in _temporary()
         return top, [["tree", ""]] if reaches else []
-    if not start or any(mark in text for mark in WILD):
+    if not start or any(mark in text for mark in GLOB_SIGNS):
         return tree, [["tree", text if not start else text.rpartition("/")[0]]]
     return tree, [["glob", f"{text}*"], ["glob", f"{text}*/**"]]
 

@@ -13,7 +13,7 @@ from dibs.doors.clients import PATCH
 from dibs.doors.hooks import trees
 from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
-from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, Target
 from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 
 TYPE_CHECKING = False
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-WITHIN = 2_000  # files of a folder that is written as a whole which are looked at, one by one
-LOOKS = 3  # at the files, before and after the claim; a file that changes more often than that is refused
-MOST = 200  # paths of one request; beyond it their folders are claimed
+MAX_FILES_IN_FOLDER = 2_000  # files of a folder that is written as a whole which are looked at, one by one
+MAX_LOOKS = 3  # at the files, before and after the claim; a file that changes more often than that is refused
+MAX_PATHS = 200  # paths of one request; beyond it their folders are claimed
 
 
 class Write:
@@ -101,7 +101,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
     from dibs.operations.guards.edit_guard import EDIT
 
     named, outside = _located(session, event, writes)
-    for _ in range(LOOKS):
+    for _ in range(MAX_LOOKS):
         parts = []
         before: dict[str, list[str]] = {}
         for top, items in named.items():
@@ -110,10 +110,10 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
             tree.look(paths)
             tree.settle()
             before[top] = [_content(tree, path) for path in paths]
-            rows = _folded([_item(tree, call.agent, one) for one in items])
-            for start in range(0, len(rows), MOST):
-                some = rows[start : start + MOST]
-                parts.append({"items": some, "tree": top, "local": top == session.place.root})
+            rows = _folded([_target(tree, call.agent, one) for one in items])
+            for start in range(0, len(rows), MAX_PATHS):
+                some = rows[start : start + MAX_PATHS]
+                parts.append({"targets": some, "tree": top, "local": top == session.place.root})
         parts += outside
         if parts:
             first, *more = parts
@@ -148,8 +148,7 @@ def _located(
             if workspace.tree_of(session.place, real):  # a name that nobody can claim, a loop of links
                 raise
             if roles["default"] or roles["assign"]:  # whoever may write only here may not write elsewhere either
-                item = [["file", real, ""], True, "", None, ()]
-                outside.append({"items": [item], "tree": "", "local": False})
+                outside.append({"targets": [Target(["file", real, ""], ignored=True)], "tree": "", "local": False})
             continue
         path = real[len(top) + 1 :] if real.startswith(f"{top}/") else text
         named.setdefault(top, []).append(_Named(write, real, path, (kind, text, alias)))
@@ -162,16 +161,15 @@ def _located(
     return named, outside
 
 
-def _item(tree: Tree, agent: str, one: _Named) -> list[Any]:
-    """What the operation wants to know of one path."""
+def _target(tree: Tree, agent: str, one: _Named) -> Target:
+    """The facts about one path, for the operation."""
     resource = [one.kind, one.text, one.alias]
     if one.ignored:
-        return [resource, True, "", None, ()]
+        return Target(resource, ignored=True)
     if one.kind == "tree":
-        inside = _within(one.real, tree.top)
-        return [resource, False, "", _facts_within(tree, one, agent), inside]
+        return Target(resource, facts=_facts_within(tree, one, agent), inside=_within(one.real, tree.top))
     content = _content(tree, one.path)
-    return [resource, False, "" if content == MISSING else content, facts_of(tree, agent, one), ()]
+    return Target(resource, content="" if content == MISSING else content, facts=facts_of(tree, agent, one))
 
 
 def _content(tree: Tree, path: str) -> str:
@@ -217,19 +215,20 @@ def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _folded(items: list[list[Any]]) -> list[list[Any]]:
-    """Very many paths: their folders stand for them, those that git ignores apart from the others."""
-    if len(items) <= MOST:
-        return items
-    folders: dict[tuple[str, bool], list[list[Any]]] = {}
-    for item in items:
-        folders.setdefault((os.path.dirname(item[0][1]), item[1]), []).append(item)
+def _folded(targets: list[Target]) -> list[Target]:
+    """Very many paths: their folders stand for them, ignored paths apart from the others."""
+    if len(targets) <= MAX_PATHS:
+        return targets
+    folders: dict[tuple[str, bool], list[Target]] = {}
+    for target in targets:
+        folders.setdefault((os.path.dirname(target.resource[1]), target.ignored), []).append(target)
     found = []
     for (folder, ignored), inside in folders.items():
-        if len(inside) < MOST // 8 or not folder:
+        if len(inside) < MAX_PATHS // 8 or not folder:
             found += inside
         else:
-            found.append([["tree", folder, ""], ignored, "", None, [item[0][1] for item in inside]])
+            paths = [target.resource[1] for target in inside]
+            found.append(Target(["tree", folder, ""], ignored=ignored, inside=paths))
     return found
 
 
@@ -239,9 +238,9 @@ def _within(folder: str, top: str) -> list[str]:
     for directory, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in {".git", "node_modules"}]
         found += [os.path.join(directory, name)[len(top) + 1 :] for name in files]
-        if len(found) > WITHIN:
+        if len(found) > MAX_FILES_IN_FOLDER:
             break
-    return found[:WITHIN]
+    return found[:MAX_FILES_IN_FOLDER]
 
 
 def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SPELL_OUT = "Write the names out."
 UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes what git does not know, too
-RECORD = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
+LOCAL_FOLDER = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
 
 
 class Look:
@@ -216,9 +216,9 @@ class Look:
         named = "".join([f" -- {' '.join([quoted(path) for path in effect.paths])}" if effect.paths else ""])
         only = "!" if effect.has("X") else ""  # then a pattern says what else goes, and with a ! what stays
         if self.top == self.session.place.root and not self.prefix and any(_holds_record(one) for one in folders):
-            left = [f"-e {quoted(only + RECORD)}"]
+            left = [f"-e {quoted(only + LOCAL_FOLDER)}"]
             if only:  # the record has an ignore file of its own, which counts for what is in it
-                left.append(f"-e {quoted(f'{only}{RECORD}/**')}")
+                left.append(f"-e {quoted(f'{only}{LOCAL_FOLDER}/**')}")
             self.fact(effect, record=f"{retold(effect)} {' '.join(left)}{named}")
         self.sweep(effect, files, "delete", safe=retold(effect), without=only, named=named,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
@@ -317,8 +317,8 @@ def look(session: Session, effects: list[GitEffect]) -> Look:
 
 
 def _look_at(found: Look, effect: GitEffect) -> None:
-    if effect.kind in _LOOKS:
-        _LOOKS[effect.kind](found, effect)
+    if effect.kind in _HANDLERS:
+        _HANDLERS[effect.kind](found, effect)
     elif effect.kind in _ARRIVALS:
         from dibs.doors.hooks import arrivals
 
@@ -329,7 +329,7 @@ def _look_at(found: Look, effect: GitEffect) -> None:
         heads.look(found, effect)
 
 
-_LOOKS = {
+_HANDLERS = {
     "add": Look.add, "stage": Look.add, "commit": Look.commit, "stash": Look.stash, "restore": Look.restore,
     "clean": Look.clean, "apply": Look.apply, "rm": Look.names, "mv": Look.names, "worktree": Look.worktree,
     "update-index": Look.update_index, "checkout-index": Look.checkout_index, "read-tree": Look.read_tree,
@@ -364,4 +364,4 @@ def _unquoted(name: str) -> str:
 
 def _holds_record(folder: str) -> bool:
     folder = folder.strip("/")
-    return folder in {"", ".", ".dibs", RECORD} or folder.startswith(f"{RECORD}/")
+    return folder in {"", ".", ".dibs", LOCAL_FOLDER} or folder.startswith(f"{LOCAL_FOLDER}/")

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.git.effects import GitEffect
 
-LONGEST = 200  # letters of an option's value that a safe command repeats
-SHOWN = 120  # letters of the command that a refusal repeats
+MAX_VALUE_CHARS = 200  # letters of an option's value that a safe command repeats
+MAX_COMMAND_CHARS = 120  # letters of the command that a refusal repeats
 OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait until they have committed."
 
 
@@ -19,7 +19,7 @@ def what(effect: GitEffect) -> str:
     """The command as the agent gave it."""
     shown = effect.text or " ".join([word if word is not None else "…" for word in effect.words])
     shown = " ".join(shown.split())
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
+    return shown if len(shown) <= MAX_COMMAND_CHARS else shown[: MAX_COMMAND_CHARS - 1] + "…"
 
 
 def called(effect: GitEffect) -> list[str]:
@@ -78,7 +78,7 @@ def _cluster(word: str, short: str) -> tuple[str, str, str]:
 
 
 def _value(word: str | None) -> str:
-    return "…" if word is None or len(word) > LONGEST else quoted(word)
+    return "…" if word is None or len(word) > MAX_VALUE_CHARS else quoted(word)
 
 
 def quoted(text: str) -> str:

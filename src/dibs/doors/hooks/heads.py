@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
-BACK = "restore --source=HEAD --staged --worktree"  # what `git reset --hard` is for some files
+RESTORE_HEAD = "restore --source=HEAD --staged --worktree"  # what `git reset --hard` is for some files
 
 
 def look(found: Look, effect: GitEffect) -> None:
@@ -116,7 +116,7 @@ def _lost(found: Look) -> list[str]:
 
 
 def _back(effect: GitEffect) -> str:
-    return " ".join([*called(effect), BACK])
+    return " ".join([*called(effect), RESTORE_HEAD])
 
 
 # --- the branch of this working tree elsewhere

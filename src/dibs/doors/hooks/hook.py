@@ -13,7 +13,7 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors.clients import AFTER, BEFORE, BOOT, COMMON, PROMPT, READ, SHELL, dialect
+from dibs.doors.clients import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, PROMPT, READ, SHELL, dialect
 from dibs.doors.hooks import payload
 from dibs.errors import DibsError
 from dibs.facts import contents, ledger_files, workspace
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 else:
     import _signal  # `signal` itself imports enum
 
-PATIENCE = 3.0  # seconds for the client's text
-LARGEST = 16 * 1024 * 1024  # bytes of a payload; a file that long is not written by a model
+HOOK_STDIN_TIMEOUT_S = 3.0  # seconds for the client's text
+MAX_PAYLOAD_BYTES = 16 * 1024 * 1024  # bytes of a payload; a file that long is not written by a model
 ALLOW, DENY = 0, 2
 
 
@@ -80,7 +80,7 @@ def _sent() -> str:
     parts: list[bytes] = []
     size = 0
     _signal.signal(_signal.SIGALRM, _too_late)
-    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE)
+    _signal.setitimer(_signal.ITIMER_REAL, HOOK_STDIN_TIMEOUT_S)
     try:
         while True:
             part = os.read(0, 1 << 16)
@@ -88,8 +88,8 @@ def _sent() -> str:
                 break
             parts.append(part)
             size += len(part)
-            if size > LARGEST:
-                raise payload.Unreadable(f"the payload is longer than {LARGEST} bytes")
+            if size > MAX_PAYLOAD_BYTES:
+                raise payload.Unreadable(f"the payload is longer than {MAX_PAYLOAD_BYTES} bytes")
     finally:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
         _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
@@ -100,7 +100,7 @@ def _sent() -> str:
 
 
 def _too_late(_: int, __: object) -> NoReturn:
-    raise payload.Unreadable(f"the client's text did not come to an end within {PATIENCE} s.")
+    raise payload.Unreadable(f"the client's text did not come to an end within {HOOK_STDIN_TIMEOUT_S} s.")
 
 
 # --- answers
@@ -123,7 +123,7 @@ def _answer(event: payload.Event) -> int:
     else:
         from dibs.doors.hooks import lifecycle
 
-        told = lifecycle.MOMENTS[event.moment](event, place)
+        told = lifecycle.HANDLERS[event.moment](event, place)
     if told:
         _print(event.dialect.context(event.name, _spelled(event, place, told)))
     return ALLOW
@@ -228,7 +228,7 @@ def _dialect(client: str) -> Dialect:
     try:
         return dialect(client)
     except ImportError:  # not known: then the one that most of them read
-        return dialect(COMMON)
+        return dialect(DEFAULT_CLIENT)
 
 
 def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-SHOWN = 6  # agents, and files of each
-ASKED = 50  # agents that are asked after
+MAX_SHOWN = 6  # agents, and files of each
+MAX_AGENTS_CHECKED = 50  # agents that are asked after
 
 
 def told(session: Session, call: Call, tree: Tree) -> list[str]:
@@ -28,9 +28,9 @@ def told(session: Session, call: Call, tree: Tree) -> list[str]:
         return []
     from dibs.operations.guards.audits import PEERS
 
-    peers = session.run(PEERS, call, {"agents": list(found)[:ASKED]})
+    peers = session.run(PEERS, call, {"agents": list(found)[:MAX_AGENTS_CHECKED]})
     lines = []
-    for agent, paths in list(found.items())[:ASKED]:
+    for agent, paths in list(found.items())[:MAX_AGENTS_CHECKED]:
         if agent in peers["mine"]:
             tree.add(*[("P", call.agent, path) for path in paths])
             lines.append(f"Uncommitted work of yours from before: {_listed(paths)}.")
@@ -40,9 +40,9 @@ def told(session: Session, call: Call, tree: Tree) -> list[str]:
                 f"`dibs claim {paths[0]}`, then read it."
             )
     tree.write()
-    return lines[:SHOWN]
+    return lines[:MAX_SHOWN]
 
 
 def _listed(paths: list[str]) -> str:
-    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
-    return ", ".join(paths[:SHOWN]) + more
+    more = f" and {len(paths) - MAX_SHOWN} more" if len(paths) > MAX_SHOWN else ""
+    return ", ".join(paths[:MAX_SHOWN]) + more

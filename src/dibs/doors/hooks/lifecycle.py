@@ -111,4 +111,4 @@ def end(event: Event, place: Place) -> str:
     return ""
 
 
-MOMENTS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end}
+HANDLERS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end}

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
-REMOTES = 3  # that are asked for one line
+MAX_REMOTES = 3  # that are asked for one line
 
 
 def ask_all(found: Look, effect: GitEffect) -> None:
     """Where the same line fetches first, names mean what they will mean then."""
-    for remote, spec in effect.fetched[:REMOTES]:
+    for remote, spec in effect.fetched[:MAX_REMOTES]:
         name, _, branch = spec.lstrip("+").partition(":")
         if not name:
-            for one in [remote] if remote else git.remotes(found.where)[:REMOTES]:
+            for one in [remote] if remote else git.remotes(found.where)[:MAX_REMOTES]:
                 ask(found, one)
             follows = git.upstream(found.where)
             if follows is not None and remote in {"", follows.remote}:

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
-REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
-GLANCE = 0.15  # seconds between two looks
+# seconds that a command waits for git's index, which others hold for as long as a commit takes
+INDEX_LOCK_TIMEOUT_S = 10.0
+REMOTE_TIMEOUT_S = 3.0  # seconds for a remote, where a deploy is refused anyway
+INDEX_LOCK_POLL_S = 0.15  # seconds between two looks
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
@@ -235,7 +236,7 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
     """The decision; where only git's index is in the way, a moment later it is free."""
     from dibs.operations.guards.shell_guard import COMMAND
 
-    until = clock.since_boot() + int(PATIENCE * 1000)
+    until = clock.since_boot() + int(INDEX_LOCK_TIMEOUT_S * 1000)
     while True:
         try:
             claims: list[str] = session.run(COMMAND, call, fields)["claims"]
@@ -243,7 +244,7 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
             if not error.fields.get("transient") or clock.since_boot() > until:
                 raise
             call.facts.clear()
-            clock.sleep(GLANCE)
+            clock.sleep(INDEX_LOCK_POLL_S)
         else:
             return claims
 
@@ -282,5 +283,5 @@ def _against(session: Session, call: Call, target: str) -> str:
     """What speaks against a deploy right now; "" if nothing does."""
     from dibs.running import deploy_checks
 
-    error = deploy_checks.check(session, call, target, session.place.top, timeout=REMOTE)
+    error = deploy_checks.check(session, call, target, session.place.top, timeout=REMOTE_TIMEOUT_S)
     return "" if error is None else error.message

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-AFTER_ALL = 300  # changed files that are looked at after a command; the rest is left to the next sweep
+MAX_FILES_CHECKED = 300  # changed files that are looked at after a command; the rest is left to the next sweep
 
 
 # --- before a call
@@ -99,7 +99,7 @@ def after(event: Event, place: Place) -> str:
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
         if place.common and tree.state.owes(call, over[0]):
-            tree.look_at_all(AFTER_ALL)
+            tree.look_at_all(MAX_FILES_CHECKED)
         tree.cut()
     return audit.report(event, place, known, _tell_missed, release=claims, diary=diary)
 

@@ -17,13 +17,13 @@ from dibs.operations.guards.ledger import (
     CLOSED,
     GITTED,
     LIKELY,
+    MAX_PATHS_WATCHED,
     MISSING,
     NAMED,
     OPEN,
     OUTSIDE,
     SURE,
     UNKNOWN,
-    WATCHED,
     State,
 )
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from dibs.operations.guards.ledger import Change, Head, Line
 
 
-MOMENT = 3_000_000_000  # ns within which a command that emptied a file fills it
-ALL = 2_000  # changed files of a working tree that a look at the whole of it takes
+REFILL_NS = 3_000_000_000  # ns within which a command that emptied a file fills it
+MAX_CHANGED_FILES = 2_000  # changed files of a working tree that a look at the whole of it takes
 
 
 class Seen:
@@ -93,7 +93,7 @@ class Tree:
         watched = self.state.watched(self.now)
         self._half_done = False
         self.look([*watched, *more])
-        if 0 < len(watched) < WATCHED and not self._half_done:
+        if 0 < len(watched) < MAX_PATHS_WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
 
     def look(self, paths: Iterable[str], *, always: bool = False) -> None:
@@ -119,7 +119,7 @@ class Tree:
             for one in seen:
                 self._note(one)
 
-    def look_at_all(self, most: int = ALL) -> None:
+    def look_at_all(self, most: int = MAX_CHANGED_FILES) -> None:
         """Look at whatever git calls changed. What is somebody's work and is not among it was committed unseen."""
         from dibs.facts.git.queries import dirty
 
@@ -168,7 +168,7 @@ class Tree:
         While a file is emptied, its time of change may still be the earlier one.
         """
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
-        fresh = self.now - changed < MOMENT or (head is not None and changed < head.looked)
+        fresh = self.now - changed < REFILL_NS or (head is not None and changed < head.looked)
         return fresh and self.state.is_being_written(seen.path, self.now)
 
     def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:

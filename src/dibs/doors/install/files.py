@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = 1  # of the record
-NAME = "installed.json"  # in .dibs/local/
+RECORD_VERSION = 1  # of the record
+RECORD_NAME = "installed.json"  # in .dibs/local/
 
 
 class State:
@@ -181,14 +181,14 @@ class Record:
 
     def __init__(self, root: str, local: str, shared: str) -> None:
         self.root = root
-        self.paths = list(dict.fromkeys([os.path.join(local, NAME), os.path.join(shared, NAME)]))
+        self.paths = list(dict.fromkeys([os.path.join(local, RECORD_NAME), os.path.join(shared, RECORD_NAME)]))
         self.files: dict[str, dict[str, Any]] = {}
         self.folders: list[str] = []
         for path in self.paths:
             try:
                 with open(path, encoding="utf-8") as file:
                     known = jsontext.decode(file.read())
-                if known["version"] == VERSION:
+                if known["version"] == RECORD_VERSION:
                     self.files, self.folders = known["files"], known["folders"]
                     return
             except (OSError, ValueError, KeyError, TypeError):
@@ -225,7 +225,7 @@ class Record:
 
     def save(self) -> None:
         """Write the record, before the first of the files it is about."""
-        what = {"version": VERSION, "files": self.files, "folders": self.folders}
+        what = {"version": RECORD_VERSION, "files": self.files, "folders": self.folders}
         for path in self.paths:
             os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
             put(path, State(jsontext.encode(what).encode(), 0o600))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")
 BEGIN = "# dibs:begin (made by `dibs init`; `dibs init --uninstall` takes it out)"
 END = "# dibs:end"
-KEPT = "dibs-kept"  # a folder, so that a kept hook keeps its name: some ask by which name they were called
+KEPT_FOLDER = "dibs-kept"  # a folder, so that a kept hook keeps its name: some ask by which name they were called
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash")
 
 CALL = """\
@@ -48,7 +48,7 @@ dibs_input_ends
     fi
 fi
 """
-GO_ON = '[ ! -x "${{0%/*}}/{kept}/{name}" ] || exec "${{0%/*}}/{kept}/{name}" "$@"\n'
+CALL_KEPT_HOOK = '[ ! -x "${{0%/*}}/{kept}/{name}" ] || exec "${{0%/*}}/{kept}/{name}" "$@"\n'
 
 
 def folder(place: Place) -> str:
@@ -89,7 +89,7 @@ def block(name: str, root: str, *, kept: bool = False) -> str:
     otherwise = ":" if name in {"post-commit", "post-merge"} else "exit 1"
     text = template.format(name=name, root=root, otherwise=otherwise)
     if kept:
-        text += GO_ON.format(name=name, kept=KEPT)
+        text += CALL_KEPT_HOOK.format(name=name, kept=KEPT_FOLDER)
     return f"{BEGIN}\n{text}{END}\n"
 
 
@@ -121,7 +121,7 @@ def merged(content: bytes, name: str, root: str) -> bytes:
     end = b"\r\n" if b"\r\n" in content else b"\n"
     ours = block(name, root).encode().replace(b"\n", end)
     if has_block(content):
-        kept = GO_ON.format(name=name, kept=KEPT).encode().strip() in content
+        kept = CALL_KEPT_HOOK.format(name=name, kept=KEPT_FOLDER).encode().strip() in content
         start, stop = _bounds(content)
         return content[:start] + block(name, root, kept=kept).encode().replace(b"\n", end) + content[stop:]
     if not content.startswith(b"#!"):

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-DEPTH = 100  # settings are a few levels deep; a thousand brackets are an accident
+MAX_DEPTH = 100  # settings are a few levels deep; a thousand brackets are an accident
 SPACE = " \t\r\n"
 
 
@@ -90,7 +90,7 @@ class _Reader:
 
     def value(self, place: int, depth: int) -> Node:
         sign = self.text[place : place + 1]
-        if depth > DEPTH:
+        if depth > MAX_DEPTH:
             raise self.wrong("nested too deeply", place)
         if sign in {"{", "["}:
             return self.container(place, depth)

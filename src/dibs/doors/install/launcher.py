@@ -142,13 +142,13 @@ def quoted(text: str) -> str:
 
 
 # Folders in which runners keep what they may throw away at any time: `uvx`, `uv run --with`, `pipx run`.
-PASSING = ("archive-v", "environments-v", "builds-v")
+CACHE_FOLDERS = ("archive-v", "environments-v", "builds-v")
 
 
 def passing(python: str) -> str:
     """Why an interpreter may soon be gone: "cache", "temporary", or "" for one that stays."""
     parts = python.split("/")
-    if any(part.startswith(PASSING) and part[-1:].isdigit() for part in parts) or ".cache" in parts:
+    if any(part.startswith(CACHE_FOLDERS) and part[-1:].isdigit() for part in parts) or ".cache" in parts:
         return "cache"
     import tempfile
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dibs.facts.workspace import Place
 
 IGNORE = "# made by dibs: what belongs to this machine only\n/local/\n"
-LEGACY = ".legacy"  # where the pre-commit framework puts a hook it found, and calls it from its own
+LEGACY_SUFFIX = ".legacy"  # where the pre-commit framework puts a hook it found, and calls it from its own
 
 
 class Plan:
@@ -136,7 +136,7 @@ def _hooks(plan: Plan) -> None:
 def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
     path = os.path.join(hooks, name)
     before = look(path)
-    legacy = look(path + LEGACY)
+    legacy = look(path + LEGACY_SUFFIX)
     if before is None:
         plan.add(path, State(githooks.whole(name, root).encode(), 0o755))
     elif legacy is not None and githooks.has_block(legacy.data) and not githooks.has_block(before.data):
@@ -146,8 +146,10 @@ def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
     else:  # another language, a link, or one that is switched off (not executable)
         kept = before
         if before.link:
-            kept = State(link=os.path.relpath(os.path.join(hooks, before.link), os.path.join(hooks, githooks.KEPT)))
-        plan.add(os.path.join(hooks, githooks.KEPT, name), kept)
+            kept = State(
+                link=os.path.relpath(os.path.join(hooks, before.link), os.path.join(hooks, githooks.KEPT_FOLDER))
+            )
+        plan.add(os.path.join(hooks, githooks.KEPT_FOLDER, name), kept)
         plan.add(path, State(githooks.whole(name, root, kept=True).encode(), 0o755))
 
 
@@ -193,7 +195,7 @@ def _hook_folders(plan: Plan) -> list[str]:
     found = {githooks.folder(plan.place), *([f"{plan.place.common}/hooks"] if plan.place.common else [])}
     for name in plan.record.files:
         folder, base = os.path.split(os.path.join(plan.place.root, name))
-        if base in githooks.NAMES and os.path.basename(folder) != githooks.KEPT:
+        if base in githooks.NAMES and os.path.basename(folder) != githooks.KEPT_FOLDER:
             found.add(folder)
     return sorted(folder for folder in found if folder and githooks.is_ours_to_write(folder, plan.place))
 
@@ -212,7 +214,7 @@ def _take_out(plan: Plan, path: str, clean: Callable[[str], str | None]) -> None
 
 
 def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
-    path, aside = os.path.join(hooks, name), os.path.join(hooks, githooks.KEPT, name)
+    path, aside = os.path.join(hooks, name), os.path.join(hooks, githooks.KEPT_FOLDER, name)
     now, kept = look(path), look(aside)
     exact, before = plan.record.original(path, now)
     if exact:
@@ -225,15 +227,15 @@ def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
             plan.add(path, State(left, now.mode))
         elif kept is not None:
             if kept.link:
-                kept = State(link=os.path.relpath(os.path.join(hooks, githooks.KEPT, kept.link), hooks), mode=0)
+                kept = State(link=os.path.relpath(os.path.join(hooks, githooks.KEPT_FOLDER, kept.link), hooks), mode=0)
             plan.add(path, kept)
             plan.add(aside, None)
         else:
             plan.add(path, None)
-    legacy = look(path + LEGACY)
+    legacy = look(path + LEGACY_SUFFIX)
     if legacy is not None and githooks.has_block(legacy.data):
         left = githooks.cleaned(legacy.data)
-        plan.add(path + LEGACY, None if left is None else State(left, legacy.mode))
+        plan.add(path + LEGACY_SUFFIX, None if left is None else State(left, legacy.mode))
 
 
 def take_back(plan: Plan) -> None:
@@ -244,7 +246,7 @@ def take_back(plan: Plan) -> None:
     made = {os.path.join(plan.place.root, name) for name in plan.record.folders}
     if not plan.record.files:  # no record: git keeps no empty folders, so these can go
         made = {os.path.join(plan.base, name) for client in clients.every() for name in _folders(client)}
-        made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT}
+        made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT_FOLDER}
     for folder in sorted(made, key=len, reverse=True):
         try:
             os.rmdir(folder)

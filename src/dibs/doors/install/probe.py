@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 HOLDER, OTHER = "dibs-doctor-holder", "dibs-doctor-other"
 HELD, FREE = "dibs-doctor-held", "dibs-doctor-free"  # neither is ever made
-LIMIT = HOOK_TIMEOUT_S + 5.0  # seconds; more than the settings give a hook
+PROBE_TIMEOUT_S = HOOK_TIMEOUT_S + 5.0  # seconds; more than the settings give a hook
 REFUSED = 2  # the one exit code that all clients take for a refusal
 
 # The command runs without this process above it: run by an agent's client, doctor would otherwise give the probe that
 # client's own process. So its exit code comes by a file.
 DETACHED = 'exec 4<&0; ( sh -c "$1" <&4; echo "$?" >"$2" ) &'
 # What would lead the trial to somebody else's workspace, store or name.
-ASTRAY = ("DIBS_AGENT", "DIBS_TREE")
+CALLER_VARIABLES = ("DIBS_AGENT", "DIBS_TREE")
 
 
 class Scratch:
@@ -85,7 +85,7 @@ def attempt(client: str, command: str, tree: str, scratch: str) -> str:
     code, out, err = _run(adapter, command, tree, scratch, HELD)
     said = " ".join((err or out).split())[:300]
     if code is None:
-        return f"it would fail open: the hook gave no answer within {LIMIT:.0f} s"
+        return f"it would fail open: the hook gave no answer within {PROBE_TIMEOUT_S:.0f} s"
     if code == 0 and not out.strip():
         return "it fails open: the write was let through"
     if code != REFUSED:
@@ -108,7 +108,7 @@ def _run(adapter: Client, command: str, tree: str, scratch: str, path: str) -> t
     import subprocess
 
     given = jsontext.encode(adapter.probe(OTHER, scratch, path))
-    astray = {*ASTRAY, *[client.hook.PROJECT_VARIABLE for client in clients.every()]}
+    astray = {*CALLER_VARIABLES, *[client.hook.PROJECT_VARIABLE for client in clients.every()]}
     environment = {name: value for name, value in os.environ.items() if name not in astray}
     if adapter.hook.PROJECT_VARIABLE:
         environment[adapter.hook.PROJECT_VARIABLE] = tree
@@ -120,7 +120,7 @@ def _run(adapter: Client, command: str, tree: str, scratch: str, path: str) -> t
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        out, err = started.communicate(given.encode(), timeout=LIMIT)
+        out, err = started.communicate(given.encode(), timeout=PROBE_TIMEOUT_S)
         with open(ended, encoding="ascii") as file:
             code = int(file.read())
         os.unlink(ended)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-LOOKED_AT = 1_000  # agents that are looked through for those who could do it
-NAMED = 3  # of these, so many are named
+MAX_AGENTS_READ = 1_000  # agents that are looked through for those who could do it
+MAX_AGENTS_NAMED = 3  # of these, so many are named
 # Commands that are no operation of their own, or are judged by their words before they run; the least rank for each.
 ACTS = {"kill": ORCHESTRATOR, "revive": ORCHESTRATOR, "seal": ORCHESTRATOR, "prune": PERSON,
         "init --uninstall": PERSON, "store move": PERSON}  # fmt: skip
@@ -117,12 +117,12 @@ def _who_could(tx: Transaction, call: Call, needed: str) -> list[str]:
     """Agents and persons that are there and have the rank, those seen last first; a few of them."""
     found = [
         agent
-        for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows
+        for _, agent in tx.fetch((), [prefix_range("a\t")], MAX_AGENTS_READ).rows
         if not agent["left"] and not agent["killed"] and RANKS[_rank_known(call, agent)] >= RANKS[needed]
     ]
     found.sort(key=lambda agent: (-agent["seen"], agent["agent"]))
     call.know([agent["process"] for agent in found])
-    return [agent["agent"] for agent in found if call.alive(agent["process"]) is not False][:NAMED]
+    return [agent["agent"] for agent in found if call.alive(agent["process"]) is not False][:MAX_AGENTS_NAMED]
 
 
 def _rank_known(call: Call, agent: Record) -> str:

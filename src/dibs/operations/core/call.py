@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID, MAX_TEXT = 200, 2_000
-OWN = "dibs"  # the name under which dibs itself sends messages
+DIBS_SENDER = "dibs"  # the name under which dibs itself sends messages
 TOKEN = COMMIT  # a token is the number of the commit that grants
 
 # What follows from a decision in a room above the one that decides, by name. A room imports only rooms below it, so it
@@ -159,7 +159,7 @@ def check_agent_id(agent: str) -> None:
         raise Invalid(f"an agent's id has 1 to {MAX_ID} characters", agent=agent[:MAX_ID])
     if not agent.isprintable() or " " in agent:
         raise Invalid("an agent's id has no blanks and no control characters", agent=agent)
-    if agent.casefold() == OWN:
+    if agent.casefold() == DIBS_SENDER:
         raise Invalid("an agent cannot be called `dibs`: dibs itself speaks under that name", agent=agent)
     if not all(agent.split("/")):
         raise Invalid("an agent's id has no empty part between slashes", agent=agent)

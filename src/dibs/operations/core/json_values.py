@@ -15,12 +15,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LARGEST = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
-DEEPEST = 32  # levels of nesting; more is a mistake or an attack
-WHOLE = 2**53  # whole numbers beyond this are not the same in every JSON reader
+MAX_JSON_CHARS = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
+MAX_JSON_DEPTH = 32  # levels of nesting; more is a mistake or an attack
+MAX_SAFE_INTEGER = 2**53  # whole numbers beyond this are not the same in every JSON reader
 
 
-def check(value: Any, field: str, largest: int = LARGEST) -> Any:
+def check(value: Any, field: str, largest: int = MAX_JSON_CHARS) -> Any:
     """The value, if it can be kept."""
     _walk(value, field, 0)
     size = len(jsontext.encode(value))
@@ -30,8 +30,8 @@ def check(value: Any, field: str, largest: int = LARGEST) -> Any:
 
 
 def _walk(value: Any, field: str, depth: int) -> None:
-    if depth > DEEPEST:
-        raise Invalid(f"{field}: nested more than {DEEPEST} levels deep", field=field)
+    if depth > MAX_JSON_DEPTH:
+        raise Invalid(f"{field}: nested more than {MAX_JSON_DEPTH} levels deep", field=field)
     if isinstance(value, dict):
         for name, inner in value.items():
             if not is_text(name) or COMMIT in name:
@@ -46,7 +46,7 @@ def _walk(value: Any, field: str, depth: int) -> None:
         if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - not a number
             raise Invalid(f"{field}: {value} is not JSON", field=field)
     elif isinstance(value, int) and not isinstance(value, bool):
-        if not -WHOLE <= value <= WHOLE:
+        if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             raise Invalid(f"{field}: a whole number beyond 2^53 is not safe in JSON; write it as a text", field=field)
     elif value is not None and not isinstance(value, bool):
         raise Invalid(f"{field}: a {type(value).__name__} is not JSON", field=field)
@@ -59,13 +59,13 @@ def _check_text(text: str, field: str) -> None:
         raise Invalid(f"{field}: a text has a lone surrogate (half of a character)", field=field)
 
 
-MAX_KEY = 200  # letters, as of an agent's id
+MAX_KEY_CHARS = 200  # letters, as of an agent's id
 
 
 def check_key(key: Any, *, least: int = 1) -> str:
     """A document's key, in the form in which names are compared."""
-    if not isinstance(key, str) or not least <= len(key) <= MAX_KEY:
-        raise Invalid(f"key: a text of 1 to {MAX_KEY} characters", field="key")
+    if not isinstance(key, str) or not least <= len(key) <= MAX_KEY_CHARS:
+        raise Invalid(f"key: a text of 1 to {MAX_KEY_CHARS} characters", field="key")
     if not key.isprintable() or " " in key:
         raise Invalid("key: no blanks and no control characters", field="key")
     text: str = key

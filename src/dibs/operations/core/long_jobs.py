@@ -31,18 +31,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-STEP = 100  # records that one transaction looks at and writes: 5 to 8 ms on SQLite, more on a busy machine
-SMALLEST = 20  # records of a step where the machine is slow
-NAMED = 1_000  # ids that an answer lists; it has the number of all
+RECORDS_PER_STEP = 100  # records that one transaction looks at and writes: 5 to 8 ms on SQLite, more on a busy machine
+MIN_RECORDS_PER_STEP = 20  # records of a step where the machine is slow
+MAX_IDS_LISTED = 1_000  # ids that an answer lists; it has the number of all
 ABANDONED_MS = 3_000  # without a step for so long, somebody else goes on with a job
 KEPT_MS = 24 * 3_600_000  # as long as the answer to a request id
-JOBS = 64  # jobs that are looked at in one trip; there is hardly ever one
-GENERATIONS = 1_000  # parents above a task that are asked whether a job calls it off
+JOBS_PER_TRIP = 64  # jobs that are looked at in one trip; there is hardly ever one
+MAX_GENERATIONS = 1_000  # parents above a task that are asked whether a job calls it off
 
-GOING: Range = ("j\t", "j\n")
-FIRST = (
-    "later\t" + "0" * 15 + "\t"
-)  # before every task whose time has come: whoever looks for those finds the jobs, too
+RUNNING_RANGE: Range = ("j\t", "j\n")
+# before every task whose time has come: whoever looks for those finds the jobs, too
+DUE_PREFIX = "later\t" + "0" * 15 + "\t"
 
 
 def new(tx: Transaction, kind: str, by: str, **more: Any) -> Record:
@@ -52,7 +51,7 @@ def new(tx: Transaction, kind: str, by: str, **more: Any) -> Record:
 
 def begin(tx: Transaction, job: Record, room: int = 0) -> list[str]:
     """Take a job's first step; its id in a list if there is more to do, for the answer (`with_jobs`)."""
-    if _step(tx, job, room or STEP):
+    if _step(tx, job, room or RECORDS_PER_STEP):
         return []
     _put(tx, job)
     return [job["job"]]
@@ -68,12 +67,12 @@ def with_jobs(answer: dict[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
 def count(job: Record, *names: str) -> None:
     """Note what a step has done; the first ids are for the answer."""
     job["done"] += len(names)
-    job["names"] += names[: max(0, NAMED - len(job["names"]))]
+    job["names"] += names[: max(0, MAX_IDS_LISTED - len(job["names"]))]
 
 
 def going(tx: Transaction) -> list[Record]:
     """The jobs that are not done."""
-    return [job for _, job in tx.fetch((), [GOING], JOBS).rows]
+    return [job for _, job in tx.fetch((), [RUNNING_RANGE], JOBS_PER_TRIP).rows]
 
 
 def is_job(record: Record) -> bool:
@@ -88,7 +87,7 @@ def is_abandoned(tx: Transaction, job: Record) -> bool:
 
 def help_on(tx: Transaction, job: Record, room: int = 0) -> bool:
     """Take one step of a job; says whether it is done."""
-    done = _step(tx, job, room or STEP)
+    done = _step(tx, job, room or RECORDS_PER_STEP)
     if done:
         _finish(tx, job)
     else:
@@ -115,21 +114,21 @@ def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | 
         for one in chain:
             if _meant(job, one):
                 return job
-            if one is not task and one["state"] in lifecycle.OVER and one["finished"] < job["at"]:
+            if one is not task and one["state"] in lifecycle.FINAL_STATES and one["finished"] < job["at"]:
                 break
     return None
 
 
 def called_off(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record:
     """The task as it counts: cancelled from the beginning of a job that covers it."""
-    job = covering(tx, task, jobs) if jobs and task["state"] not in lifecycle.OVER else None
+    job = covering(tx, task, jobs) if jobs and task["state"] not in lifecycle.FINAL_STATES else None
     return task if job is None else {**task, "state": lifecycle.CANCELLED, "finished": job["at"]}
 
 
 def _chain(tx: Transaction, task: Record) -> list[Record]:
     """A task and those above it."""
     chain = [task]
-    while chain[-1]["parent"] and len(chain) < GENERATIONS:
+    while chain[-1]["parent"] and len(chain) < MAX_GENERATIONS:
         key = lifecycle.key_of(chain[-1]["parent"])
         kept = tx.fetch([key]).values[key]
         if kept is None:
@@ -142,7 +141,7 @@ def _meant(job: Record, task: Record) -> bool:
     """Is this one of the tasks that a job begins with?"""
     if job["kind"] == "cancel":
         return bool(task["task"] == job["task"])
-    if task["state"] in lifecycle.OVER and task["finished"] < job["at"]:
+    if task["state"] in lifecycle.FINAL_STATES and task["finished"] < job["at"]:
         return False
     if job["kind"] == "race":
         return bool(task["race"] == job["race"] and task["task"] != job["winner"] and task["created"] <= job["at"])
@@ -164,7 +163,7 @@ def _step(tx: Transaction, job: Record, room: int) -> bool:
 
 def _put(tx: Transaction, job: Record) -> None:
     job["touched"] = tx.now
-    tx.put(f"j\t{job['job']}", job, i2=FIRST + job["job"])
+    tx.put(f"j\t{job['job']}", job, i2=DUE_PREFIX + job["job"])
 
 
 def _finish(tx: Transaction, job: Record) -> None:
@@ -185,7 +184,9 @@ def _go_on(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -
     going, done = f"j\t{job}", f"jd\t{job}"
     kept = tx.fetch([going, done]).values
     record: Record | None = kept[going]
-    if record is not None and not help_on(tx, record, min(max(room, SMALLEST), STEP) if room else 0):
+    if record is not None and not help_on(
+        tx, record, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0
+    ):
         return {"more": True, "done": record["done"], "answer": {}}
     record = record if record is not None else kept[done]
     if record is None:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     Row = tuple[str, Any]  # the place in the section, the record
     Section = tuple[int, str, Callable[[list[Row]], list[Row]] | None]  # index (0: keys), prefix, what is kept
 
-MOST = 1_000  # in one page
-CHUNK = 512  # rows in one trip
-LOOKED_AT = 5_000  # rows that one page looks at
+MAX_PAGE_ROWS = 1_000  # in one page
+ROWS_PER_TRIP = 512  # rows in one trip
+MAX_ROWS_READ = 5_000  # rows that one page looks at
 KEYS, INDEX = 0, 1
 
 
@@ -48,10 +48,10 @@ class Page:
         return {"more": self.more, "cursor": self.cursor}
 
 
-def check_limit(limit: int, default: int = MOST) -> int:
+def check_limit(limit: int, default: int = MAX_PAGE_ROWS) -> int:
     """How many are asked for."""
-    if not 0 <= limit <= MOST:
-        raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
+    if not 0 <= limit <= MAX_PAGE_ROWS:
+        raise Invalid(f"limit: from 1 to {MAX_PAGE_ROWS}, not {limit}", field="limit")
     return limit or default
 
 
@@ -63,7 +63,7 @@ def read(tx: Transaction, sections: Sequence[Section], limit: int, after: str) -
     for place in range(number, len(sections)):
         index, prefix, keep = sections[place]
         while True:
-            rows, truncated = _chunk(tx, index, prefix, entry, min(CHUNK, limit + 1))
+            rows, truncated = _chunk(tx, index, prefix, entry, min(ROWS_PER_TRIP, limit + 1))
             for where, record in rows if keep is None else keep(rows):
                 if len(found) == limit:
                     return Page(found, last)
@@ -73,7 +73,7 @@ def read(tx: Transaction, sections: Sequence[Section], limit: int, after: str) -
             if not truncated:
                 break
             entry = rows[-1][0]
-            if looked >= LOOKED_AT:
+            if looked >= MAX_ROWS_READ:
                 return Page(found, _cursor(place, entry))
         entry = ""
     return Page(found, "")

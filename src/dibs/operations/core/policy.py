@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
-TTL = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
-MAX_LIFE = 8 * HOUR  # a working day: after it, a claim queues like everybody's
-MAX_TTL = 8 * HOUR
-EXPECTED = 15 * MINUTE  # what a hold is taken to last where nobody said; twice that raises an alert for a waiter
-ABSURD = 366 * DAY  # a duration beyond this is a slip of the keyboard
-ROOT_GLOBS = 64  # every claim looks at each glob that begins with a wildcard
-YOUNG = 100  # ms after which somebody who waits for a claim asks whether its holder's process lives
-WAITS_PER_AGENT = 16
-MAX_WAIT = DAY
+DEFAULT_TTL_MS = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
+MAX_LIFE_MS = 8 * HOUR  # a working day: after it, a claim queues like everybody's
+MAX_TTL_MS = 8 * HOUR
+# what a hold is taken to last where nobody said; twice that raises an alert for a waiter
+EXPECTED_HOLD_MS = 15 * MINUTE
+MAX_DURATION_MS = 366 * DAY  # a duration beyond this is a slip of the keyboard
+MAX_ROOT_GLOBS = 64  # every claim looks at each glob that begins with a wildcard
+HOLDER_CHECK_DELAY_MS = 100  # ms after which somebody who waits for a claim asks whether its holder's process lives
+MAX_WAITS_PER_AGENT = 16
+MAX_WAIT_MS = DAY
 # Ways to choose who gets a task; strategies.py has what each means. Here, because the config names one too.
 STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 
@@ -78,10 +79,10 @@ class Policy:
 
     def __init__(
         self,
-        ttl: int = TTL,
-        max_ttl: int = MAX_TTL,
-        max_life: int = MAX_LIFE,
-        expected: int = EXPECTED,
+        ttl: int = DEFAULT_TTL_MS,
+        max_ttl: int = MAX_TTL_MS,
+        max_life: int = MAX_LIFE_MS,
+        expected: int = EXPECTED_HOLD_MS,
         ordering: str = "off",
         patterns: Sequence[dict[str, Any]] = (),
         guards: dict[str, Any] | None = None,
@@ -112,7 +113,7 @@ class Policy:
         return min(ttl, life), life
 
 
-def check_duration(value: int, field: str, least: int = 1, most: int = ABSURD) -> int:
+def check_duration(value: int, field: str, least: int = 1, most: int = MAX_DURATION_MS) -> int:
     """Refuse durations that nobody means."""
     if not least <= value <= most:
         low, high = least / SECOND, most // SECOND
@@ -129,7 +130,7 @@ def matches(pattern: str, resource: Sequence[str]) -> bool:
     if kind == "name":
         return pattern == text or (pattern.endswith("*") and text.startswith(pattern[:-1]))
     anywhere = _anywhere(pattern)
-    if anywhere and kind in resources.LITERAL:
+    if anywhere and kind in resources.LITERAL_KINDS:
         return f"/{anywhere}/" in f"/{text}/"
     if pattern.startswith("**") and kind == "tree":
         return resources.covers(_parsed(pattern), resource)
@@ -139,7 +140,7 @@ def matches(pattern: str, resource: Sequence[str]) -> bool:
 def covers(pattern: str, resource: Sequence[str]) -> bool:
     """Is all of this resource within what a pattern of the config speaks of?"""
     anywhere = _anywhere(pattern)
-    if anywhere and resource[0] in resources.LITERAL:
+    if anywhere and resource[0] in resources.LITERAL_KINDS:
         return f"/{anywhere}/" in f"/{resource[1]}/"
     return pattern == "**" or resources.covers(_parsed(pattern), resource)
 

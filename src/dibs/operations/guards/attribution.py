@@ -12,7 +12,7 @@ after its end, for what a formatter or a program left running does then.
 from __future__ import annotations
 
 from dibs.operations.core.call import within
-from dibs.operations.guards.ledger import LIKELY, MERGES, NOBODY, OUTSIDE, SECOND, SURE, WHOLE
+from dibs.operations.guards.ledger import LIKELY, MERGES, NOBODY, OUTSIDE, SECOND_NS, SURE, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
     from dibs.operations.guards.ledger import Call, Head, State
 
-TICK = SECOND // 100  # by so much the time of an inode may be behind the clock
-FIRM_EDIT, FIRM_COMMAND = 120 * SECOND, 600 * SECOND  # how long a call without an end certainly counts
-AFTER_NAMED, AFTER_OPEN = 10 * SECOND, 2 * SECOND  # after its end: a client's formatter, a program that lags behind
-AFTER_LEFT = 8 * 3600 * SECOND  # a program that was left running
-JUMP = 2  # seconds: the wall clock was set by more than this, so ctime tells nothing
+INODE_LAG_NS = SECOND_NS // 100  # by so much the time of an inode may be behind the clock
+FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end certainly counts
+AFTER_NAMED_NS, AFTER_OPEN_NS = (
+    10 * SECOND_NS,
+    2 * SECOND_NS,
+)  # after its end: a client's formatter, a program that lags behind
+AFTER_LEFT_NS = 8 * 3600 * SECOND_NS  # a program that was left running
+CLOCK_JUMP_S = 2  # seconds: the wall clock was set by more than this, so ctime tells nothing
 BLIND = "?"  # what an agent knows of a path that it changed without having seen it
 
 
@@ -70,7 +73,7 @@ def judge(
     """
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
-    set_back = head is not None and (abs(head.offset - offset) > JUMP or changed < since - TICK)
+    set_back = head is not None and (abs(head.offset - offset) > CLOCK_JUMP_S or changed < since - INODE_LAG_NS)
     if changed > now or set_back:
         changed = now  # a clock was set, or a write is going on: it may have been at any time up to now
     suspects = _suspects(state, path, after, since, changed, now)
@@ -113,7 +116,7 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         if not call.is_open and not how:
             continue
         first, firm, weak = _times(call, now, named=bool(how))
-        if first > changed or weak < since - TICK:
+        if first > changed or weak < since - INODE_LAG_NS:
             continue
         one = found.setdefault(call.agent, _Suspect(call.agent))
         is_firm = firm > since  # a call's own last look comes after its end
@@ -137,13 +140,13 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
 
 def _times(call: Call, now: int, *, named: bool) -> tuple[int, int, int]:
     """From when a call counts, until when firmly, and until when weakly."""
-    first = call.opened - TICK
+    first = call.opened - INODE_LAG_NS
     if call.closed:
-        after = AFTER_LEFT if call.left else AFTER_NAMED if named else AFTER_OPEN
+        after = AFTER_LEFT_NS if call.left else AFTER_NAMED_NS if named else AFTER_OPEN_NS
         return first, call.closed, call.closed + after
     if call.ended:  # it may never have run
         return first, first - 1, call.ended
-    return first, call.opened + (FIRM_COMMAND if call.is_open or call.diary >= 0 else FIRM_EDIT), now
+    return first, call.opened + (FIRM_COMMAND_NS if call.is_open or call.diary >= 0 else FIRM_EDIT_NS), now
 
 
 def knowledge(how: str, *, sure: bool, before_known: bool, after_seen: bool, foreign: bool = False) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LIMIT = 2_000  # claims of others that one audit looks at
+MAX_CLAIMS_READ = 2_000  # claims of others that one audit looks at
 SHELL = "shell"  # what a claim says in `by` that lasts only as long as one command
 
 
@@ -44,7 +44,7 @@ def _others(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
 
 def others(tx: Transaction, call: Call, tree: str) -> list[Record]:
     """Their records. A holder whose process is dead holds nothing."""
-    found, _ = holds.every(tx, holds.CLAIM, LIMIT)
+    found, _ = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)
     live = [
         record
         for record in found
@@ -76,7 +76,7 @@ def _audit(
         endings.give_back(tx, claim, claim["resources"], "released")
         freed += claim["resources"]
     endings.serve(tx, freed)
-    sweeps.some(tx, sweeps.A_FEW)  # a little of it here, where nobody waits for the answer
+    sweeps.some(tx, sweeps.DUE_PER_CALL)  # a little of it here, where nobody waits for the answer
     return {"violations": violations, **_news(tx, call, got)}
 
 
@@ -147,7 +147,7 @@ def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
     """The caller's own live claims that guards made, so that the door can look at their files."""
     return {
         "claims": [
-            [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL]]
+            [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL_KINDS]]
             for record in holds.of_agent(tx, holds.CLAIM, call.agent)
             if record["by"] in {BY, SHELL} and record["until"] > tx.now
         ]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-KEEP = 30 * 86_400_000  # how long a content can be restored
-TOLD = 5  # suspects that are told; where there are more, one more message finds nobody
+CONTENT_LIFE_MS = 30 * 86_400_000  # how long a content can be restored
+MAX_SUSPECTS_TOLD = 5  # suspects that are told; where there are more, one more message finds nobody
 
 
 def tell(
@@ -89,8 +89,8 @@ def _record(
     suspects = [one for one in change["suspects"] if one != actor]
     record: Record = {
         "violation": identifier, "path": name, "tree": tree, "holder": victims[0], "by": actor if how != "unattributed"
-        else "", "at": tx.now, "blob": was, "overwritten": now, "until": tx.now + KEEP, "how": how,
-        "suspects": [*([actor] if actor and how == "unattributed" else []), *suspects][:TOLD],
+        else "", "at": tx.now, "blob": was, "overwritten": now, "until": tx.now + CONTENT_LIFE_MS, "how": how,
+        "suspects": [*([actor] if actor and how == "unattributed" else []), *suspects][:MAX_SUSPECTS_TOLD],
     }  # fmt: skip
     tx.put(f"v\t{identifier}", record, i2=due(record["until"]))
     if how in {"violated", "unattributed"} and not _put_back(tx, tree, name, was, now):
@@ -156,7 +156,7 @@ def _key(tree: str, name: str) -> str:
 def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
     key = _key(tree, name)
     record = tx.fetch([key]).values[key] or {"ids": []}
-    until = tx.now + KEEP
+    until = tx.now + CONTENT_LIFE_MS
     tx.put(key, {"ids": [*record["ids"], identifier][-8:], "until": until}, i2=due(until))
 
 

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-AT_ONCE = 64  # paths looked up in one trip
-MANY = 256  # from so many paths on it is cheaper to look at every claim than at every path
-EVERY = 100_000  # claims; more than a workspace ever has
-ROUNDS = 8  # looks again after a dead holder's claim was ended and somebody's turn came
-LOSSES = 1_000  # memories of lost claims that are looked at
-SHOWN = 16  # blockers named in a refusal, and paths in an event
-TOKENS = 11  # paths with their tokens given back: the ten that a commit's message names, and one to see there are more
+PATHS_PER_TRIP = 64  # paths looked up in one trip
+MANY_PATHS = 256  # from so many paths on it is cheaper to look at every claim than at every path
+MAX_CLAIMS_READ = 100_000  # claims; more than a workspace ever has
+MAX_ROUNDS = 8  # looks again after a dead holder's claim was ended and somebody's turn came
+MAX_LOSSES_READ = 1_000  # memories of lost claims that are looked at
+MAX_SHOWN = 16  # blockers named in a refusal, and paths in an event
+# paths with their tokens given back: the ten that a commit's message names, and one to see there are more
+MAX_TOKENS_RETURNED = 11
 
 
 # --- before a commit
@@ -54,15 +55,15 @@ def _check(
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         others, own = _sorted(tx, call, paths, tree)
         gone = endings.gone(tx, call, others)
         if not gone:
             break
         endings.clear(tx, (), gone)
     if others:
-        blockers = [_blocker(tx, record, paths) for record in others[:SHOWN]]
-        return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - SHOWN)), paths, tree)
+        blockers = [_blocker(tx, record, paths) for record in others[:MAX_SHOWN]]
+        return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - MAX_SHOWN)), paths, tree)
     lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned)
     if lost is not None:
         return _refuse(tx, call, lost, paths, tree)
@@ -73,8 +74,8 @@ def _check(
 
 def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> Conflict | None:
     """A path that somebody overwrote under its holder's hands: whoever commits it has to decide first what it is."""
-    for start in range(0, len(paths), AT_ONCE):
-        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + AT_ONCE]])
+    for start in range(0, len(paths), PATHS_PER_TRIP):
+        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
         for name, ids in found.items():
             return Conflict(
                 f"{name} was changed by somebody else, and it is not settled what is to stand there. "
@@ -99,7 +100,7 @@ def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], S
                 "agent": there[0], "resource": resources.show(path), "mode": resources.WRITE, "since": None,
                 "until": None, "reason": "its uncommitted work", "paths": [path[1]], "more_paths": 0,
             })  # fmt: skip
-    return Held(blockers=blockers[:SHOWN], more=max(0, len(blockers) - SHOWN)) if blockers else None
+    return Held(blockers=blockers[:MAX_SHOWN], more=max(0, len(blockers) - MAX_SHOWN)) if blockers else None
 
 
 def _sorted(
@@ -117,15 +118,15 @@ def _sorted(
 
 def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator[Record]:
     """Every claim on one of these paths in this working tree, each once. A commit may have thousands of paths."""
-    if len(paths) > MANY:
+    if len(paths) > MANY_PATHS:
         wanted = _Many(paths)
-        for record in holds.every(tx, holds.CLAIM, EVERY)[0]:
+        for record in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]:
             if resources.same_tree(record["tree"], tree) and any(map(wanted.meets, record["resources"])):
                 yield record
         return
     seen = set()
-    for start in range(0, len(paths), AT_ONCE):
-        for record in holds.meeting(tx, resources.normal(paths[start : start + AT_ONCE]), tree):
+    for start in range(0, len(paths), PATHS_PER_TRIP):
+        for record in holds.meeting(tx, resources.normal(paths[start : start + PATHS_PER_TRIP]), tree):
             if holds.CLAIM in record and record["claim"] not in seen:
                 seen.add(record["claim"])
                 yield record
@@ -138,7 +139,7 @@ class _Many:
 
     def __init__(self, paths: Sequence[Sequence[str]]) -> None:
         self._files = {path[1] for path in paths}
-        self._inodes = {path[2] for path in paths if len(path) > resources.PLAIN and path[2]}
+        self._inodes = {path[2] for path in paths if len(path) > resources.PLAIN_PARTS and path[2]}
         self._above = {""}
         for text in self._files:
             self._above.update(_above(text))
@@ -146,7 +147,7 @@ class _Many:
     def meets(self, resource: Sequence[str]) -> bool:
         """Does the resource overlap any of the paths?"""
         kind, text = resource[0], resource[1]
-        if kind in resources.LITERAL:
+        if kind in resources.LITERAL_KINDS:
             return text in self._files or text in self._above or any(up in self._files for up in _above(text))
         if kind == "glob":
             return any(resources.overlap(resource, ("file", path)) for path in self._files)
@@ -164,8 +165,8 @@ def _blocker(tx: Transaction, record: Record, paths: Sequence[Sequence[str]]) ->
     covered = [path for path in paths if _touches(record, path)]
     return {
         **holds.blocker(tx, record, resources.normal(covered[:1])),
-        "paths": resources.shown(covered[:SHOWN]),
-        "more_paths": max(0, len(covered) - SHOWN),
+        "paths": resources.shown(covered[:MAX_SHOWN]),
+        "more_paths": max(0, len(covered) - MAX_SHOWN),
     }
 
 
@@ -197,7 +198,7 @@ def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
         since=iso(tx, holder["since"]) if holder else None,
         why=loss["why"],
         at=iso(tx, loss["at"]),
-        paths=list(lost)[:SHOWN],
+        paths=list(lost)[:MAX_SHOWN],
     )
 
 
@@ -222,7 +223,7 @@ def _counts(loss: Record, tree: str) -> bool:
 def _losses(tx: Transaction, agent: str) -> list[tuple[str, Record]]:
     """What was taken from the agent, those above it and those below it, with the keys."""
     prefixes = [f"l\t{name}\t" for name in lineage_of(agent)] + [f"l\t{agent}/"]
-    return tx.fetch((), [prefix_range(prefix) for prefix in sorted(prefixes)], LOSSES).rows
+    return tx.fetch((), [prefix_range(prefix) for prefix in sorted(prefixes)], MAX_LOSSES_READ).rows
 
 
 def _tokens(paths: Sequence[Sequence[str]], own: list[Record]) -> list[list[Any]]:
@@ -230,14 +231,14 @@ def _tokens(paths: Sequence[Sequence[str]], own: list[Record]) -> list[list[Any]
     found: list[list[Any]] = []
     for path in paths:
         for claim in own:
-            if len(found) < TOKENS and resources.all_covered([path[:2]], claim["resources"]):
+            if len(found) < MAX_TOKENS_RETURNED and resources.all_covered([path[:2]], claim["resources"]):
                 found.append([path[1], claim["token"]])
                 break
     return found
 
 
 def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Sequence[str]], tree: str) -> DibsError:
-    tx.append("commit.refused", call.agent, tree, {"code": error.code, "paths": resources.shown(paths[:SHOWN])})
+    tx.append("commit.refused", call.agent, tree, {"code": error.code, "paths": resources.shown(paths[:MAX_SHOWN])})
     return error
 
 
@@ -312,13 +313,18 @@ def _went_past(
     paths = [path for path, _ in items]
     unseen = []
     for record in others:
-        taken = resources.shown([path for path in paths if _touches(record, path)][:SHOWN])
+        taken = resources.shown([path for path in paths if _touches(record, path)][:MAX_SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})
         text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
         mailbox.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
         taken = [path for one in unseen for path in one["paths"]]
-        data = {"tree": tree, "how": how, "paths": taken[:SHOWN], "holders": sorted({one["agent"] for one in unseen})}
+        data = {
+            "tree": tree,
+            "how": how,
+            "paths": taken[:MAX_SHOWN],
+            "holders": sorted({one["agent"] for one in unseen}),
+        }
         tx.append("commit.unverified", call.agent, commit, data)
     return unseen
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
-GOOD = ("ok", "unchecked")  # what counts as deployed
-SAID = ("unsynced", "rollback")  # what a caller may take upon itself; it is recorded
-NOTHING: dict[str, Any] = {"behind": None}  # where nobody looked, nothing is known
-SHOWN = 5  # paths and places named in a text
-KEPT = 20  # of them in the error's fields
+DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
+ACCEPTED_RISKS = ("unsynced", "rollback")  # what a caller may take upon itself; it is recorded
+UNKNOWN_FACTS: dict[str, Any] = {"behind": None}  # where nobody looked, nothing is known
+MAX_SHOWN = 5  # paths and places named in a text
+MAX_IN_FIELDS = 20  # of them in the error's fields
 
 
 def resource_of(target: str) -> list[str]:
@@ -110,7 +110,7 @@ def _judge(
     refusal: DibsError | None = None
     if changed and not dirty:
         refusal = _uncommitted(changed, _at_work(tx, call, tree, changed))
-    for sync in syncs or [NOTHING]:
+    for sync in syncs or [UNKNOWN_FACTS]:
         refusal = refusal or stale(sync, target=target, unsynced=unsynced, rollback=rollback)
     if refusal is None and last is not None and last["commit"]:
         shown = {"commit": last["commit"], "agent": last["agent"], "at": iso(tx, last["at"])}
@@ -173,8 +173,8 @@ def _said_under(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, 
         key = f"D\t{check_text(target, 'target')}"
         running = tx.fetch([key]).values[key]
         if running is not None and running["token"] == token and related(running["agent"], call.agent):
-            return {name: bool(running.get(name)) for name in SAID}
-    return dict.fromkeys(SAID, False)
+            return {name: bool(running.get(name)) for name in ACCEPTED_RISKS}
+    return dict.fromkeys(ACCEPTED_RISKS, False)
 
 
 def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> dict[str, str]:
@@ -190,8 +190,8 @@ def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> di
 def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
     """What is recorded as deployed is a commit; a tree with other content is not that commit."""
     paths = sorted(changed, key=lambda path: path in holders)
-    named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:SHOWN]]
-    shown = ", ".join(named) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
+    named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:MAX_SHOWN]]
+    shown = ", ".join(named) + (f" and {len(paths) - MAX_SHOWN} more" if len(paths) > MAX_SHOWN else "")
     if not holders:
         way = "Commit them, or deploy with --dirty."
     else:
@@ -200,16 +200,16 @@ def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
         way = f"{yours}Theirs are not yours to commit: {own}"
     return Conflict(
         f"uncommitted changes would ship, or not, and nobody could tell: {shown}. {way}",
-        paths=paths[:KEPT],
+        paths=paths[:MAX_IN_FIELDS],
         holders=holders,
     )
 
 
 def _unfinished(places: Sequence[dict[str, Any]]) -> Forbidden:
-    lines = [f"{place['path']}:{place['line']}: {place['text']}" for place in places[:SHOWN]]
-    more = f" … and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    lines = [f"{place['path']}:{place['line']}: {place['text']}" for place in places[:MAX_SHOWN]]
+    more = f" … and {len(places) - MAX_SHOWN} more" if len(places) > MAX_SHOWN else ""
     message = f"placeholder texts would ship: {'; '.join(lines)}{more}. Finish them first."
-    return Forbidden(message, placeholders=list(places[:KEPT]))
+    return Forbidden(message, placeholders=list(places[:MAX_IN_FIELDS]))
 
 
 # --- one deploy
@@ -243,7 +243,7 @@ def _start(
         }  # fmt: skip
         tx.append("deploy.refused", call.agent, target, {"code": "held"})
         return Held(blockers=[blocker], more=0)
-    said = {name: True for name, was in zip(SAID, (unsynced, rollback), strict=True) if was}
+    said = {name: True for name, was in zip(ACCEPTED_RISKS, (unsynced, rollback), strict=True) if was}
     record = {"process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token, **said}
     tx.put(key, {**record, "runs": runs} if runs is not None else record)
     data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **said}
@@ -285,13 +285,13 @@ def _finish(
     said: dict[str, Any] = {}
     if running is not None and running["token"] == token:
         tx.delete(key)
-        said = {name: True for name in SAID if running.get(name)}
+        said = {name: True for name in ACCEPTED_RISKS if running.get(name)}
     data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **said}
     if claim is None:
         tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
         return _fenced(tx, call, target, token)
     tx.append("deploy.finished", call.agent, target, data)
-    if result in GOOD:
+    if result in DEPLOYED_RESULTS:
         good = {"commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **said}
         tx.put(f"d\t{target}", good)
     if keep:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Move = tuple[int, str, str, str]  # where in the diary its line ends, the old commit, the new one, what git says
 
 KEY = "gh"  # how much of a working tree's diary was told
-MOST = 20  # moves that are told one by one; a rebase makes many
+MAX_MOVES_TOLD = 20  # moves that are told one by one; a rebase makes many
 GROWS = ("commit", "merge", "pull", "cherry-pick", "revert")  # they add to the branch: others go on where they were
 
 
@@ -45,7 +45,7 @@ def _moved(
     if not new:
         return {"told": []}
     tx.put(key, {"size": max(end for end, *_ in new)})
-    for _, old, commit, what in new[-MOST:]:
+    for _, old, commit, what in new[-MAX_MOVES_TOLD:]:
         tx.append("git.moved", call.agent, tree, {"from": old, "to": commit, "what": what[:200]})
     telling = [what for _, _, _, what in new if not what.startswith(GROWS)]
     if not telling:

@@ -48,18 +48,18 @@ GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals where that has explained a change already
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 CLOSED, OPEN = "closed", "open"  # classes of calls
-SECOND = 1_000_000_000
-MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
-WATCHED_FOR = 8 * HOUR  # a path that was named and not committed since is looked at for a working day
-KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was cut down
-LONG = 200  # lines from which on a ledger is cut down
-SPARE = 64  # lines that say nothing more, from which on it is written anew without them
-CHANGED = 300  # finished paths whose last change it still knows then
-WATCHED = 300  # paths that one look takes
-DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
-SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
-RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
-AUTHORS = 8  # contents of a path whose authors are known
+SECOND_NS = 1_000_000_000
+MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
+WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is looked at for a working day
+HISTORY_NS = 24 * HOUR_NS  # calls and paths that the ledger still knows after it was cut down
+COMPACT_AT_LINES = 200  # lines from which on a ledger is cut down
+MAX_OBSOLETE_LINES = 64  # lines that say nothing more, from which on it is written anew without them
+MAX_CHANGES_KEPT = 300  # finished paths whose last change it still knows then
+MAX_PATHS_WATCHED = 300  # paths that one look takes
+DEFAULT_LOOK_COST_NS = SECOND_NS // 20  # what a look at the whole tree is taken to cost before there was one
+LOOK_SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
+CALL_TIMEOUT_NS = 600 * SECOND_NS  # how long a call is taken to run if nobody tells of its end
+MAX_AUTHORS = 8  # contents of a path whose authors are known
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
           "L": 3, "G": 3, "H": 9, "U": 12, "A": 2}  # fmt: skip
 
@@ -83,8 +83,8 @@ class Call:
     def may_matter(self, since: int) -> bool:
         """Can it have to do with a change after that time? A program that it left running may, for hours."""
         if self.closed:
-            return self.closed + (WATCHED_FOR if self.left else MINUTE) > since
-        return (self.ended or self.opened + WATCHED_FOR) > since
+            return self.closed + (WATCH_NS if self.left else MINUTE_NS) > since
+        return (self.ended or self.opened + WATCH_NS) > since
 
     def lines(self) -> list[Line]:
         """The call as lines again."""
@@ -163,7 +163,7 @@ class State:
         self.told: set[str] = set()
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
-        self.cost = DEAR  # ns that such a look took
+        self.cost = DEFAULT_LOOK_COST_NS  # ns that such a look took
         self.count = 0  # lines
         self.spare = 0  # lines that say nothing more: a later one said it anew
         self.left = 0  # lines that were left when the ledger was last cut down
@@ -251,7 +251,7 @@ class State:
         change.is_back = GITTED in change.flags and head.authors.get(change.after) == BASE
         maker = head.authors.pop(change.after, "") or (GIT if GITTED in change.flags else change.actor)
         head.authors[change.after] = maker
-        if len(head.authors) > AUTHORS:
+        if len(head.authors) > MAX_AUTHORS:
             del head.authors[next(iter(head.authors))]
         if change.is_named:
             self._spend(change)
@@ -330,7 +330,7 @@ class State:
 
     def _looked(self, row: Line) -> None:
         self.full = max(self.full, moment(row[1])[0])
-        self.cost = int(row[2]) if row[2].isdigit() else DEAR
+        self.cost = int(row[2]) if row[2].isdigit() else DEFAULT_LOOK_COST_NS
 
     def _kept(self, row: Line) -> None:
         looked, offset = moment(row[1])
@@ -362,12 +362,12 @@ class State:
         found = [
             (head.change.looked if head.change is not None else head.named, path)
             for path, head in self.heads.items()
-            if head.owners or head.named > now - WATCHED_FOR
+            if head.owners or head.named > now - WATCH_NS
         ]
         found.sort(reverse=True)
-        if len(found) > WATCHED:  # the rest in turn: those that were looked at the longest ago
-            late = sorted(found[WATCHED // 2 :], key=lambda one: self.heads[one[1]].looked)
-            found = found[: WATCHED // 2] + late[: WATCHED // 2]
+        if len(found) > MAX_PATHS_WATCHED:  # the rest in turn: those that were looked at the longest ago
+            late = sorted(found[MAX_PATHS_WATCHED // 2 :], key=lambda one: self.heads[one[1]].looked)
+            found = found[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]
         return [path for _, path in found]
 
     def last_look(self, head: Head, now: int) -> int:
@@ -375,7 +375,7 @@ class State:
 
         It counts for a path that was watched by then: no line that the hook had not read has spoken of it.
         """
-        if not self.looks or not (head.owners or head.named > now - WATCHED_FOR):
+        if not self.looks or not (head.owners or head.named > now - WATCH_NS):
             return head.looked
         return max(head.looked, *[when if moves >= head.moved else 0 for moves, when in self.looks])
 
@@ -392,12 +392,12 @@ class State:
 
         It may have written what it did not name, and it took long enough for a look to be cheap beside it.
         """
-        return call.is_open and (now - call.opened) > SHARE * self.cost
+        return call.is_open and (now - call.opened) > LOOK_SHARE * self.cost
 
     def is_being_written(self, path: str, now: int) -> bool:
         """Is a call running that names the path? Then a file that was emptied a moment ago is about to be filled."""
         return any(
-            path in call.named and not call.closed and not call.ended and now - call.opened < RUNNING
+            path in call.named and not call.closed and not call.ended and now - call.opened < CALL_TIMEOUT_NS
             for call in self.calls.values()
         )
 
@@ -411,22 +411,22 @@ class State:
         """Unfinished work, what is named, and what was changed last: who did it is asked for a day."""
         needed, changed = [], []
         for path, head in self.heads.items():
-            if head.owners or head.named > now - WATCHED_FOR:
+            if head.owners or head.named > now - WATCH_NS:
                 needed.append((path, head))
-            elif head.change is not None and head.change.looked > now - KEPT_FOR:
+            elif head.change is not None and head.change.looked > now - HISTORY_NS:
                 changed.append((path, head))
         changed.sort(key=_last_change)
-        return [*needed, *changed[-CHANGED:]]
+        return [*needed, *changed[-MAX_CHANGES_KEPT:]]
 
     @property
     def is_long(self) -> bool:
         """Is it worth cutting down? Every hook reads all of it."""
-        return self.count > LONG + 2 * self.left
+        return self.count > COMPACT_AT_LINES + 2 * self.left
 
     @property
     def is_wordy(self) -> bool:
         """Is it worth writing anew, with nothing left out but what a later line said again?"""
-        return self.spare > SPARE
+        return self.spare > MAX_OBSOLETE_LINES
 
     def lines(self, now: int) -> list[Line]:
         """The same, in fewer lines: what happened long ago and concerns nobody is left out.
@@ -442,10 +442,10 @@ class State:
 
     def _lines(self, now: int, heads: Iterable[tuple[str, Head]]) -> list[Line]:
         found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
-        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - KEPT_FOR]
+        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - HISTORY_NS]
         found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
         for call in self.calls.values():  # before the heads: what was committed since is not named again by its lines
-            if call.may_matter(max(self.full, now - KEPT_FOR)):
+            if call.may_matter(max(self.full, now - HISTORY_NS)):
                 found += call.lines()
                 if call.ended:
                     found.append(("E", f"{call.ended}:{call.offset}", call.agent))

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-LIMIT = 1_000  # kept contents that are listed
-KEEP = 30 * 86_400_000  # as long as the audit keeps what it finds
+MAX_LISTED = 1_000  # kept contents that are listed
+CONTENT_LIFE_MS = 30 * 86_400_000  # as long as the audit keeps what it finds
 
 
 def _restorable(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
     """What is kept and can be brought back, the newest first; with `tree`, only of that working tree."""
-    found = tx.fetch((), [prefix_range("v\t")], LIMIT)
+    found = tx.fetch((), [prefix_range("v\t")], MAX_LISTED)
     kept = [
         record
         for _, record in found.rows
@@ -80,7 +80,7 @@ def _restore(
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"
-        until = tx.now + KEEP
+        until = tx.now + CONTENT_LIFE_MS
         before: Record = {
             "violation": undo, "path": record["path"], "tree": record["tree"], "holder": call.agent, "by": call.agent,
             "at": tx.now, "blob": now, "overwritten": record["blob"], "until": until,

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 # A git command takes seconds. A longer one goes on without; git itself lets no second one write its index meanwhile. It
 # ends with the call, or with the process.
-HELD_FOR = 2 * MINUTE
+COMMAND_CLAIM_MS = 2 * MINUTE
 RUNS = "a git command runs"
-SHOWN = 10  # claims named in a refusal
+MAX_CLAIMS_SHOWN = 10  # claims named in a refusal
 
 
 def _command(
@@ -100,7 +100,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
             freed += claim["resources"]
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
-    ttl = min(HELD_FOR, call.policy.lifetime(normal, None)[0])
+    ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
     held = grants.take(tx, call, None, both, by=audits.SHELL, ttl=ttl, reason=RUNS)
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
@@ -154,8 +154,8 @@ def _unreadable(
     return Held(
         f"which file this command would write cannot be read from its words ({', '.join(words[:3])}), and others hold "
         f"files here: {', '.join(names[:5])}. Write the file's name out.",
-        blockers=list(blockers.values())[:SHOWN],
-        more=max(0, len(blockers) - SHOWN),
+        blockers=list(blockers.values())[:MAX_CLAIMS_SHOWN],
+        more=max(0, len(blockers) - MAX_CLAIMS_SHOWN),
         words=words,
     )
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-SHOWN = 10  # files named in a refusal, or in a safe command
-LEFT_OUT = 30  # files that a safe command says to leave out; with more, it is no longer read
-STASHES = "gs"  # the record of who made which stash
-KEPT = 200  # stashes that are remembered
+MAX_FILES_SHOWN = 10  # files named in a refusal, or in a safe command
+MAX_FILES_EXCLUDED = 30  # files that a safe command says to leave out; with more, it is no longer read
+STASHES_KEY = "gs"  # the record of who made which stash
+MAX_STASHES = 200  # stashes that are remembered
 WORK = "work"  # what stands in `by` for unfinished work that no claim covers
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
@@ -68,7 +68,7 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
 
 def is_file(resource: Sequence[str]) -> bool:
     """Is this a path, a folder or a glob?"""
-    return resource[0] in resources.LITERAL or resource[0] == "glob"
+    return resource[0] in resources.LITERAL_KINDS or resource[0] == "glob"
 
 
 def who(tx: Transaction, record: Record) -> str:
@@ -123,15 +123,15 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
     if len(left) == len(found):
-        names = " ".join([quoted(path) for path in left[:SHOWN]])
+        names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
         instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
     would = fact["does"] if fact.get("may") else f"would {fact['does']}"
     unknown = ", as far as can be read from its words" if fact.get("may") else ""
     return Held(
         f"`{fact['what']}` {would} files that others hold{unknown}: {named}. {instead}",
-        blockers=[holds.blocker(tx, record, [["file", path]]) for path, record in found[:SHOWN]],
-        more=max(0, len(found) - SHOWN),
-        files=[path for path, _ in found[:SHOWN]],
+        blockers=[holds.blocker(tx, record, [["file", path]]) for path, record in found[:MAX_FILES_SHOWN]],
+        more=max(0, len(found) - MAX_FILES_SHOWN),
+        files=[path for path, _ in found[:MAX_FILES_SHOWN]],
         instead=instead,
     )
 
@@ -150,8 +150,8 @@ def _hits(resource: Sequence[str], paths: list[str] | None, known: set[str], fol
 
 
 def _named(tx: Transaction, found: list[tuple[str, Record]]) -> str:
-    named = [f"{path} ({who(tx, record)})" for path, record in found[:SHOWN]]
-    return "; ".join([*named, *([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])])
+    named = [f"{path} ({who(tx, record)})" for path, record in found[:MAX_FILES_SHOWN]]
+    return "; ".join([*named, *([f"and {len(found) - MAX_FILES_SHOWN} more"] if len(found) > MAX_FILES_SHOWN else [])])
 
 
 def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
@@ -166,10 +166,10 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
     if "without" in fact:  # git clean deletes a folder with what a pathspec says to leave out
         but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
         return f"Run `{fact['safe']} {' '.join(but)}{fact['named']}` instead."
-    if len(free) <= SHOWN and len(whole) == len(folders):
+    if len(free) <= MAX_FILES_SHOWN and len(whole) == len(folders):
         listed = [quoted((":/" if below else "") + path.removeprefix(inside)) for path in free]
         return f"Run `{fact['safe']} -- {' '.join(listed)}` instead."
-    if len(held) > LEFT_OUT:
+    if len(held) > MAX_FILES_EXCLUDED:
         return str(fact.get("else") or OTHER_WAY)
     but = [_but(path.removeprefix(inside), below=below) for path in dict.fromkeys(theirs)]
     return f"Run `{fact.get('wide') or fact['safe']} -- {':/' if below else '.'} {' '.join(but)}` instead."
@@ -216,9 +216,9 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     instead = str(fact.get("else") or OTHER_WAY)
     return Held(
         f"`{fact['what']}` would {does} {instead}",
-        blockers=[holds.blocker(tx, record, record["resources"]) for _, record in found[:SHOWN]],
-        more=max(0, len(found) - SHOWN),
-        files=[path for path, _ in found[:SHOWN]],
+        blockers=[holds.blocker(tx, record, record["resources"]) for _, record in found[:MAX_FILES_SHOWN]],
+        more=max(0, len(found) - MAX_FILES_SHOWN),
+        files=[path for path, _ in found[:MAX_FILES_SHOWN]],
         instead=instead,
     )
 
@@ -252,7 +252,7 @@ def _is_at_work(tx: Transaction, call: Call, name: str) -> bool:
 def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
     """Who made which stash is known from the last time that somebody was let make one; another agent's stays."""
     there: list[str] = fact["stashes"]
-    before = tx.fetch([STASHES]).values[STASHES]
+    before = tx.fetch([STASHES_KEY]).values[STASHES_KEY]
     record: Record = before or {"makers": {}, "making": "", "seen": []}
     makers = {stash: maker for stash, maker in record["makers"].items() if stash in there}
     if record["making"]:
@@ -261,9 +261,9 @@ def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | N
         maker = makers.get(stash, "")
         if maker and not related(maker, call.agent):
             return _not_yours(fact, maker, there.index(stash) if stash in there else 0)
-    after = {"makers": makers, "making": call.agent if fact["pushes"] else "", "seen": there[:KEPT]}
+    after = {"makers": makers, "making": call.agent if fact["pushes"] else "", "seen": there[:MAX_STASHES]}
     if before != after and (fact["pushes"] or before is not None):
-        tx.put(STASHES, after)
+        tx.put(STASHES_KEY, after)
     return None
 
 

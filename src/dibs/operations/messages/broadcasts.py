@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 ALL, OF_TYPE = "all", "type:"
-COPY = 3  # records that a copy writes: the message, the mailbox, the event
-PAGE = 100  # agents that are looked at in one trip
-KEPT = 100  # messages for agents of one type that will come
+RECORDS_PER_COPY = 3  # records that a copy writes: the message, the mailbox, the event
+AGENTS_PER_TRIP = 100  # agents that are looked at in one trip
+MAX_MESSAGES_KEPT = 100  # messages for agents of one type that will come
 
 
 def is_for_many(to: str) -> bool:
@@ -74,10 +74,10 @@ def step(tx: Transaction, job: Record, room: int) -> int:
     while more and used < room:
         low, high = prefix_range("a\t")
         low = f"a\t{job['after']}{AFTER_KEY}" if job["after"] else low
-        page = tx.fetch((), [(low, high)], max(1, min(PAGE, (room - used) // (1 + COPY))))
+        page = tx.fetch((), [(low, high)], max(1, min(AGENTS_PER_TRIP, (room - used) // (1 + RECORDS_PER_COPY))))
         agents: list[Record] = [agent for _, agent in page.rows]
         copies = _leave(tx, job, _fitting(tx, job, agents))
-        used += len(agents) + COPY * copies
+        used += len(agents) + RECORDS_PER_COPY * copies
         more = page.truncated
         if agents:
             job["after"] = agents[-1]["agent"]
@@ -112,7 +112,7 @@ def _leave(tx: Transaction, job: Record, wanted: Sequence[str]) -> int:
     for name in reached:
         post(tx, boxes[name], job["message"], name, job["request"])
     full = [name for name in wanted if name not in set(reached)]
-    job["full"] += full[: max(0, long_jobs.NAMED - len(job["full"]))]
+    job["full"] += full[: max(0, long_jobs.MAX_IDS_LISTED - len(job["full"]))]
     job["wanted"] = job["wanted"] or (wanted[0] if wanted else "")
     long_jobs.count(job, *reached)
     return len(reached)
@@ -185,10 +185,10 @@ def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Record) -> Q
         raise Invalid("later: for one agent, by the id that it will have, or for type:T", field="later")
     check_word(kind, "to")
     kept = _kept_for(tx, kind)
-    if len([one for _, one in kept if one["until"] > tx.now]) >= KEPT:
-        text = f"{KEPT} messages are kept for agents of type {kind} already; some have to expire first."
+    if len([one for _, one in kept if one["until"] > tx.now]) >= MAX_MESSAGES_KEPT:
+        text = f"{MAX_MESSAGES_KEPT} messages are kept for agents of type {kind} already; some have to expire first."
         tx.append("call.refused", call.agent, "send", {"code": "quota"})
-        return Quota(text, what=f"messages for agents of type {kind} that will come", limit=KEPT)
+        return Quota(text, what=f"messages for agents of type {kind} that will come", limit=MAX_MESSAGES_KEPT)
     stamp = max(tx.now, 1 + max([int(key.split("\t")[2]) for key, _ in kept], default=0))
     record = {**message, "given": 0}
     tx.put(f"ml\t{kind}\t{stamp:015d}\t{message['message']}", record, i2=due(message["until"]))
@@ -197,7 +197,7 @@ def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Record) -> Q
 
 
 def _kept_for(tx: Transaction, kind: str) -> list[tuple[str, Record]]:
-    return tx.fetch((), [prefix_range(f"ml\t{kind}\t")], 2 * KEPT).rows
+    return tx.fetch((), [prefix_range(f"ml\t{kind}\t")], 2 * MAX_MESSAGES_KEPT).rows
 
 
 def changes_type(tx: Transaction, agent: Record, was: str) -> None:

@@ -20,7 +20,7 @@ from dibs.operations.agents import names
 from dibs.operations.agents.roles import mark_of
 from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.core.policy import MAX_WAIT, WORK, check_duration
+from dibs.operations.core.policy import MAX_WAIT_MS, WORK, check_duration
 from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
@@ -33,14 +33,13 @@ if TYPE_CHECKING:
 
     Found = tuple[list[tuple[str, Record]], bool]
 
-UNREAD = 50  # shown at once; the rest follows when these are acknowledged
-PRESENT = 15_000  # ms that a process which waits for messages is woken after it last looked
-WAITERS = 16  # processes of one agent that are woken; more of them look often
-LOOK_EVERY = 5_000  # ms: three looks while a waiter counts as present
-LOOK_OFTEN = (
-    1_000  # ms, where something may come of which nobody is woken: an event of dibs' own that one subscribes to
-)
-QUOTED = 200  # letters of a message that are told to its sender when it expires
+MAX_UNREAD_SHOWN = 50  # shown at once; the rest follows when these are acknowledged
+WAITER_LEASE_MS = 15_000  # ms that a process which waits for messages is woken after it last looked
+MAX_WAITERS_WOKEN = 16  # processes of one agent that are woken; more of them look often
+POLL_MS = 5_000  # ms: three looks while a waiter counts as present
+# ms, where something may come of which nobody is woken: an event of dibs' own that one subscribes to
+EVENT_POLL_MS = 1_000
+MAX_QUOTED_CHARS = 200  # letters of a message that are told to its sender when it expires
 
 
 # --- the mailbox
@@ -120,7 +119,7 @@ def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: An
 
 def quoted(text: str) -> str:
     """The beginning of a message, for whoever wrote it."""
-    return text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
+    return text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS]}…"
 
 
 def expire(tx: Transaction, key: str, message: Record) -> None:
@@ -144,7 +143,7 @@ def _over(tx: Transaction, message: Record) -> bool:
 # --- what there is, and what is news
 
 
-def unread(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
+def unread(tx: Transaction, agent: str, limit: int = MAX_UNREAD_SHOWN, thread: str = "") -> Found:
     """An agent's messages, the oldest first, with their keys; and whether there are more."""
     found: list[tuple[str, Record]] = []
     for key, message in walk(tx, f"m\t{agent}\t", limit):
@@ -157,7 +156,7 @@ def unread(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -
     return found, False
 
 
-def deliverable(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
+def deliverable(tx: Transaction, agent: str, limit: int = MAX_UNREAD_SHOWN, thread: str = "") -> Found:
     """What the agent was never told, or should be told again: in order, with the keys; and whether there is more."""
     found: list[tuple[str, Record]] = []
     after, before = "", f"tell\t{agent}\t{tx.now + 1:015d}"
@@ -243,7 +242,7 @@ def _inbox(
     from dibs.operations.core import paging
 
     check_text(thread, "thread")
-    count = paging.check_limit(limit, UNREAD)
+    count = paging.check_limit(limit, MAX_UNREAD_SHOWN)
     cursor: str | None = None
     if wait is None and not new:
         page = _page(tx, call.agent, thread, count, after)
@@ -252,7 +251,7 @@ def _inbox(
         if after:
             raise Invalid("after: --new and --wait begin where you were told last", field="after")
         if wait:
-            check_duration(wait, "wait", most=MAX_WAIT)
+            check_duration(wait, "wait", most=MAX_WAIT_MS)
         found, more = deliverable(tx, call.agent, count, thread=thread)
     if not found and wait:
         return _await(tx, call.agent, wait, wake)
@@ -281,8 +280,8 @@ def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> p
 
 def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, Any]:
     """Nothing is there yet: whoever posts something will wake this process. Says when to look again all the same."""
-    heard = _listen(tx, agent, channel, tx.now + PRESENT) if channel else True
-    look_in = LOOK_OFTEN if not heard or subscribed(tx, agent) else LOOK_EVERY
+    heard = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
+    look_in = EVENT_POLL_MS if not heard or subscribed(tx, agent) else POLL_MS
     for entry, _, _ in tx.scan(1, f"tell\t{agent}\t", 1, after=f"tell\t{agent}\t{tx.now + 1:015d}").rows:
         look_in = min(look_in, int(entry.split("\t")[2]) - tx.now)
     return {"waiting": "inbox", "look_in": max(10, min(look_in, wait)), "for": "a message"}
@@ -292,10 +291,12 @@ def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
     """Note in the mailbox that a process waits until then (0: no more); False if there are too many already."""
     box = mailbox(tx, agent)
     known = next((entry[1] for entry in box["waiting"] if entry[0] == channel), 0)
-    if (until and known >= until - PRESENT // 2) or (not until and not known):  # noted; not each look has to write
+    if (until and known >= until - WAITER_LEASE_MS // 2) or (
+        not until and not known
+    ):  # noted; not each look has to write
         return True
     others = [entry for entry in box["waiting"] if entry[0] != channel and entry[1] > tx.now]
-    if until and len(others) >= WAITERS:
+    if until and len(others) >= MAX_WAITERS_WOKEN:
         return False
     box["waiting"] = [*others, [channel, until]] if until else others
     _keep(tx, agent, box)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LARGEST = 16 * 1024  # letters of a payload; what is longer belongs into a file or a state document
-OWN = "dibs"  # the name by which dibs itself speaks
+MAX_PAYLOAD_CHARS = 16 * 1024  # letters of a payload; what is longer belongs into a file or a state document
+DIBS_SENDER = "dibs"  # the name by which dibs itself speaks
 OTHER_SIDE = "-"
 
 
@@ -112,7 +112,7 @@ def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
 
 def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
     """What is sent, checked, and not yet addressed."""
-    if call.agent.casefold() == OWN:
+    if call.agent.casefold() == DIBS_SENDER:
         raise Invalid(f"{call.agent} is the name by which dibs itself speaks; send under another one.", field="as")
     words = check_text(text, "text")
     if not words.strip() and payload is None:
@@ -122,7 +122,7 @@ def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) ->
         raise Invalid(f"type: at most {MAX_ID // 4} characters without blanks, not {kind[:60]!r}", field="type")
     message: Record = {"from": call.agent, "type": kind, "text": words, "data": {}, "at": tx.now}
     if payload is not None:
-        message["payload"] = json_values.check(payload, "payload", LARGEST)
+        message["payload"] = json_values.check(payload, "payload", MAX_PAYLOAD_CHARS)
     return message
 
 

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LARGEST = 16 * 1024  # letters of an event's data, as of a message's payload
-LONGEST = 100  # letters of a kind
-MOST = 64  # subscriptions of one agent: each event is held against all of them
-WOKEN = 1_000  # subscribers that an event wakes at once; the others look within a second
-SAID = 200  # letters of an event's data in the text of its message; the data is beside it
-LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
-STATE = "state:"
+MAX_DATA_CHARS = 16 * 1024  # letters of an event's data, as of a message's payload
+MAX_KIND_CHARS = 100  # letters of a kind
+MAX_SUBSCRIPTIONS = 64  # subscriptions of one agent: each event is held against all of them
+MAX_SUBSCRIBERS_WOKEN = 1_000  # subscribers that an event wakes at once; the others look within a second
+MAX_TEXT_CHARS = 200  # letters of an event's data in the text of its message; the data is beside it
+KIND_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
+STATE_PREFIX = "state:"
 EMITTED = "event.emitted"
-ABOUT_MESSAGES = "message."
+MESSAGE_PREFIX = "message."
 
 
 # --- emit
@@ -46,9 +46,9 @@ def _emit(tx: Transaction, call: Call, got: Fetched, kind: str, data: Any = None
     from dibs.operations.core import events  # only here: state documents load this file too, and need no table
 
     _check_kind(kind, "kind")
-    if kind.startswith((*events.families(), STATE)):  # nobody takes an agent's own kind for one of dibs'
+    if kind.startswith((*events.families(), STATE_PREFIX)):  # nobody takes an agent's own kind for one of dibs'
         raise Invalid(f"kind: what begins with {kind[: _end(kind)]} is dibs' own; take another word.", field="kind")
-    said = {"data": json_values.check(data, "data", LARGEST)}
+    said = {"data": json_values.check(data, "data", MAX_DATA_CHARS)}
     if call.request:
         said["request"] = ["emit", call.request]
     tx.append(EMITTED, call.agent, kind, said)
@@ -61,8 +61,9 @@ def _end(kind: str) -> int:
 
 
 def _check_kind(kind: str, field: str) -> None:
-    if not 1 <= len(kind) <= LONGEST or not LETTERS.issuperset(kind):
-        message = f"{field}: 1 to {LONGEST} letters, digits and . _ : - make a kind of event, not {kind[:LONGEST]!r}"
+    if not 1 <= len(kind) <= MAX_KIND_CHARS or not KIND_LETTERS.issuperset(kind):
+        shown = kind[:MAX_KIND_CHARS]
+        message = f"{field}: 1 to {MAX_KIND_CHARS} letters, digits and . _ : - make a kind of event, not {shown!r}"
         raise Invalid(message, field=field)
 
 
@@ -71,8 +72,8 @@ def tell(tx: Transaction, kind: str, subject: str = "") -> None:
     kinds = ["state.set"] if kind == "state" else [kind, EMITTED]
     heard = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
     if kind == "state":
-        heard.add(f"{STATE}{subject}")
-    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(heard)], WOKEN).rows
+        heard.add(f"{STATE_PREFIX}{subject}")
+    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(heard)], MAX_SUBSCRIBERS_WOKEN).rows
     agents = sorted({key.rpartition("\t")[2] for key, _ in found})
     boxes = tx.fetch([f"mb\t{agent}" for agent in agents]).values
     for box in boxes.values():
@@ -99,10 +100,11 @@ def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool =
     if known is None:
         known = {"agent": call.agent, "cursor": head, "version": "", "what": {}}
     if what not in known["what"]:
-        if len(known["what"]) >= MOST:
+        if len(known["what"]) >= MAX_SUBSCRIPTIONS:
             tx.append("call.refused", call.agent, "subscribe", {"code": "quota"})
-            text = f"you have {MOST} subscriptions already; end one (`dibs subscribe WHAT --off`) or use a prefix."
-            return Quota(text, what="subscriptions of one agent", limit=MOST)
+            end_one = "end one (`dibs subscribe WHAT --off`) or use a prefix."
+            text = f"you have {MAX_SUBSCRIPTIONS} subscriptions already; {end_one}"
+            return Quota(text, what="subscriptions of one agent", limit=MAX_SUBSCRIPTIONS)
         known["what"][what] = head
         _keep(tx, known)
         tx.put(f"sk\t{what}\t{call.agent}", {})
@@ -112,9 +114,9 @@ def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool =
 
 def _check_what(what: str) -> str:
     """What can be subscribed to, in the form in which it is compared."""
-    if what.startswith(STATE):
-        return STATE + json_values.check_key(what.removeprefix(STATE))
-    if what.startswith(ABOUT_MESSAGES):
+    if what.startswith(STATE_PREFIX):
+        return STATE_PREFIX + json_values.check_key(what.removeprefix(STATE_PREFIX))
+    if what.startswith(MESSAGE_PREFIX):
         raise Invalid(
             "what: events about messages come to nobody's inbox, for each would cause the next.", field="what"
         )
@@ -166,14 +168,14 @@ def drop(tx: Transaction, agent: str) -> None:
 def wants(known: Record, event: dict[str, Any]) -> bool:
     """Does any of an agent's subscriptions fit this event of the log?"""
     kind, subject, seq = event["kind"], event["subject"], event["seq"]
-    if kind.startswith(ABOUT_MESSAGES):
+    if kind.startswith(MESSAGE_PREFIX):
         return False
     return any(since < seq and _fits(what, kind, subject) for what, since in known["what"].items())
 
 
 def _fits(what: str, kind: str, subject: str) -> bool:
-    if what.startswith(STATE):
-        return kind.startswith("state.") and subject == what.removeprefix(STATE)
+    if what.startswith(STATE_PREFIX):
+        return kind.startswith("state.") and subject == what.removeprefix(STATE_PREFIX)
     if what.endswith("*"):
         return kind.startswith(what[:-1]) or (kind == EMITTED and subject.startswith(what[:-1]))
     return what == kind or (kind == EMITTED and subject == what)
@@ -225,10 +227,10 @@ def _told(event: dict[str, Any]) -> Record:
     own = event["kind"] == EMITTED
     kind, data = (event["subject"], event["data"]["data"]) if own else (event["kind"], event["data"])
     text = jsontext.encode(data)
-    cut = {"cut": True} if len(text) > LARGEST else {}
-    line = kind if own else f"{kind} {' '.join(event['subject'][:SAID].split())}"
+    cut = {"cut": True} if len(text) > MAX_DATA_CHARS else {}
+    line = kind if own else f"{kind} {' '.join(event['subject'][:MAX_TEXT_CHARS].split())}"
     if data not in (None, {}):
-        line = f"{line}: {text[:SAID]}{'…' if len(text) > SAID else ''}"
+        line = f"{line}: {text[:MAX_TEXT_CHARS]}{'…' if len(text) > MAX_TEXT_CHARS else ''}"
     found = {"kind": kind, "subject": event["subject"], "seq": event["seq"], "data": None if cut else data, **cut}
     return {"from": event["agent"] or "dibs", "text": line, "data": found}
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 SETUP, DURING, CLEANUP = "setup", "during", "cleanup"
 TIMES = (SETUP, DURING, CLEANUP)
-PATIENCE = 3  # times of silence after which a message that wants an acknowledgement counts as not delivered
-WITHIN = 10 * MINUTE  # work of which nothing was heard for that long is not tracked
-LOOKED_AT = 1_000  # messages of one agent that are looked through
-NAMED = 5  # tasks, agents or messages that a reason names
-UNSEEN = "nobody looked"  # at what only a door can know
+MAX_SILENT_PERIODS = 3  # times of silence after which a message that wants an acknowledgement counts as not delivered
+DEFAULT_SILENCE_MS = 10 * MINUTE  # work of which nothing was heard for that long is not tracked
+MAX_MESSAGES_READ = 1_000  # messages of one agent that are looked through
+MAX_NAMED = 5  # tasks, agents or messages that a reason names
+NOT_CHECKED = "nobody looked"  # at what only a door can know
 
 
 class View:
@@ -69,8 +69,8 @@ class View:
 
 def _some(names: list[str]) -> str:
     """A few of these, and how many more."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 # --- set-up
@@ -81,11 +81,11 @@ def _is_active(view: View) -> str:
 
 
 def _store(view: View) -> str:
-    return view.facts.get("store", UNSEEN)
+    return view.facts.get("store", NOT_CHECKED)
 
 
 def _log(view: View) -> str:
-    return view.facts.get("log", UNSEEN)
+    return view.facts.get("log", NOT_CHECKED)
 
 
 def _has_agents(view: View) -> str:
@@ -118,9 +118,9 @@ def _behind(view: View) -> str:
 def _messages(view: View) -> str:
     late = []
     for member in view.members:
-        for _, message in view.tx.fetch((), [prefix_range(f"m\t{member['agent']}\t")], LOOKED_AT).rows:
+        for _, message in view.tx.fetch((), [prefix_range(f"m\t{member['agent']}\t")], MAX_MESSAGES_READ).rows:
             again = message.get("again", 0)
-            if again and message["at"] + PATIENCE * again <= view.tx.now:
+            if again and message["at"] + MAX_SILENT_PERIODS * again <= view.tx.now:
                 late.append(f"{message['message']} to {message['to']}")
     return f"not acknowledged: {_some(late)}" if late else ""
 
@@ -161,13 +161,13 @@ def _over(view: View) -> str:
 
 
 def _report(view: View) -> str:
-    return view.facts.get("report", UNSEEN)
+    return view.facts.get("report", NOT_CHECKED)
 
 
 def _archived(view: View) -> str:
     if not view.run["archive"] and not view.facts.get("archiving"):
         return f"no archive; `dibs run end --run {view.run['run']} --archive` makes one"
-    return view.facts.get("archive", UNSEEN)
+    return view.facts.get("archive", NOT_CHECKED)
 
 
 def _released(view: View) -> str:
@@ -176,7 +176,7 @@ def _released(view: View) -> str:
     said = []
     for kind, word in (("claim", "holds"), ("waiter", "waits for")):
         said += [
-            f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:NAMED])}"
+            f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:MAX_NAMED])}"
             for record in run_views.on_behalf(view.tx, view.run, kind)
         ]
     return _some(said)
@@ -199,11 +199,16 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (CLEANUP, "the run is archived", _archived),
     (CLEANUP, "nothing is held or waited for", _released),
 )
-BEFORE_THE_END = (_agents, _behind, _messages, _errors, _results)  # what can be known before
+GATES_BEFORE_END = (_agents, _behind, _messages, _errors, _results)  # what can be known before
 
 
 def check(
-    tx: Transaction, call: Call, run: Record, times: tuple[str, ...], facts: dict[str, str], within: int = WITHIN
+    tx: Transaction,
+    call: Call,
+    run: Record,
+    times: tuple[str, ...],
+    facts: dict[str, str],
+    within: int = DEFAULT_SILENCE_MS,
 ) -> list[dict[str, Any]]:
     """Ask the gates of these times."""
     view = View(tx, call, run, facts, within)
@@ -217,8 +222,8 @@ def _asked(view: View, at: str, name: str, gate: Gate) -> dict[str, Any]:
 
 def before_the_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
     """The gates that can be asked inside the transaction that ends a run."""
-    view = View(tx, call, run, {}, WITHIN)
-    return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in BEFORE_THE_END]
+    view = View(tx, call, run, {}, DEFAULT_SILENCE_MS)
+    return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in GATES_BEFORE_END]
 
 
 def times_of(run: Record) -> tuple[str, ...]:
@@ -227,7 +232,12 @@ def times_of(run: Record) -> tuple[str, ...]:
 
 
 def _gates(
-    tx: Transaction, call: Call, run: str = "", at: str = "", within: int = WITHIN, facts: dict[str, str] | None = None
+    tx: Transaction,
+    call: Call,
+    run: str = "",
+    at: str = "",
+    within: int = DEFAULT_SILENCE_MS,
+    facts: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Which gates a run passes."""
     if at and at not in TIMES:
@@ -247,7 +257,12 @@ OPERATIONS = (
         fields=(
             run_records.RUN,
             Field("at", "choice", "which ones (default: those that concern it now)", default="", choices=TIMES),
-            Field("within", "duration", "when something must have been heard of work (default 10m)", default=WITHIN),
+            Field(
+                "within",
+                "duration",
+                "when something must have been heard of work (default 10m)",
+                default=DEFAULT_SILENCE_MS,
+            ),
             Field("facts", "json", "what only a door can know", hidden=True),
         ),
         errors=(NotFound, Invalid),

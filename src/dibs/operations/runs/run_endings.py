@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-A_FEW = 16  # rows that one look of a sweep drops: other agents' claims do a little sweeping on their way
+ROWS_PER_SWEEP = 16  # rows that one look of a sweep drops: other agents' claims do a little sweeping on their way
 
 
 # --- end
@@ -59,10 +59,10 @@ def _end(
         return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
         return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
-    many = tx.fetch((), [prefix_range(f"ut\t{record['run']}\t")], long_jobs.STEP).truncated
+    many = tx.fetch((), [prefix_range(f"ut\t{record['run']}\t")], long_jobs.RECORDS_PER_STEP).truncated
     still: list[Record] = []
     if not many:
-        still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.OVER]
+        still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
     if still and not force:
         return _refuse(tx, call.agent, record, _open(record, still))
     if strict:
@@ -118,7 +118,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
         rows = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room).rows
         used = len(rows)
         found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values()
-        still = [task for task in found if task is not None and task["state"] not in lifecycle.OVER]
+        still = [task for task in found if task is not None and task["state"] not in lifecycle.FINAL_STATES]
         if still:
             del record["ending"]
             run_records.put(tx, record)
@@ -214,7 +214,7 @@ def purge_step(tx: Transaction, job: Record, room: int) -> int:
 
 def came_due(tx: Transaction, run: Record) -> bool:
     """A sweep found a run whose time is over: drop some of it. Says whether all of it is gone."""
-    return drop(tx, run, A_FEW, run["ended_by"])
+    return drop(tx, run, ROWS_PER_SWEEP, run["ended_by"])
 
 
 def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
@@ -234,7 +234,7 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
         run_records.put(tx, run)
         return False
     for prefix in (f"ua\t{name}\t", f"ue\t{name}\t"):
-        for key, _ in tx.fetch((), [prefix_range(prefix)], 2 * run_records.NOTES).rows:
+        for key, _ in tx.fetch((), [prefix_range(prefix)], 2 * run_records.MAX_NOTES).rows:
             tx.delete(key)
     tx.delete(run_records.key_of(name))
     tx.append("run.purged", by, name, {"tasks": run.get("purged", 0)})
@@ -255,7 +255,7 @@ def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
             from dibs.operations.tasks import outcomes  # a job has yet to tell those that come after it
 
             used += outcomes.unblock_step(tx, {"task": task["task"], "done": 0, "names": []}, room)
-        if used < room and task["state"] in lifecycle.OVER and not _waited_for(tx, task):
+        if used < room and task["state"] in lifecycle.FINAL_STATES and not _waited_for(tx, task):
             used += lifecycle.drop(tx, task, room - used)
         elif used < room:
             lifecycle.put(tx, {**task, "run": ""})

@@ -32,12 +32,12 @@ ACTIVE, ENDED = "active", "ended"
 PHASES = ("discovery", "analysis", "execution", "validation")
 ERROR, WARNING = "error", "warning"
 
-MAX_ID = 100  # letters of a run's id: it is part of a file's name
-SIGNS = frozenset("._-")  # beside letters and digits of ASCII
-MOVES = 100  # changes of phase that the record keeps; the log has them all
-AGENTS = 1_000  # that may join one run
-NOTES = 1_000  # errors, and as many warnings, of one run
-LISTED = 100  # runs that a refusal or a default looks at
+MAX_ID_CHARS = 100  # letters of a run's id: it is part of a file's name
+ID_SIGNS = frozenset("._-")  # beside letters and digits of ASCII
+MAX_PHASE_CHANGES = 100  # changes of phase that the record keeps; the log has them all
+MAX_AGENTS = 1_000  # that may join one run
+MAX_NOTES = 1_000  # errors, and as many warnings, of one run
+MAX_RUNS_READ = 100  # where the caller names no limit
 
 
 # --- the record
@@ -50,9 +50,11 @@ def key_of(run: str) -> str:
 
 def check_id(run: str) -> str:
     """Refuse ids that would break a key or the name of a file."""
-    fine = all(letter.isascii() and (letter.isalnum() or letter in SIGNS) for letter in run)
-    if not run or len(run) > MAX_ID or not fine or not run[0].isalnum():
-        text = f"a run's id: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}, a letter or digit first"
+    fine = all(letter.isascii() and (letter.isalnum() or letter in ID_SIGNS) for letter in run)
+    if not run or len(run) > MAX_ID_CHARS or not fine or not run[0].isalnum():
+        text = (
+            f"a run's id: 1 to {MAX_ID_CHARS} letters, digits or {''.join(sorted(ID_SIGNS))}, a letter or digit first"
+        )
         raise Invalid(text, field="run")
     return run
 
@@ -87,7 +89,7 @@ def chosen(tx: Transaction, run: str, *, reading: bool = False) -> Record:
     """The run that is named, or else the only one that is active; for reading, else the one that ended last."""
     if run:
         return load(tx, run) if reading else active(tx, run)
-    rows = tx.scan(1, f"runs\t{ACTIVE}\t", LISTED).rows
+    rows = tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows
     if len(rows) == 1:
         record: Record = rows[0][2]
         return record
@@ -167,8 +169,10 @@ def _member(tx: Transaction, run: str, agent: Record) -> Record:
     key = agent_key(run, agent["agent"])
     member: Record | None = tx.fetch([key]).values[key]
     if member is None:
-        if len(tx.fetch((), [prefix_range(f"ua\t{run}\t")], AGENTS).rows) >= AGENTS:
-            raise Quota(f"run {run} has {AGENTS} agents; it takes no more.", what="agents in one run", limit=AGENTS)
+        if len(tx.fetch((), [prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
+            raise Quota(
+                f"run {run} has {MAX_AGENTS} agents; it takes no more.", what="agents in one run", limit=MAX_AGENTS
+            )
         member = {"agent": agent["agent"], "joined": tx.now, "usage": None, "peak": None}
         tx.append("run.joined", agent["agent"], run, {"type": agent["type"], "can": agent["can"]})
     process = agent["process"]
@@ -229,7 +233,7 @@ def _phase(tx: Transaction, call: Call, got: Fetched, phase: str, run: str = "")
     before = record["phase"]
     if check_phase(phase) != before:
         record["phase"] = phase
-        record["phases"] = [*record["phases"], [phase, tx.now, call.agent]][-MOVES:]
+        record["phases"] = [*record["phases"], [phase, tx.now, call.agent]][-MAX_PHASE_CHANGES:]
         put(tx, record)
         tx.append("run.phased", call.agent, record["run"], {"from": before, "to": phase})
     return {"run": shown(tx, record), "before": before}
@@ -248,8 +252,10 @@ def _say(tx: Transaction, call: Call, run: Record, what: str, text: str) -> dict
     words = check_text(text, "text").strip()
     if not words:
         raise Invalid("say what happened", field="text")
-    if run[f"{what}s"] >= NOTES:
-        raise Quota(f"run {run['run']} has {NOTES} {what}s; it takes no more.", what=f"{what}s of one run", limit=NOTES)
+    if run[f"{what}s"] >= MAX_NOTES:
+        raise Quota(
+            f"run {run['run']} has {MAX_NOTES} {what}s; it takes no more.", what=f"{what}s of one run", limit=MAX_NOTES
+        )
     number = run["errors"] + run["warnings"] + 1
     run[f"{what}s"] += 1
     run["open_errors"] += what == ERROR
@@ -307,12 +313,12 @@ USAGE = Operation(
 )
 
 
-def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Record], bool]:
+def of_state(tx: Transaction, state: str, limit: int = MAX_RUNS_READ) -> tuple[list[Record], bool]:
     """The runs in one state, the oldest first; and whether there are more."""
     found: list[Record] = []
     after = ""
     while True:
-        page = tx.scan(1, f"runs\t{state}\t", min(PAGE, limit - len(found) + 1), after)
+        page = tx.scan(1, f"runs\t{state}\t", min(RUNS_PER_TRIP, limit - len(found) + 1), after)
         found += [record for _, _, record in page.rows]
         if len(found) > limit:
             return found[:limit], True
@@ -321,10 +327,10 @@ def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Rec
         after = page.rows[-1][0]
 
 
-PAGE = 256  # runs in one trip
+RUNS_PER_TRIP = 256  # runs in one trip
 
 
-LISTED = 1_000  # runs in one answer
+MAX_RUNS_LISTED = 1_000  # runs in one answer
 
 
 OPERATIONS = (
@@ -335,7 +341,7 @@ OPERATIONS = (
         fields=(
             RUN,
             Field("type", "text", "what kind of agent you are", default="", metavar="T"),
-            Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
+            Field("can", "words", "your capabilities", default=(), metavar="C,…"),
         ),
         errors=(*_ERRORS, Quota),
         may="worker", answer="RunJoinAnswer",

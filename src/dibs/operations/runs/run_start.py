@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 
-FROM_NAME = 40  # letters of an operation's name that its run's id keeps
+MAX_NAME_CHARS = 40  # letters of an operation's name that its run's id keeps
 
 
 def _start(
@@ -54,9 +54,9 @@ def _start(
 
 def _slug(name: str) -> str:
     """An operation's name as the beginning of an id."""
-    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: FROM_NAME * 2])
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: MAX_NAME_CHARS * 2])
     words = [word for word in kept.split("-") if word]
-    return "-".join(words)[:FROM_NAME].strip("-") or "run"
+    return "-".join(words)[:MAX_NAME_CHARS].strip("-") or "run"
 
 
 def _specs(tasks: Any) -> list[dict[str, Any]]:

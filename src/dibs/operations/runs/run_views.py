@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-SHOWN = 20  # errors and warnings, the latest, in one answer; the report has them all
-ASSIGNED = 20  # ids of an agent's tasks in one answer
+MAX_NOTES_SHOWN = 20  # errors and warnings, the latest, in one answer; the report has them all
+MAX_TASKS_SHOWN = 20  # ids of an agent's tasks in one answer
 
 
 # --- what there is
@@ -44,7 +44,7 @@ def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
     """A run's errors or warnings in their order; only the last ones, if so many are asked for."""
     found = [
         note
-        for _, note in tx.fetch((), [prefix_range(f"ue\t{run}\t")], 2 * run_records.NOTES).rows
+        for _, note in tx.fetch((), [prefix_range(f"ue\t{run}\t")], 2 * run_records.MAX_NOTES).rows
         if note["what"] == what
     ]
     return found[-last:] if last else found
@@ -84,7 +84,7 @@ class Count:
     @property
     def open(self) -> int:
         """How many are not over."""
-        return sum(number for state, number in self.states.items() if state not in lifecycle.OVER)
+        return sum(number for state, number in self.states.items() if state not in lifecycle.FINAL_STATES)
 
     def shown(self) -> dict[str, int]:
         """The number of tasks, and of those in each state."""
@@ -113,8 +113,12 @@ def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
         **run_records.shown(tx, run),
         "progress": counted.progress,
         "tasks": counted.shown(),
-        "errors": [run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.ERROR, SHOWN)],
-        "warnings": [run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.WARNING, SHOWN)],
+        "errors": [
+            run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.ERROR, MAX_NOTES_SHOWN)
+        ],
+        "warnings": [
+            run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.WARNING, MAX_NOTES_SHOWN)
+        ],
     }
 
 
@@ -150,7 +154,7 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
         agent = known[f"a\t{name}"]
         one = run_records.member_shown(tx, member)
         one["state"] = presence.shown(tx, call, agent)["state"] if agent is not None else "unknown"
-        one["tasks"] = counted.assigned.get(name, [])[:ASSIGNED]
+        one["tasks"] = counted.assigned.get(name, [])[:MAX_TASKS_SHOWN]
         one["finished"] = counted.finished.get(name, 0)
         shown.append(one)
     return shown
@@ -168,14 +172,14 @@ def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]
 
 def is_for(tx: Transaction, run: Record, record: Record) -> bool:
     """Is this live claim, or waiter, for that run?"""
-    if record["until"] <= tx.now or any(one[1].startswith(ROLE) for one in record["resources"]):
+    if record["until"] <= tx.now or any(one[1].startswith(ROLE_PREFIX) for one in record["resources"]):
         return False
     name = f"run:{run['run']}"
     meant = any(one[0] == "name" and (one[1] == name or one[1].startswith(f"{name}/")) for one in record["resources"])
     return meant or bool(record["task"] and _of_run(tx, run["run"], record["task"]))
 
 
-ROLE = "role:"  # names of claims that are not for one run
+ROLE_PREFIX = "role:"  # names of claims that are not for one run
 
 
 def _of_run(tx: Transaction, run: str, task: str) -> bool:

@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Range, Row, Transaction
 
-DOCUMENTS = 10_000  # of a workspace: this is for what agents agree on, not a database
-IN_LOG = 2_000  # letters of a value that the log repeats; of a longer one it has the digest
-LISTED, MOST = 100, 1_000  # documents in one list: by default, and at most
-GRAVE_LIFE = 7 * 86_400_000  # after a week a deleted document's own version is forgotten, and a common bound kept
-ROUNDS = 8  # times a write looks again after it ended a dead holder's claim; each round ends all that it saw
-SHOWN = 16  # blockers named in a refusal
-COUNTS = "ec"  # how many documents there are, and a version that no forgotten one was above
+MAX_DOCUMENTS = 10_000  # of a workspace: this is for what agents agree on, not a database
+MAX_LOGGED_CHARS = 2_000  # letters of a value that the log repeats; of a longer one it has the digest
+DEFAULT_LISTED, MAX_LISTED = 100, 1_000  # documents in one list: by default, and at most
+# after a week a deleted document's own version is forgotten, and a common bound kept
+DELETED_VERSION_LIFE_MS = 7 * 86_400_000
+MAX_ROUNDS = 8  # times a write looks again after it ended a dead holder's claim; each round ends all that it saw
+MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal
+COUNTS_KEY = "ec"  # how many documents there are, and a version that no forgotten one was above
 
 
 def resource_of(key: str) -> list[str]:
@@ -72,12 +73,14 @@ def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
     }
 
 
-def _list(tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = LISTED) -> dict[str, Any]:
+def _list(
+    tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = DEFAULT_LISTED
+) -> dict[str, Any]:
     low, high = prefix_range(f"e\t{json_values.check_key(prefix, least=0)}")
     if after:
         low = max(low, f"e\t{json_values.check_key(after)}{AFTER_KEY}")
-    if not 1 <= limit <= MOST:
-        raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
+    if not 1 <= limit <= MAX_LISTED:
+        raise Invalid(f"limit: from 1 to {MAX_LISTED}, not {limit}", field="limit")
     if low >= high:
         return {"documents": [], "more": False, "cursor": None}
     page = tx.fetch((), [(low, high)], limit)
@@ -102,9 +105,9 @@ def _set(
     document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
     refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, grave, version, token)
     counts = _counts(tx) if document is None else {}
-    if refusal is None and document is None and counts["documents"] >= DOCUMENTS:
+    if refusal is None and document is None and counts["documents"] >= MAX_DOCUMENTS:
         what = "documents"
-        refusal = Quota(f"at most {DOCUMENTS} {what}; delete some first.", what=what, limit=DOCUMENTS)
+        refusal = Quota(f"at most {MAX_DOCUMENTS} {what}; delete some first.", what=what, limit=MAX_DOCUMENTS)
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
     if document is not None:
@@ -112,9 +115,9 @@ def _set(
     else:
         number = (grave["version"] if grave is not None else counts["forgotten"]) + 1
         tx.delete(f"eg\t{name}")
-        tx.put(COUNTS, {**counts, "documents": counts["documents"] + 1})
+        tx.put(COUNTS_KEY, {**counts, "documents": counts["documents"] + 1})
     tx.put(f"e\t{name}", {"key": name, "value": value, "version": number, "by": call.agent, "at": tx.now})
-    content = {"value": value} if len(text) <= IN_LOG else {"digest": digest_of(text)}
+    content = {"value": value} if len(text) <= MAX_LOGGED_CHARS else {"digest": digest_of(text)}
     _tell(tx, call, name, "state set", {"version": number, **content})
     return {"key": name, "value": value, "version": number}
 
@@ -132,10 +135,14 @@ def _delete(
         return _refuse(tx, call, name, refusal)
     number = document["version"] + 1
     tx.delete(f"e\t{name}")
-    tx.put(f"eg\t{name}", {"key": name, "version": number, "by": call.agent, "at": tx.now}, i2=due(tx.now + GRAVE_LIFE))
+    tx.put(
+        f"eg\t{name}",
+        {"key": name, "version": number, "by": call.agent, "at": tx.now},
+        i2=due(tx.now + DELETED_VERSION_LIFE_MS),
+    )
     counts = _counts(tx)
     assert counts["documents"] > 0, "a document that was not counted"
-    tx.put(COUNTS, {**counts, "documents": counts["documents"] - 1})
+    tx.put(COUNTS_KEY, {**counts, "documents": counts["documents"] - 1})
     _tell(tx, call, name, "state delete", {"version": number, "deleted": True})
     return {"key": name, "version": number}
 
@@ -144,7 +151,7 @@ def forget(tx: Transaction, key: str, grave: Record) -> None:
     """A sweep came to what is left of a deleted document: from now on new documents begin above its version."""
     counts = _counts(tx)
     tx.delete(key)
-    tx.put(COUNTS, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
+    tx.put(COUNTS_KEY, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
 
 
 def _ahead(call: Call, key: str, **_: Any) -> list[Range]:
@@ -159,7 +166,7 @@ def _document(rows: Sequence[Row], key: str, family: str = "e") -> Record | None
 
 
 def _counts(tx: Transaction) -> Record:
-    return tx.fetch([COUNTS]).values[COUNTS] or {"documents": 0, "forgotten": 0}
+    return tx.fetch([COUNTS_KEY]).values[COUNTS_KEY] or {"documents": 0, "forgotten": 0}
 
 
 def _tell(tx: Transaction, call: Call, key: str, operation: str, data: dict[str, Any]) -> None:
@@ -209,8 +216,8 @@ def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None, go
         blockers = [claim for claim in live if endings.blocks(claim, resources.WRITE, call.agent)]
         if not blockers:
             return None
-        named = [holds.blocker(tx, claim, [wanted]) for claim in blockers[:SHOWN]]
-        return Held(blockers=named, more=max(0, len(blockers) - SHOWN))
+        named = [holds.blocker(tx, claim, [wanted]) for claim in blockers[:MAX_BLOCKERS_SHOWN]]
+        return Held(blockers=named, more=max(0, len(blockers) - MAX_BLOCKERS_SHOWN))
     mine = [claim for claim in live if related(claim["agent"], call.agent)]
     if any(claim["token"] == token and claim["mode"] == resources.WRITE for claim in mine):
         return None
@@ -231,7 +238,7 @@ def _live(tx: Transaction, call: Call, wanted: Sequence[str], got: Fetched) -> l
     """The claims on a document that count now; those of dead local processes are ended on the way."""
     first: Fetched | None = Fetched({}, [row for row in got.rows if not row[0].startswith("e")], got.truncated)
     live: list[Record] = []
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         live = [
             record
             for record in holds.meeting(tx, [wanted], "", first)
@@ -280,7 +287,7 @@ OPERATIONS = (
         fields=(
             Field("prefix", "text", "only keys that begin with this", positional=True, default="", metavar="PREFIX"),
             Field("after", "text", "go on after this key, the `cursor` of the page before", default="", metavar="KEY"),
-            Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
+            Field("limit", "integer", "how many at once", default=DEFAULT_LISTED, metavar="N"),
         ),
         errors=(Invalid,),
         answer="StateListAnswer",

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 OPEN, DECIDED, UNDECIDED, LAPSED = "open", "decided", "undecided", "lapsed"
 YES_NO = ("yes", "no")
-DEADLINE = 10 * MINUTE  # agents look at their messages at each turn; most turns are shorter
-LONGEST = 30 * DAY
-ELECTORS = 100  # every one of them gets two messages
-FEWEST, MOST = 2, 16  # options
-LONGEST_TITLE, LONGEST_OPTION = 500, 50  # letters; all of it stands in a message
-OPEN_AT_ONCE = 1_000  # votes that may be open in a workspace
-KEEP = 30 * DAY  # how long an outcome can be shown; the log has it as long as the log is kept
-LISTED = 100
-COUNT = "vc"  # how many votes are open
-LAST = 10**15 - 1  # the newest first: an index is read upwards
+DEFAULT_VOTE_MS = 10 * MINUTE  # agents look at their messages at each turn; most turns are shorter
+MAX_VOTE_MS = 30 * DAY
+MAX_ELECTORS = 100  # every one of them gets two messages
+MIN_OPTIONS, MAX_OPTIONS = 2, 16  # options
+MAX_TITLE_CHARS, MAX_OPTION_CHARS = 500, 50  # letters; all of it stands in a message
+MAX_OPEN_VOTES = 1_000  # votes that may be open in a workspace
+OUTCOME_LIFE_MS = 30 * DAY  # how long an outcome can be shown; the log has it as long as the log is kept
+MAX_LISTED = 100
+COUNT_KEY = "vc"  # how many votes are open
+MAX_TIME_MS = 10**15 - 1  # the newest first: an index is read upwards
 
 
 # --- open
@@ -55,20 +55,20 @@ def _open(
     title: str,
     electorate: Sequence[str],
     options: Sequence[str] = YES_NO,
-    deadline: int = DEADLINE,
+    deadline: int = DEFAULT_VOTE_MS,
     id: str = "",
     key: str = "",
 ) -> Any:
-    if not 0 < len(title.strip()) <= LONGEST_TITLE or not title.isprintable():
-        raise Invalid(f"title: what is voted on, in one line of at most {LONGEST_TITLE} characters", field="title")
+    if not 0 < len(title.strip()) <= MAX_TITLE_CHARS or not title.isprintable():
+        raise Invalid(f"title: what is voted on, in one line of at most {MAX_TITLE_CHARS} characters", field="title")
     electors, choices = _electors(electorate), _choices(options)
-    check_duration(deadline, "deadline", least=SECOND, most=LONGEST)
+    check_duration(deadline, "deadline", least=SECOND, most=MAX_VOTE_MS)
     name, repeat = _name(id, "id") or f"vo{tx.id()}", _name(key, "key")
-    found = tx.fetch([f"vo\t{name}", f"vk\t{repeat}", COUNT]).values
+    found = tx.fetch([f"vo\t{name}", f"vk\t{repeat}", COUNT_KEY]).values
     if repeat and found[f"vk\t{repeat}"] is not None:
         first = _fetch(tx, found[f"vk\t{repeat}"]["vote"])
         return {"vote": _shown(tx, first), "repeated": True}
-    count = found[COUNT] or {"open": 0}
+    count = found[COUNT_KEY] or {"open": 0}
     refusal = _no_room(tx, name, found[f"vo\t{name}"], count["open"])
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
@@ -77,7 +77,7 @@ def _open(
         "deadline": tx.now + deadline, "state": OPEN, "option": None, "closed": None, "ballots": {}, "key": repeat,
     }  # fmt: skip
     _put(tx, vote)
-    tx.put(COUNT, {"open": count["open"] + 1})
+    tx.put(COUNT_KEY, {"open": count["open"] + 1})
     if repeat:
         tx.put(f"vk\t{repeat}", {"vote": name})
     data = {"options": choices, "electorate": electors, "deadline": vote["deadline"]}
@@ -93,8 +93,8 @@ def _open(
 
 
 def _electors(electorate: Sequence[str]) -> list[str]:
-    if isinstance(electorate, str) or not 1 <= len(electorate) <= ELECTORS:
-        raise Invalid(f"electorate: 1 to {ELECTORS} agents", field="electorate")
+    if isinstance(electorate, str) or not 1 <= len(electorate) <= MAX_ELECTORS:
+        raise Invalid(f"electorate: 1 to {MAX_ELECTORS} agents", field="electorate")
     for agent in electorate:
         check_agent_id(agent)
     if len(set(electorate)) != len(electorate):
@@ -103,11 +103,11 @@ def _electors(electorate: Sequence[str]) -> list[str]:
 
 
 def _choices(options: Sequence[str]) -> list[str]:
-    if isinstance(options, str) or not FEWEST <= len(options) <= MOST or len(set(options)) != len(options):
-        raise Invalid(f"options: {FEWEST} to {MOST} different ones", field="options")
+    if isinstance(options, str) or not MIN_OPTIONS <= len(options) <= MAX_OPTIONS or len(set(options)) != len(options):
+        raise Invalid(f"options: {MIN_OPTIONS} to {MAX_OPTIONS} different ones", field="options")
     for option in options:
-        if not 0 < len(option) <= LONGEST_OPTION or not option.isprintable():
-            raise Invalid(f"options: each has 1 to {LONGEST_OPTION} printable characters", field="options")
+        if not 0 < len(option) <= MAX_OPTION_CHARS or not option.isprintable():
+            raise Invalid(f"options: each has 1 to {MAX_OPTION_CHARS} printable characters", field="options")
     return list(options)
 
 
@@ -122,9 +122,9 @@ def _no_room(tx: Transaction, name: str, known: Record | None, count: int) -> Di
     if known is not None:
         text = f"there is a vote {name} already: {_outcome(tx, known)}. Give the new one another id."
         return Conflict(text, **_facts(tx, known))
-    if count >= OPEN_AT_ONCE:
+    if count >= MAX_OPEN_VOTES:
         what = "open votes"
-        return Quota(f"at most {OPEN_AT_ONCE} {what}; wait until some are decided.", what=what, limit=OPEN_AT_ONCE)
+        return Quota(f"at most {MAX_OPEN_VOTES} {what}; wait until some are decided.", what=what, limit=MAX_OPEN_VOTES)
     return None
 
 
@@ -176,9 +176,9 @@ def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agen
     vote["state"], vote["option"] = outcome, option
     vote["closed"] = vote["deadline"] if outcome == LAPSED else tx.now
     _put(tx, vote)
-    count = tx.fetch([COUNT]).values[COUNT]
+    count = tx.fetch([COUNT_KEY]).values[COUNT_KEY]
     assert count is not None, "an open vote that was not counted"
-    tx.put(COUNT, {"open": count["open"] - 1})
+    tx.put(COUNT_KEY, {"open": count["open"] - 1})
     tx.append("vote.decided", agent, vote["vote"], {"outcome": outcome, "option": option})
     text = f"the vote on {vote['title']!r}: {_outcome(tx, vote)}."
     data = {"vote": vote["vote"], "outcome": outcome, "option": option}
@@ -203,8 +203,8 @@ def _over(tx: Transaction, vote: Record) -> bool:
 def _put(tx: Transaction, vote: Record) -> None:
     """Write a vote: listed with the open ones or the others, and looked at by a sweep when something is due."""
     group = OPEN if vote["state"] == OPEN else "over"
-    entry = f"votes\t{group}\t{LAST - vote['at']:015d}\t{vote['vote']}"
-    when = vote["deadline"] if vote["state"] == OPEN else tx.now + KEEP
+    entry = f"votes\t{group}\t{MAX_TIME_MS - vote['at']:015d}\t{vote['vote']}"
+    when = vote["deadline"] if vote["state"] == OPEN else tx.now + OUTCOME_LIFE_MS
     tx.put(f"vo\t{vote['vote']}", vote, entry, due(when))
 
 
@@ -243,7 +243,7 @@ def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after
     sections: list[Any] = [(paging.INDEX, f"votes\t{OPEN}\t", running if open else None)]
     if not open:
         sections.append((paging.INDEX, "votes\tover\t", None))
-    page = paging.read(tx, sections, paging.check_limit(limit, LISTED), after)
+    page = paging.read(tx, sections, paging.check_limit(limit, MAX_LISTED), after)
     return {"votes": [_shown(tx, vote) for vote in page.records], **page.answer()}
 
 
@@ -304,7 +304,7 @@ OPERATIONS = (
             Field("title", "text", "what is voted on", positional=True, required=True, metavar="TITLE"),
             Field("electorate", "words", "the agents who vote", required=True, metavar="AGENT,…"),
             Field("options", "words", "what can be chosen (default yes,no)", default=YES_NO, metavar="O,…"),
-            Field("deadline", "duration", "how long it is open (default 10m)", default=DEADLINE, metavar="D"),
+            Field("deadline", "duration", "how long it is open (default 10m)", default=DEFAULT_VOTE_MS, metavar="D"),
             Field("id", "text", "the vote's id (else one is made)", default="", metavar="ID"),
             Field("key", "text", "makes a repeat return the first", default="", metavar="K"),
         ),

@@ -1,11 +1,12 @@
-"""Adding tasks, one or many: what is checked before a task is there, and what it waits for.
+"""New tasks, one or many: the checks before a task exists, and its dependencies.
 
-- success: a task is there, found by whoever may take it as soon as nothing stands before it.
-- again: the same key, or the same request id, gives the task that is there already.
-- refusal: a state in which no task begins, a dependency on itself or on nothing, a circle; nothing is changed.
-- dependencies: a task waits for those named in `after` until they are complete. They must be there when it is added, so
-  no circle can close; tasks that come together are looked through for one. A parent waits for its children, so a child
-  can wait neither for it nor for what waits for it.
+- success: the task exists, and agents find it as soon as its dependencies are complete.
+- retry: the same key, or the same request id, returns the existing task.
+- refusal: a state in which no task begins, a dependency on itself or on an unknown task, a dependency cycle; nothing is
+  changed.
+- dependencies: a task waits for the tasks in `after` until they are complete. They must exist when it is added, which
+  rules out cycles; tasks that are added together are checked for cycles. A parent waits for its children, so a child
+  can wait neither for its parent nor for a task that waits for the parent.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-TOGETHER = 1_000  # tasks added in one transaction: all others wait for it, some 0.2 ms for each task
-AFTER = 10_000  # tasks that one may wait for: all the maps of a reduce
-WORDS = 16  # capabilities that one task may ask for
-POOLS = 256  # different demands on agents among the waiting tasks: `next` looks at the head of each
-ADDED = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
+MAX_TASKS_TOGETHER = 1_000  # in one transaction: all other calls wait for it, some 0.2 ms for each task
+MAX_DEPENDENCIES = 10_000  # of one task: all the maps of a reduce
+MAX_CAPABILITIES = 16  # that one task may need
+MAX_POOLS = 256  # different demands on agents among the waiting tasks: `next` reads the head of each
+INITIAL_STATES = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
 def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, Any]:
-    """Add one task; a key that was used before gives the task it was used for."""
+    """Add one task; a key that was used before returns its first task."""
     task, existing = create(tx, call, given)
     from dibs.operations.tasks import workforce
 
@@ -47,11 +48,11 @@ def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, A
 def create(
     tx: Transaction, call: Call, given: dict[str, Any], place: int = 0, *, complete: bool = False
 ) -> tuple[Record, bool]:
-    """Make one task from its fields; `place` keeps the order of those made in one transaction.
+    """Make one task from its fields; `place` keeps the order of tasks made in one transaction.
 
-    `complete`: it was finished elsewhere, before it came here.
+    `complete`: it was finished elsewhere, before it was added here.
 
-    Gives the task, and whether it was there already.
+    Returns the task, and whether it existed already.
     """
     key = lifecycle.check_word(given.get("key", ""), "key")
     if key:
@@ -65,7 +66,7 @@ def create(
     if parent and after:
         _refuse_circle(tx, task, after)
     if complete:
-        task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.WHOLE)
+        task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.MAX_PERCENT)
     _check_pools(tx, task)
     payload = given.get("payload")
     if payload is not None:
@@ -100,17 +101,17 @@ def create(
 
 
 def checked(specs: Any, field: str, least: int = 1) -> list[dict[str, Any]]:
-    """Tasks that came as JSON: a list of objects, not too many for one transaction."""
+    """Check tasks that came as JSON: a list of objects, not too many for one transaction."""
     fine = isinstance(specs, (list, tuple)) and len(specs) >= least and all(isinstance(spec, dict) for spec in specs)
     if not fine:
         raise Invalid(f"{field}: a list of objects with the fields of `task add`, at least a title", field=field)
-    if len(specs) > TOGETHER:
-        raise Invalid(f"{field}: at most {TOGETHER} at once; add the others afterwards", field=field)
+    if len(specs) > MAX_TASKS_TOGETHER:
+        raise Invalid(f"{field}: at most {MAX_TASKS_TOGETHER} at once; add the others afterwards", field=field)
     return list(specs)
 
 
 def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
-    """Make many tasks in one transaction. They may name each other in `after`, in any order, but not in a circle."""
+    """Make many tasks in one transaction. They may name each other in `after`, in any order, without a cycle."""
     by_id: dict[str, dict[str, Any]] = {}
     for place, spec in enumerate(specs):
         _check_types(spec, place)
@@ -126,7 +127,7 @@ def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> 
 
 
 def _check_types(spec: dict[str, Any], place: int) -> None:
-    """What comes as JSON went through no door: its fields are of the kinds that `task add` declares."""
+    """Check the fields of a JSON task, which no door has read, against the kinds that `task add` declares."""
     fields = {field.name: field for field in ADD_FIELDS}
     for name, value in spec.items():
         if name not in fields:
@@ -139,9 +140,9 @@ def _check_types(spec: dict[str, Any], place: int) -> None:
 
 
 def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
-    """The ids so that each stands behind those that it waits for; a circle is refused by its members.
+    """The ids, each after its dependencies; a cycle is refused with its members.
 
-    A parent has to be there before its children, so it counts as well.
+    A parent must exist before its children, so it counts as a dependency here.
     """
     waits = {
         name: {one for one in (*(spec.get("after") or ()), spec.get("parent")) if one in specs}
@@ -161,7 +162,7 @@ def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
                 free.append(user)
     if len(found) < len(specs):
         circle = sorted(set(specs) - set(found))
-        text = f"these tasks wait for each other in a circle: {', '.join(circle[:10])}"
+        text = f"these tasks depend on each other in a cycle: {', '.join(circle[:10])}"
         raise Invalid(text, field="after", tasks=circle[:100])
     return found
 
@@ -174,13 +175,15 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
     key = lifecycle.key_of(lifecycle.check_id(identifier))
     there = tx.fetch([key], [(f"ntask:{identifier}\t", f"ntask:{identifier}\n")], 1)
     if there.values[key] is not None:
-        raise Conflict(f"there is a task {identifier} already; `--key` makes a repeat harmless", task=identifier)
+        raise Conflict(
+            f"there is a task {identifier} already; with `--key`, a retry returns the first task", task=identifier
+        )
     state = lifecycle.check_state(given.get("state") or PLANNED)
-    if state not in ADDED:
-        raise Invalid(f"a task begins as {', '.join(ADDED)}, not as {state}", field="state")
+    if state not in INITIAL_STATES:
+        raise Invalid(f"a task begins as {', '.join(INITIAL_STATES)}, not as {state}", field="state")
     priority = given.get("priority") or 0
-    if not -lifecycle.MOST <= priority <= lifecycle.MOST:
-        raise Invalid(f"priority: from -{lifecycle.MOST} to {lifecycle.MOST}", field="priority")
+    if not -lifecycle.MAX_PRIORITY <= priority <= lifecycle.MAX_PRIORITY:
+        raise Invalid(f"priority: from -{lifecycle.MAX_PRIORITY} to {lifecycle.MAX_PRIORITY}", field="priority")
     default = call.policy.work["tasks"]["strategy"]
     sticky = lifecycle.check_word(given.get("sticky", ""), "sticky")
     strategy = given.get("strategy") or ("sticky" if sticky else default if default == "auction" else "")
@@ -191,8 +194,10 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
             check_duration(given[name], name)
     needs = sorted({lifecycle.check_word(word, "needs") for word in given.get("needs") or ()})
     require = [lifecycle.check_word(word, "require") for word in given.get("require") or ()]
-    if len(needs) > WORDS or len(require) > WORDS:
-        raise Invalid(f"at most {WORDS} of these", field="needs" if len(needs) > WORDS else "require")
+    if len(needs) > MAX_CAPABILITIES or len(require) > MAX_CAPABILITIES:
+        raise Invalid(
+            f"at most {MAX_CAPABILITIES} of these", field="needs" if len(needs) > MAX_CAPABILITIES else "require"
+        )
     run = given.get("run") or ""
     if run:
         from dibs.operations.runs import run_records
@@ -206,14 +211,14 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
         "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
         "bid_window": given.get("bid_window") or 0, "strategy": strategy, "require": require, "sticky": sticky,
         "race": lifecycle.check_word(given.get("race", ""), "race"),
-        "named": bool(there.rows),  # somebody claimed the name before there was a task of it
+        "named": bool(there.rows),  # the name was claimed before the task existed
     })  # fmt: skip
 
 
 def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict[str, str]:
-    """The tasks that one waits for, with their states: there, and not itself."""
-    if len(after) > AFTER:
-        raise Quota(what="tasks that one task waits for", limit=AFTER)
+    """The dependencies of a task, with their states: they exist, and the task itself is not among them."""
+    if len(after) > MAX_DEPENDENCIES:
+        raise Quota(what="tasks that one task waits for", limit=MAX_DEPENDENCIES)
     found: dict[str, str] = {}
     names = list(dict.fromkeys(after))
     for name in names:
@@ -234,7 +239,7 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
         raise Invalid("a task cannot be its own parent", field="parent")
     parent = lifecycle.load(tx, task["parent"])
     parent["state"] = long_jobs.called_off(tx, parent, long_jobs.going(tx))["state"]
-    if parent["state"] in lifecycle.OVER:
+    if parent["state"] in lifecycle.FINAL_STATES:
         text = f"task {parent['task']} is {parent['state']}; it gets no more children"
         raise Conflict(text, task=parent["task"], state=parent["state"])
     task["run"] = task["run"] or parent["run"]
@@ -246,18 +251,18 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
 
 
 def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None:
-    """A parent waits for its children: a child waits neither for it nor for anything that waits for it."""
+    """Refuse a child that waits for its parent, or for a task that waits for its parent."""
     waiting = {task["parent"]: None}
     found = [task["parent"]]
-    for name in found:  # grows while it is walked: its parent waits for it, and so do those that come after it
+    for name in found:  # grows during the loop: its parent waits for it, and so do the tasks after it
         above = lifecycle.load_all(tx, [name])[name]
         users = [key.rpartition("\t")[2] for key, _ in walk(tx, f"td\t{name}\t")]
         for one in (above["parent"] if above is not None else "", *users):
             if one and one not in waiting:
                 waiting[one] = None
                 found.append(one)
-        if len(found) > AFTER:
-            raise Quota(what="tasks that wait for a task that gets a child", limit=AFTER)
+        if len(found) > MAX_DEPENDENCIES:
+            raise Quota(what="tasks that wait for a task that gets a child", limit=MAX_DEPENDENCIES)
     circle = [name for name in after if name in waiting]
     if circle:
         text = (
@@ -267,35 +272,37 @@ def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None
 
 
 def _check_pools(tx: Transaction, task: Record) -> None:
-    """`next` looks at the head of each pool, so there may be only some."""
+    """`next` reads the head of each pool, so their number is limited."""
     if not task["for"] and not task["needs"]:
         return
     mine = lifecycle.pool_of(task)
     if tx.scan(1, f"ready\t{mine}\t", 1).rows:
         return
-    if len(board.pools(tx)) >= POOLS:
-        raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=POOLS)
+    if len(board.pools(tx)) >= MAX_POOLS:
+        raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=MAX_POOLS)
 
 
 ADD_FIELDS = (
     Field("title", "text", "what is to be done", positional=True, required=True, metavar="TITLE"),
-    Field("id", "text", "its id (else one is made)", default="", metavar="ID"),
+    Field("id", "text", "its id (default: a new one)", default="", metavar="ID"),
     Field("priority", "number", "higher comes first (default 0)", default=0, metavar="N"),
-    Field("needs", "words", "capabilities that whoever takes it must have", default=(), metavar="C,…"),
+    Field("needs", "words", "capabilities that its agent must have", default=(), metavar="C,…"),
     Field("after", "words", "tasks that must be complete first", default=(), metavar="ID,…"),
-    Field("parent", "text", "the task that it is a part of", default="", metavar="ID"),
+    Field("parent", "text", "its parent task", default="", metavar="ID"),
     Field("for", "text", "only for agents of this type", default="", metavar="TYPE"),
-    Field("key", "text", "a repeat with the same key returns the first", default="", metavar="K"),
+    Field(
+        "key", "text", "idempotency key: adding again with the same key returns the first task", default="", metavar="K"
+    ),
     Field("expect", "duration", "how long it should take; twice that raises an alert", default=0, metavar="D"),
-    Field("state", "choice", "where it begins", default=PLANNED, choices=ADDED, metavar="S"),
-    Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
-    Field("attempts", "integer", "failed or lost so often, it is quarantined", default=0, metavar="N"),
-    Field("strategy", "choice", "who gets it (default: the config's)", default="", choices=STRATEGIES),
-    Field("sticky", "text", "tasks with the same word go to the same agent", default="", metavar="WORD"),
+    Field("state", "choice", "where it begins", default=PLANNED, choices=INITIAL_STATES, metavar="S"),
+    Field("payload", "json", "its input, as JSON or @FILE", metavar="JSON"),
+    Field("attempts", "integer", "quarantine it after N failed or lost attempts", default=0, metavar="N"),
+    Field("strategy", "choice", "how its agent is chosen (default: the config's)", default="", choices=STRATEGIES),
+    Field("sticky", "text", "sticky key: tasks with the same key go to the same agent", default="", metavar="WORD"),
     Field("bid_window", "duration", "how long an auction collects bids", default=0, metavar="D"),
-    Field("race", "text", "of the tasks with this word the first to finish wins", default="", metavar="WORD"),
-    Field("require", "words", "names that its result must have", default=(), metavar="NAME,…"),
-    Field("run", "text", "the run that it belongs to", default="", metavar="RUN"),
+    Field("race", "text", "race group: the first task to finish cancels the others", default="", metavar="WORD"),
+    Field("require", "words", "keys that its result must have", default=(), metavar="NAME,…"),
+    Field("run", "text", "its run", default="", metavar="RUN"),
 )
 
 OPERATIONS = (

@@ -1,10 +1,10 @@
-"""A turn: what a worker has finished, and what it takes next, in one transaction.
+"""A turn: a worker hands in its finished tasks and takes its next ones, in one transaction.
 
-For workers whose tasks are shorter than a commit. `max_tasks` says how many an agent may have at a time.
+For workers whose tasks are shorter than a commit. `max_tasks` limits how many tasks an agent may have at a time.
 
-- success: each task that is handed in is finished as by `task done`, and up to `take` others are the caller's.
-- refusal: one that is no longer the caller's, or whose result is not as it must be, is named with why; others count.
-- again: with a request id the second call gets the first's answer. crash: all of the turn or nothing.
+- success: each task handed in is finished as by `task done`, and up to `take` others are the caller's.
+- refusal: a task that is no longer the caller's, or has an invalid result, is named with the reason; the others count.
+- retry: with the same request id the second call gets the first answer. crash: all of the turn or nothing.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
-MOST = 100  # tasks handed in, and taken, in one turn: all others wait for its transaction
+MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
 
 
 def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
-    """Hand in what is done, take what comes next."""
+    """Finish the tasks handed in, and take the next ones."""
     handed = _checked(done)
-    if not 0 <= take <= MOST:
-        raise Invalid(f"take: from 0 to {MOST}", field="take")
+    if not 0 <= take <= MAX_TASKS_PER_TURN:
+        raise Invalid(f"take: from 0 to {MAX_TASKS_PER_TURN}", field="take")
     finished: list[str] = []
     refused: list[dict[str, Any]] = []
     jobs: list[str] = []
-    room = max(1, long_jobs.STEP // max(1, len(handed)))
+    room = max(1, long_jobs.RECORDS_PER_STEP // max(1, len(handed)))
     for one in handed:
         identifier = one["id"]
         rows = tx.fetch((), outcomes.ahead(call, identifier))
@@ -42,7 +42,7 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
         found: Any
         try:
             found = outcomes.finish(tx, call, seen, identifier, one["token"], one.get("result"), jobs, room)
-        except DibsError as error:  # nothing of this one was written
+        except DibsError as error:  # nothing of this task was written
             found = error
         if isinstance(found, DibsError):
             refused.append({"id": identifier, "code": found.code, "message": found.message})
@@ -53,18 +53,18 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
 
 
 def _checked(done: Any) -> list[dict[str, Any]]:
-    """What is handed in: a list of objects with `id`, `token`, and perhaps `result`, each task once."""
+    """Check the tasks handed in: a list of objects with `id`, `token`, and perhaps `result`, each task once."""
     if done is None:
         return []
-    if not isinstance(done, list) or len(done) > MOST:
-        raise Invalid(f"done: a list of at most {MOST} objects with id, token and result", field="done")
+    if not isinstance(done, list) or len(done) > MAX_TASKS_PER_TURN:
+        raise Invalid(f"done: a list of at most {MAX_TASKS_PER_TURN} objects with id, token and result", field="done")
     for one in done:
         fine = isinstance(one, dict) and isinstance(one.get("id"), str) and not set(one) - {"id", "token", "result"}
         token = one.get("token") if fine else None
         if not fine or isinstance(token, bool) or not isinstance(token, int):
             raise Invalid("done: each has an id (a text), a token (a number) and perhaps a result", field="done")
     if len({one["id"] for one in done}) < len(done):
-        raise Invalid("done: a task stands there twice", field="done")
+        raise Invalid("done: a task is there twice", field="done")
     return list(done)
 
 
@@ -72,11 +72,15 @@ OPERATIONS = (
     Operation(
         "task turn",
         _turn,
-        "Hand in what is done and take what comes next, in one transaction.",
+        "Finish tasks and take the next ones, in one transaction.",
         fields=(
             Field("done", "json", "a list of objects with id, token and result", metavar="JSON"),
             Field(
-                "take", "integer", "take up to so many, as far as max_tasks allows (default 1)", default=1, metavar="N"
+                "take",
+                "integer",
+                "take up to this many, as far as max_tasks allows (default 1)",
+                default=1,
+                metavar="N",
             ),
             Field("run", "text", "take only of this run", default="", metavar="RUN"),
         ),

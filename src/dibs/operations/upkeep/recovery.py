@@ -10,8 +10,8 @@ from __future__ import annotations
 from dibs.operations.agents.records import put_agent
 from dibs.operations.core.declare import Operation
 
-SOME = 256  # claims ended in one transaction
-MANY = 10_000  # looked at for it
+CLAIMS_PER_TRANSACTION = 256  # claims ended in one transaction
+MAX_CLAIMS_READ = 10_000  # looked at for it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,15 +41,15 @@ def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     from dibs.operations.claims import endings, holds
 
     ended = 0
-    old = [claim for claim in holds.every(tx, holds.CLAIM, MANY)[0] if claim["token"] < tx.since]
-    for claim in old[:SOME]:
+    old = [claim for claim in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0] if claim["token"] < tx.since]
+    for claim in old[:CLAIMS_PER_TRANSACTION]:
         endings.end(tx, claim, "epoch")
         ended += 1
-    waiting, _ = holds.every(tx, holds.WAITER, SOME)
-    for waiter in waiting if len(old) <= SOME else ():
+    waiting, _ = holds.every(tx, holds.WAITER, CLAIMS_PER_TRANSACTION)
+    for waiter in waiting if len(old) <= CLAIMS_PER_TRANSACTION else ():
         endings.drop_waiter(tx, waiter, "epoch")
     tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
-    return {"more": len(old) > SOME or len(waiting) >= SOME}
+    return {"more": len(old) > CLAIMS_PER_TRANSACTION or len(waiting) >= CLAIMS_PER_TRANSACTION}
 
 
 VOID = Operation("void", _void, "Give up what was granted before the store lost something.")

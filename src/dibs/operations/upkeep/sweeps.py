@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-A_FEW = 8  # due records that are looked at after an agent's call
-MANY = 256  # due records that one `sweep` transaction looks at
-AGENTS = 500  # agents whose process is looked at in one sweep
-PLACE = "sw"  # where the agents that the last sweep looked at end, while there are more
-KEEP = 30 * 86_400_000  # a month of the log
-SEAL_EVERY = 86_400_000  # where the config says how long events are kept: so the oldest are a day too many
-MOST_SEALS = 10_000  # looked at; pruning drops those before the one that it goes by
+DUE_PER_CALL = 8  # due records that are looked at after an agent's call
+DUE_PER_SWEEP = 256  # due records that one `sweep` transaction looks at
+AGENTS_PER_SWEEP = 500  # agents whose process is looked at in one sweep
+SWEEP_PLACE_KEY = "sw"  # where the agents that the last sweep looked at end, while there are more
+LOG_LIFE_MS = 30 * 86_400_000  # a month of the log
+SEAL_INTERVAL_MS = 86_400_000  # where the config says how long events are kept: so the oldest are a day too many
+MAX_SEALS_READ = 10_000  # looked at; pruning drops those before the one that it goes by
 
 
 def some(tx: Transaction, limit: int) -> dict[str, int]:
@@ -102,7 +102,7 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     from dibs.operations.tasks import due_tasks
 
-    done = {**some(tx, MANY), "agents": 0, "sealed": 0, "pruned": 0}
+    done = {**some(tx, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
     done["tasks"] = came.done
     left = call.jobs[long_jobs.help_on(tx, call.jobs[0]) :] if call.jobs else []  # one step is enough for a transaction
@@ -126,8 +126,8 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
     sweep looks at those after the last.
     """
     low, high = prefix_range("a\t")
-    last: Record | None = tx.fetch([PLACE]).values[PLACE]
-    found = tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS)
+    last: Record | None = tx.fetch([SWEEP_PLACE_KEY]).values[SWEEP_PLACE_KEY]
+    found = tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS_PER_SWEEP)
     suspects = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in suspects])
     freed: list[Any] = []
@@ -136,11 +136,11 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
         if call.alive(agent["process"]) is not False:
             continue
         for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
-            if claim["tied"] and ended < MANY:
+            if claim["tied"] and ended < DUE_PER_SWEEP:
                 endings.end(tx, claim, "gone")
                 freed += claim["resources"]
                 ended += 1
-        if ended >= MANY:
+        if ended >= DUE_PER_SWEEP:
             cut = agent["agent"]
             break
     endings.serve(tx, freed)
@@ -153,15 +153,15 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
     if cut:  # the next sweep begins with the same agent: it may hold more
         before = [agent["agent"] for _, agent in found.rows if agent["agent"] < cut]
         if before:
-            tx.put(PLACE, {"agent": before[-1]})
+            tx.put(SWEEP_PLACE_KEY, {"agent": before[-1]})
         return True
     from dibs.operations.agents import forgotten
 
     done["agents"] = forgotten.some(tx, call, [agent for _, agent in found.rows])
     if found.truncated:
-        tx.put(PLACE, {"agent": found.rows[-1][1]["agent"]})
+        tx.put(SWEEP_PLACE_KEY, {"agent": found.rows[-1][1]["agent"]})
     elif last is not None:
-        tx.delete(PLACE)
+        tx.delete(SWEEP_PLACE_KEY)
     return False
 
 
@@ -174,7 +174,7 @@ def _due_for_the_log(tx: Transaction, call: Call) -> str:
     if not keep:
         return ""
     seals = _seals(tx)
-    if not seals or tx.now - seals[-1]["at"] >= min(SEAL_EVERY, keep):
+    if not seals or tx.now - seals[-1]["at"] >= min(SEAL_INTERVAL_MS, keep):
         return "sealed"
     old = [seal for seal in seals if seal["at"] <= tx.now - keep]
     return "pruned" if old and not old[-1].get("pruned") else ""
@@ -182,7 +182,7 @@ def _due_for_the_log(tx: Transaction, call: Call) -> str:
 
 def _seals(tx: Transaction) -> list[Record]:
     """Where seals stand, the oldest first."""
-    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MOST_SEALS).rows]
+    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MAX_SEALS_READ).rows]
 
 
 def _key_of(seal: Record) -> str:
@@ -209,7 +209,7 @@ def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = 
 
     What is younger than the config's `[log] keep` (a month where it is silent) stays, whoever asks.
     """
-    least: int = call.policy.work["log"]["keep"] or KEEP
+    least: int = call.policy.work["log"]["keep"] or LOG_LIFE_MS
     keep = least if keep is None else check_duration(keep, "keep", least=0)
     if keep < least:
         text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."

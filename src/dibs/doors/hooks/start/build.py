@@ -9,7 +9,7 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
-from dibs.doors.hooks.start.bundle import HEAD, VERSION, path_of
+from dibs.doors.hooks.start.bundle import HEAD_BYTES, VERSION, path_of
 from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ FOLDERS = (
 LEFT_OUT = ("doors/clients/make_index.py", "operations/core/answers.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py")  # fmt: skip
 # Whoever asks for the first module will ask for the others. What is missing here only costs a little time.
-TOGETHER = {
+BUNDLED_MODULES = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
         "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents",
@@ -109,7 +109,7 @@ def make(root: str) -> None:
                 parts.append(code)
                 place += len(code)
         groups = {}
-        for name, together in TOGETHER.items():
+        for name, together in BUNDLED_MODULES.items():
             names = _in_order(together, needs)
             code = marshal.dumps(tuple([codes[one] for one in names if one not in EXTENSIONS]))
             groups[name] = (place, len(code), names)
@@ -119,7 +119,7 @@ def make(root: str) -> None:
         making = f"{path_of(root)}.{os.getpid()}"
         os.makedirs(os.path.dirname(making), exist_ok=True)
         with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
-            written.write(len(head).to_bytes(HEAD, "big") + head + b"".join(parts))
+            written.write(len(head).to_bytes(HEAD_BYTES, "big") + head + b"".join(parts))
         os.replace(making, path_of(root))
     except (OSError, ValueError, SyntaxError, KeyError):
         return

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 VERSION = 12
-LONGEST = 1 << 20  # bytes of that table, or it is none
-HEAD = 8  # bytes: the length of the table that stands before the code
+MAX_TABLE_BYTES = 1 << 20  # bytes of that table, or it is none
+HEAD_BYTES = 8  # bytes: the length of the table that stands before the code
 
 
 class Bundle:
@@ -226,15 +226,15 @@ def use(root: str) -> "Bundle | None":
     """Take modules out of the file from now on; None where that cannot be done."""
     try:
         fd = open(path_of(root), O_RDONLY | O_CLOEXEC)
-        length = int.from_bytes(read(fd, HEAD), "big")
-        if not 0 < length <= LONGEST:
+        length = int.from_bytes(read(fd, HEAD_BYTES), "big")
+        if not 0 < length <= MAX_TABLE_BYTES:
             return None
         version, python, table, groups, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
         if version != VERSION or python != sys.version or not isinstance(table, dict):
             return None
     except (OSError, ValueError, TypeError, EOFError, MemoryError):
         return None
-    bundle = Bundle(root, fd, table, HEAD + length)
+    bundle = Bundle(root, fd, table, HEAD_BYTES + length)
     bundle.places, bundle.groups = places, groups
     sys.meta_path.insert(0, bundle)
     return bundle
