@@ -67,7 +67,7 @@ LEDGER = (
     ("operations/guards/ledger.py", "return own and (change.grade == SURE or change.is_named)", "return own",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),
     # whose unfinished work
-    ("operations/guards/ledger.py", "        return []  # brought back to what git has, by its owner\n", "        pass\n",
+    ("operations/guards/ledger.py", "        return []  # brought back to git's content, by its owner\n", "        pass\n",
      f"{LINES}::test_owners_after_each_kind_of_change"),
     ("operations/guards/ledger.py", "if known and (not owners or change.is_named):", "if known:",
      f"{LINES}::test_owners_after_each_kind_of_change"),

@@ -251,7 +251,7 @@ def test_work_that_a_call_let_pass_by_the_edit_guard_went_on_with_is_taken_over_
     (found,) = fleet.overwrite("b", change("b", owners=["a"], named=True))
     assert (found["how"], found["text"]) == ("taken", None)
     ((_, text),) = fleet.told("a")
-    assert text.startswith("b went on with x.py, which you left unfinished. `dibs restore v")
+    assert text.startswith("b continued x.py, which you left unfinished. `dibs restore v")
     assert kinds(fleet) == ["edit.taken"]
     commit(fleet, "b")
 
@@ -277,7 +277,7 @@ def test_a_violated_path_is_committed_by_nobody_until_it_is_settled(fleet: Fleet
     with pytest.raises(Conflict, match=rf"`dibs restore {found['violation']}`.*`dibs ack {found['violation']}`"):
         commit(fleet, "a")
     fleet.release("a")
-    with pytest.raises(Conflict, match="it is not settled what is to stand there") as refusal:
+    with pytest.raises(Conflict, match="it is not settled what it should contain") as refusal:
         commit(fleet, "c")
     assert (refusal.value.path, refusal.value.violations) == ("x.py", [found["violation"]])
     commit(fleet, "a", "y.py")

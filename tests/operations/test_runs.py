@@ -216,7 +216,7 @@ def test_a_killed_agent_cannot_join(fleet: Fleet) -> None:
 
 
 def test_a_run_takes_only_so_many_agents(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_records, "AGENTS", 2)
+    monkeypatch.setattr(run_records, "MAX_AGENTS", 2)
     start(fleet)
     for agent in ("a", "b", "a"):
         fleet.call(agent, "run join")
@@ -318,7 +318,7 @@ def test_errors_and_warnings_are_kept_in_order_with_who_said_them(fleet: Fleet) 
 
 
 def test_a_run_keeps_only_so_many_errors(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_records, "NOTES", 2)
+    monkeypatch.setattr(run_records, "MAX_NOTES", 2)
     start(fleet)
     for _ in range(2):
         fleet.call("a", "run error", text="x")
@@ -587,7 +587,7 @@ def test_a_run_is_purged_at_once_when_asked(fleet: Fleet) -> None:
 
 def test_what_a_purge_leaves_goes_with_the_sweeps(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     ended(fleet)
-    monkeypatch.setattr(long_jobs, "STEP", 2)
+    monkeypatch.setattr(long_jobs, "RECORDS_PER_STEP", 2)
     fleet.carries_on = False
     assert fleet.call("boss", "run purge", run="r1")["more"] is True
     while fleet.call("x", "sweep")["more"]:

@@ -373,7 +373,7 @@ def test_data_too_large_for_a_message_is_left_out_and_that_is_said(
 ) -> None:
     subscribe(fleet, "b", "x")
     emit(fleet, "a", "x", "y" * 300)
-    monkeypatch.setattr(subscriptions, "LARGEST", 100)
+    monkeypatch.setattr(subscriptions, "MAX_DATA_CHARS", 100)
     (message,) = hear(fleet, "b")
     assert (message["data"], message["cut"]) == (None, True)
     assert len(message["text"]) < 300

@@ -542,7 +542,7 @@ def test_a_worker_that_waits_is_woken_by_the_commit_that_makes_a_task_ready(
     from dibs.doors import cli
 
     assert cli.main(["init", str(tmp_path)]) == 0
-    monkeypatch.setattr(pulls, "LOOK_EVERY", 60_000)
+    monkeypatch.setattr(pulls, "POLL_MS", 60_000)
     got: list[Any] = []
     with dibs.open(str(tmp_path), agent="boss") as boss:
 

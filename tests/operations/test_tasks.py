@@ -267,7 +267,7 @@ def test_tasks_that_come_together_may_name_each_other_in_any_order(crew: Crew) -
     ],
 )
 def test_tasks_that_wait_for_each_other_in_a_circle_are_refused_together(crew: Crew, children: Any) -> None:
-    with pytest.raises(Invalid, match=r"circle|itself"):
+    with pytest.raises(Invalid, match=r"cycle|itself"):
         split(crew, *children)
     assert crew.state("p") == "executing"
     assert [crew.record(f"t\t{child['id']}") for child in children] == [None] * len(children)

@@ -296,7 +296,7 @@ def test_there_is_no_vote_on_nothing_and_no_ballot_for_anything_else(fleet: Flee
 
 
 def test_so_many_votes_may_be_open_at_once(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(votes, "OPEN_AT_ONCE", 2)
+    monkeypatch.setattr(votes, "MAX_OPEN_VOTES", 2)
     first, second = ask(fleet, "a"), ask(fleet, "a", deadline=MINUTE)
     with pytest.raises(Quota):
         ask(fleet, "a")
@@ -313,7 +313,7 @@ def test_so_many_votes_may_be_open_at_once(fleet: Fleet, monkeypatch: pytest.Mon
 def test_a_list_has_the_open_ones_first_and_says_that_there_are_more(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(votes, "LISTED", 3)
+    monkeypatch.setattr(votes, "MAX_LISTED", 3)
     for number in range(4):
         fleet.now += 1
         ask(fleet, "a", id=f"v{number}")

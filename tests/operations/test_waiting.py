@@ -407,7 +407,7 @@ def test_a_sweep_frees_what_dead_processes_held_and_serves_who_waits(fleet: Flee
 
 
 def test_sweeps_look_at_all_agents_one_after_the_other(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "AGENTS", 3)
+    monkeypatch.setattr(sweeps, "AGENTS_PER_SWEEP", 3)
     for number in range(8):
         fleet.claim(f"a{number}", f"{number}.py", client=10 + number)
     fleet.kill9(17)

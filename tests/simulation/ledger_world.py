@@ -516,6 +516,6 @@ def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
     }  # fmt: skip
     for name, part in book.items():
         patch.setattr(ledger_files, name, part)
-    patch.setattr(ledger, "LONG", 60)  # so that it is cut down now and then
-    patch.setattr(ledger, "SPARE", 12)  # and written anew often
+    patch.setattr(ledger, "COMPACT_AT_LINES", 60)  # so that it is cut down now and then
+    patch.setattr(ledger, "MAX_OBSOLETE_LINES", 12)  # and written anew often
     yield world

@@ -76,7 +76,7 @@ READ = Operation(
     "run read",
     _read,
     "Read all that belongs to a run.",
-    fields=(run_records.RUN, Field("facts", "json", "what only a door can know")),
+    fields=(run_records.RUN, Field("facts", "json", "facts that only a door can know")),
     writes=False,
 )
 

@@ -124,7 +124,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> AgentsAnswer:
-        """List the agents and persons, those that are there first.
+        """List agents and persons, present ones first.
 
         Answers: agents[], more, cursor.
         """
@@ -146,7 +146,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> AskAnswer:
-        """Ask whoever holds a resource to release it.
+        """Ask the holder of a resource to release it.
 
         Answers: message, to[], resource; sometimes to_name[].
         Raises: NotFound, Quota, Invalid.
@@ -168,7 +168,7 @@ class Methods:
         pid: int | None = None,
         request_id: str | None = None,
     ) -> BootAnswer:
-        """Register, check what you hold against the live record, and get a briefing.
+        """Register, check your claims against the live record, and get a briefing.
 
         Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
         rules; sometimes name, files[], rival.
@@ -243,7 +243,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> EmitAnswer:
-        """Tell all who subscribe to it that something happened.
+        """Publish an event to its subscribers.
 
         Answers: event.
         Raises: Invalid.
@@ -288,7 +288,7 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent: void its claims and refuse all it does.
+        """Stop an agent: void its claims and refuse all its calls.
 
         Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
@@ -306,7 +306,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> LeaveAnswer:
-        """Say that you are done: what you hold is released, a subagent's passes to its parent.
+        """End your session: release your claims; a subagent's claims pass to its parent.
 
         Answers: released[], passed[], count, to; sometimes to_name.
         """
@@ -345,7 +345,7 @@ class Methods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> ReleaseAnswer:
-        """Give claims back, or hand them over to another agent.
+        """Release claims, or hand them over to another agent.
 
         Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
@@ -368,7 +368,7 @@ class Methods:
         *resources: str,
         request_id: str | None = None,
     ) -> RenewAnswer:
-        """Give what you hold a new deadline.
+        """Renew the deadlines of your claims.
 
         Answers: renewed[].
         Raises: Fenced, NotFound, Killed.
@@ -404,7 +404,7 @@ class Methods:
         ack: bool | None = None,
         request_id: str | None = None,
     ) -> RulesAnswer:
-        """Show the rules of the workspace, and whether you were told this version.
+        """Show the rules of the workspace, and whether you were shown this version.
 
         Answers: digest, acknowledged, current; sometimes text.
         """
@@ -448,7 +448,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Keep an error with a run.
+        """Add an error to a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -491,7 +491,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Say that an error of a run was dealt with.
+        """Mark an error of a run as handled.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed.
@@ -513,7 +513,7 @@ class Methods:
         can: Sequence[str] | None = None,
         request_id: str | None = None,
     ) -> RunJoinAnswer:
-        """Take part in a run.
+        """Join a run.
 
         Answers: run, agent.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -553,7 +553,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunPhaseAnswer:
-        """Say in which phase a run is.
+        """Set the phase of a run.
 
         Answers: run, before.
         Raises: NotFound, Conflict, Invalid, Killed.
@@ -572,7 +572,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunProgressAnswer:
-        """Show how far a run is.
+        """Show the progress of a run.
 
         Answers: run.
         Raises: NotFound, Invalid.
@@ -590,7 +590,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> RunPurgeAnswer:
-        """Drop an ended run and its tasks now; its archive stays.
+        """Purge an ended run and its tasks now; its archive stays.
 
         Answers: run, more.
         Raises: NotFound, Conflict.
@@ -653,7 +653,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Keep a warning with a run.
+        """Add a warning to a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -799,7 +799,7 @@ class Methods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> StateSetAnswer:
-        """Write a document; one that exists only with the version you read, or a token.
+        """Write a document; an existing one only with the version you read, or a token.
 
         Answers: key, value, version.
         Raises: Conflict, Held, Fenced, Quota, Invalid.
@@ -821,7 +821,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> StatusAnswer:
-        """Show who holds what, who waits, and which agents are there.
+        """Show claims, waiters and agents.
 
         Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
         """
@@ -841,7 +841,7 @@ class Methods:
         off: bool | None = None,
         request_id: str | None = None,
     ) -> SubscribeAnswer:
-        """Hear in your inbox of each event of a kind, or of each change of a state document.
+        """Get events of a kind, or changes of a state document, in your inbox.
 
         Answers: subscription, cursor; sometimes off.
         Raises: Invalid, NotFound, Quota.
@@ -861,7 +861,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> SubscriptionsAnswer:
-        """List what you subscribe to.
+        """List your subscriptions.
 
         Answers: subscriptions[], through, more, cursor.
         """
@@ -878,7 +878,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> SweepAnswer:
-        """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
+        """End expired claims and those of dead processes, raise alerts, and drop old events by the config.
 
         Answers: swept, more.
         """
@@ -948,7 +948,7 @@ class Methods:
         to: str | None = None,
         request_id: str | None = None,
     ) -> TaskAssignAnswer:
-        """Give a task to an agent, which is told; chosen by a strategy, or named.
+        """Assign a task to an agent: a named one, or one chosen by a strategy.
 
         Answers: task, agent, queued; sometimes name.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
@@ -989,7 +989,7 @@ class Methods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> TaskCancelAnswer:
-        """Call a task off, with its children.
+        """Cancel a task and its children.
 
         Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
@@ -1061,7 +1061,7 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Say that a task did not work.
+        """Report that a task failed.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1082,7 +1082,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskInputsAnswer:
-        """Show the results of the tasks that one waited for, and of its children.
+        """Show a task's inputs: the results of its dependencies and children.
 
         Answers: inputs.
         Raises: NotFound.
@@ -1169,7 +1169,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Keep where the work on a task stands.
+        """Add a progress note to a task.
 
         Answers: task.
         Raises: NotFound, Invalid, Fenced, Killed.
@@ -1191,7 +1191,7 @@ class Methods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> TaskProgressAnswer:
-        """Say how far a task is, and keep it.
+        """Report a task's progress, and keep it.
 
         Answers: task, expires_at.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1234,7 +1234,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskShowAnswer:
-        """Show one task with all that belongs to it.
+        """Show one task: dependencies, children and notes.
 
         Answers: task.
         Raises: NotFound.
@@ -1254,7 +1254,7 @@ class Methods:
         children: Any,
         request_id: str | None = None,
     ) -> TaskSplitAnswer:
-        """Break a task down: add its children, and give it back to wait for them.
+        """Split a task: add its children, and give it back to wait for them.
 
         Answers: task, tasks[].
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1276,7 +1276,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> TaskTurnAnswer:
-        """Hand in what is done and take what comes next, in one transaction.
+        """Finish tasks and take the next ones, in one transaction.
 
         Answers: done[], refused[], tasks[].
         Raises: Invalid, Fenced, Killed.
@@ -1297,7 +1297,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> VoteCastAnswer:
-        """Cast your ballot: once, and it stands.
+        """Cast your ballot; it is final.
 
         Answers: vote, option; sometimes repeated.
         Raises: NotFound, Forbidden, Conflict, Invalid.
@@ -1342,7 +1342,7 @@ class Methods:
         key: str | None = None,
         request_id: str | None = None,
     ) -> VoteOpenAnswer:
-        """Put a question to a named electorate; more than half of all of it decides.
+        """Open a vote: a majority of the whole electorate decides.
 
         Answers: vote; sometimes repeated.
         Raises: Conflict, Quota, Invalid.
@@ -1382,7 +1382,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> WhoamiAnswer:
-        """Say whom dibs takes you for.
+        """Show which agent dibs takes you for.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
         """

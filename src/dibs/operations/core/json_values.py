@@ -1,7 +1,7 @@
 """Values that agents bring: payloads, results, documents. Plain JSON, not too large, not too deep.
 
-A value goes into the store as it is. One text is refused wherever it stands: the placeholder for the commit's number,
-which the store would fill in.
+A value goes into the store as it is. One text is refused everywhere: the placeholder for the commit's number, which the
+store would fill in.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MAX_JSON_CHARS = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
-MAX_JSON_DEPTH = 32  # levels of nesting; more is a mistake or an attack
-MAX_SAFE_INTEGER = 2**53  # whole numbers beyond this are not the same in every JSON reader
+MAX_JSON_CHARS = 64 * 1024  # a longer value belongs into a file
+MAX_JSON_DEPTH = 32  # more is a mistake or an attack
+MAX_SAFE_INTEGER = 2**53  # greater numbers are not the same in every JSON reader
 
 
 def check(value: Any, field: str, largest: int = MAX_JSON_CHARS) -> Any:
-    """The value, if it can be kept."""
+    """The value, if it can be stored."""
     _walk(value, field, 0)
     size = len(jsontext.encode(value))
     if size > largest:
@@ -59,7 +59,7 @@ def _check_text(text: str, field: str) -> None:
         raise Invalid(f"{field}: a text has a lone surrogate (half of a character)", field=field)
 
 
-MAX_KEY_CHARS = 200  # letters, as of an agent's id
+MAX_KEY_CHARS = 200  # as of an agent's id
 
 
 def check_key(key: Any, *, least: int = 1) -> str:

@@ -1,10 +1,10 @@
 """The commit guard: may these paths be committed, and what follows from a commit. Internal: git's hooks run these.
 
-Before: a staged path that somebody else holds is refused, and so is one whose claim the caller lost and nobody of its
-family has claimed again: what it holds may be built on content that others have changed since.
-After: the edit guard's claims, and those that an agent took in its shell without `--keep`, end with the commit that has
-their content; others made by hand or for a task stay and remember it. A commit that went past the guard is told to
-everybody whose files it took.
+Before: refused are staged paths that another agent holds, and paths whose claim the caller lost and its family has not
+claimed again: their content may be based on a version that others have changed since.
+After: the edit guard's claims, and an agent's shell claims without `--keep`, end with the commit of their content;
+other claims made by hand or for a task stay and record it. A commit that bypassed the guard is reported to every agent
+whose files it took.
 
 In git's hooks only the parent's id is known, so the family counts as one here.
 """
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 PATHS_PER_TRIP = 64  # paths looked up in one trip
-MANY_PATHS = 256  # from so many paths on it is cheaper to look at every claim than at every path
-MAX_CLAIMS_READ = 100_000  # claims; more than a workspace ever has
-MAX_ROUNDS = 8  # looks again after a dead holder's claim was ended and somebody's turn came
-MAX_LOSSES_READ = 1_000  # memories of lost claims that are looked at
+MANY_PATHS = 256  # from here on, reading every claim is cheaper than reading every path
+MAX_CLAIMS_READ = 100_000  # more than a workspace ever has
+MAX_ROUNDS = 8  # retries after a dead holder's claim was ended and its waiter served
+MAX_LOSSES_READ = 1_000  # records of lost claims
 MAX_SHOWN = 16  # blockers named in a refusal, and paths in an event
-# paths with their tokens given back: the ten that a commit's message names, and one to see there are more
+# paths with their tokens: the ten that a commit's message names, and one more to see that there are more
 MAX_TOKENS_RETURNED = 11
 
 
@@ -51,7 +51,7 @@ def _check(
     client: str = "",
     owned: Sequence[tuple[Sequence[str], Sequence[str]]] = (),
 ) -> Any:
-    """May the caller commit these paths of this working tree? `owned` says whose unfinished work some of them are."""
+    """May the caller commit these paths of this working tree? `owned` says whose unfinished work is in them."""
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
@@ -73,12 +73,12 @@ def _check(
 
 
 def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> Conflict | None:
-    """A path that somebody overwrote under its holder's hands: whoever commits it has to decide first what it is."""
+    """Refuse a path that another agent overwrote while it was held: first decide what it should contain."""
     for start in range(0, len(paths), PATHS_PER_TRIP):
         found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
         for name, ids in found.items():
             return Conflict(
-                f"{name} was changed by somebody else, and it is not settled what is to stand there. "
+                f"{name} was changed by another agent, and it is not settled what it should contain. "
                 f"`dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; or "
                 f"`dibs ack {ids[-1]}` if it is right as it is.",
                 path=name,
@@ -88,7 +88,7 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
 
 
 def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Held | None:
-    """A path with unfinished work of another agent that is still there; what an ended one left may be committed."""
+    """Refuse a path with unfinished work of another agent that is still there; an ended agent's may be committed."""
     if call.fallback and call.agent == call.fallback:
         return None  # a person
     blockers = []
@@ -106,7 +106,7 @@ def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], S
 def _sorted(
     tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
 ) -> tuple[list[Record], list[Record]]:
-    """Live write claims on these paths: those of others, and those of the caller's family."""
+    """Live write claims on these paths: other agents', and those of the caller's family."""
     others: list[Record] = []
     own: list[Record] = []
     for record in _met(tx, paths, tree):
@@ -133,7 +133,7 @@ def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator
 
 
 class _Many:
-    """Thousands of paths, against which one resource after the other is held."""
+    """Thousands of paths, compared with one resource after the other."""
 
     __slots__ = ("_above", "_files", "_inodes")
 
@@ -175,7 +175,7 @@ def _touches(record: Record, path: Sequence[str]) -> bool:
 
 
 def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str, own: list[Record]) -> Fenced | None:
-    """A path whose claim was taken from the family, and that none of it has claimed again."""
+    """Refuse a path whose claim the family lost and has not claimed again."""
     losses = [loss for _, loss in _losses(tx, call.agent) if _counts(loss, tree)]
     if not losses:
         return None
@@ -212,7 +212,7 @@ def _holds(tx: Transaction, call: Call, record: Record) -> bool:
 
 
 def _counts(loss: Record, tree: str) -> bool:
-    """A hand-over that nobody picked up was never worked on; a reader lost nothing that it could commit."""
+    """Does a loss matter? Not a hand-over that was not picked up (no work was done), and not a read claim."""
     return (
         loss["why"] != "unclaimed"
         and loss["mode"] == resources.WRITE
@@ -221,13 +221,13 @@ def _counts(loss: Record, tree: str) -> bool:
 
 
 def _losses(tx: Transaction, agent: str) -> list[tuple[str, Record]]:
-    """What was taken from the agent, those above it and those below it, with the keys."""
+    """The losses of the agent, its ancestors and its subagents, with their keys."""
     prefixes = [f"l\t{name}\t" for name in lineage_of(agent)] + [f"l\t{agent}/"]
     return tx.fetch((), [prefix_range(prefix) for prefix in sorted(prefixes)], MAX_LOSSES_READ).rows
 
 
 def _tokens(paths: Sequence[Sequence[str]], own: list[Record]) -> list[list[Any]]:
-    """The paths that the family holds, each with the token under which."""
+    """The paths that the family holds, each with its token."""
     found: list[list[Any]] = []
     for path in paths:
         for claim in own:
@@ -254,7 +254,7 @@ def _committed(
     items: Sequence[tuple[Sequence[str], bool]] = (),
     how: str = "checked",
 ) -> dict[str, Any]:
-    """What a commit means for claims. An item is a path and whether its file is what was committed.
+    """What a commit means for claims. An item is a path and whether its file equals the committed content.
 
     `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
     replayed (git does not ask: a rebase, a cherry-pick).
@@ -281,7 +281,7 @@ def _committed(
 
 
 def _done(claim: Record, equal: list[Sequence[str]]) -> list[Any]:
-    """The resources of an edit claim whose file is what was committed, each with the inode that stands behind it."""
+    """The resources of an edit claim whose file equals the committed content, each with its inode."""
     done: list[Any] = []
     for place, resource in enumerate(claim["resources"]):
         if any(resources.same(resource, path) for path in equal):
@@ -291,7 +291,7 @@ def _done(claim: Record, equal: list[Sequence[str]]) -> list[Any]:
 
 
 def _settle(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> None:
-    """What was lost once and is committed now is settled."""
+    """Settle losses that are committed now."""
     texts = {path[1] for path in paths}
     for key, loss in _losses(tx, call.agent):
         if _counts(loss, tree) and all(one[0] == "inode" or one[1] in texts for one in loss["resources"]):
@@ -307,7 +307,7 @@ def _went_past(
     tree: str,
     how: str,
 ) -> list[dict[str, Any]]:
-    """The guard was not asked: the log has it, and whoever holds what was taken is told."""
+    """The guard was bypassed: log it, and tell the holders of the committed paths."""
     from dibs.operations.messages import mailbox
 
     paths = [path for path, _ in items]

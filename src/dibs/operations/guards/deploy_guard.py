@@ -1,17 +1,17 @@
-"""Deploys: who may, one at a time for each target, and what was deployed last. Internal: the deploy doors run these.
+"""Deploys: who may, one at a time for each target, and the last deploy. Internal: the deploy doors run these.
 
-The claim `deploy:TARGET` keeps others away. The caller's own claims do not block it, so a second deploy by the same
-agent, or by its family, is kept away by a record of the one that runs, which ends with its process.
-Finishing takes the token: after it was lost the outcome is still logged, but it is not what counts as deployed.
+The claim `deploy:TARGET` excludes other agents. The caller's own claims do not block it, so a second deploy by the same
+agent, or by its family, is excluded by a record of the running one, which ends with its process.
+Finishing takes the token: after a lost claim the outcome is still logged, but it does not count as deployed.
 
-What may ship is judged by facts that a door brings (facts/git/sync.py looks), in this order:
-- uncommitted changes: refused unless they are meant (`dirty`);
-- commits of the branch that counts, which are not here: `behind`. It counts from every branch and a detached HEAD;
-- what cannot be compared (no remote, no answer, a shallow clone) is refused, exit 2, unless `unsynced` says so;
+The deploy checks use facts that a door brings (facts/git/sync.py), in this order:
+- uncommitted changes: refused without `dirty`;
+- missing commits of the deciding branch: `behind`. It decides for every branch and for a detached HEAD;
+- no comparison possible (no remote, no answer, a shallow clone): refused, exit 2, without `unsynced`;
 - the last good deploy of the target, if it is not part of what ships: `behind`, because this would roll it back;
 - placeholder texts.
-`rollback` says that older content is what is wanted, so nothing about staleness is asked. `unsynced` excuses only what
-cannot be known: a copy that is known to be stale stays refused. Both are in the log, with the start and the end.
+`rollback` says that older content is wanted, so staleness is not checked. `unsynced` excuses only what cannot be known:
+a copy that is known to be stale stays refused. Both are in the log, with the start and the end.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
 DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
-ACCEPTED_RISKS = ("unsynced", "rollback")  # what a caller may take upon itself; it is recorded
-UNKNOWN_FACTS: dict[str, Any] = {"behind": None}  # where nobody looked, nothing is known
-MAX_SHOWN = 5  # paths and places named in a text
-MAX_IN_FIELDS = 20  # of them in the error's fields
+ACCEPTED_RISKS = ("unsynced", "rollback")  # risks that a caller may accept; the log has them
+UNKNOWN_FACTS: dict[str, Any] = {"behind": None}  # if no door looked
+MAX_SHOWN = 5  # paths and places, in a text
+MAX_IN_FIELDS = 20  # paths and places, in the error's fields
 
 
 def resource_of(target: str) -> list[str]:
@@ -46,7 +46,7 @@ def resource_of(target: str) -> list[str]:
 
 
 def _check(tx: Transaction, call: Call, got: Fetched, targets: Sequence[str] = (), client: str = "") -> Any:
-    """May the caller deploy to these targets now? Gives what was deployed there last."""
+    """May the caller deploy to these targets now? Returns their last deploys."""
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "deploy", client)
     last: dict[str, Any] = {}
     for target in targets:
@@ -59,7 +59,7 @@ def _check(tx: Transaction, call: Call, got: Fetched, targets: Sequence[str] = (
 
 
 def _held(tx: Transaction, call: Call, target: str) -> Held | None:
-    """Whoever else holds a target, unless its process is dead."""
+    """Another agent's claim on a target, unless its process is dead."""
     wanted = [resource_of(target)]
     others = [
         record
@@ -99,10 +99,11 @@ def _judge(
     dirty: bool = False,
     under: Sequence[Any] = (),
 ) -> Any:
-    """May this ship? `syncs`: where it stands against each branch that counts (Standing.as_json).
+    """May this ship? `syncs`: its status against each deciding branch (Standing.as_json).
 
-    `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`: the
-    target and the token of a deploy whose command asks (a push inside of `dibs deploy`), whose words count here too.
+    `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`:
+    target and token of the deploy whose command asks (a push inside of `dibs deploy`); its accepted risks count here
+    too.
     """
     said = _said_under(tx, call, under)
     unsynced, rollback = unsynced or said["unsynced"], rollback or said["rollback"]
@@ -127,7 +128,7 @@ def _judge(
 def stale(
     sync: dict[str, Any], *, target: str = "", unsynced: bool = False, rollback: bool = False
 ) -> DibsError | None:
-    """Why a commit may not ship, by where it stands against the branch that counts; None if it may."""
+    """Why a commit may not ship, by its status against the deciding branch; None if it may."""
     if rollback:
         return None
     facts = {"target": target, **sync} if target else dict(sync)
@@ -147,7 +148,7 @@ def _rolls_back(
     unsynced: bool,
     rollback: bool,
 ) -> DibsError | None:
-    """Why a commit may not ship over the last good deploy; None if it may."""
+    """Why a commit may not replace the last good deploy; None if it may."""
     if rollback or contains:
         return None
     facts = {"target": target, **where, "deployed": last}
@@ -161,13 +162,13 @@ def _rolls_back(
 
 def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
     return Unavailable(
-        f"whether this copy is stale cannot be known: {why}. Say --unsynced to go on all the same; it is recorded.",
+        f"whether this copy is stale cannot be known: {why}. Use --unsynced to deploy anyway; it is recorded.",
         **{**facts, "why": why},
     )
 
 
 def _said_under(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, bool]:
-    """What was said of the deploy that runs the caller, if its token is that of a deploy that runs."""
+    """The accepted risks of the running deploy that the caller is part of, if its token is live."""
     if under:
         target, token = under
         key = f"D\t{check_text(target, 'target')}"
@@ -178,7 +179,7 @@ def _said_under(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, 
 
 
 def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> dict[str, str]:
-    """Which other agents hold which of these paths."""
+    """The other agents that hold these paths."""
     found: dict[str, str] = {}
     for claim in audits.others(tx, call, tree):
         for path in paths:
@@ -188,7 +189,7 @@ def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> di
 
 
 def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
-    """What is recorded as deployed is a commit; a tree with other content is not that commit."""
+    """Refuse uncommitted changes: the record of a deploy names a commit, and this tree has other content."""
     paths = sorted(changed, key=lambda path: path in holders)
     named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:MAX_SHOWN]]
     shown = ", ".join(named) + (f" and {len(paths) - MAX_SHOWN} more" if len(paths) > MAX_SHOWN else "")
@@ -199,7 +200,7 @@ def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
         own = "deploy from a working tree of your own (`git worktree add`), or wait."
         way = f"{yours}Theirs are not yours to commit: {own}"
     return Conflict(
-        f"uncommitted changes would ship, or not, and nobody could tell: {shown}. {way}",
+        f"it is not known whether uncommitted changes would ship: {shown}. {way}",
         paths=paths[:MAX_IN_FIELDS],
         holders=holders,
     )
@@ -228,7 +229,7 @@ def _start(
     unsynced: bool = False,
     rollback: bool = False,
 ) -> Any:
-    """A deploy begins, under a live token, if no other one runs. `runs`: the process of its command."""
+    """Start a deploy, under a live token, if no other one runs. `runs`: the process of its command."""
     claim = _live(tx, target, token)
     if claim is None:
         return _fenced(tx, call, target, token)
@@ -277,7 +278,7 @@ def _finish(
     exit: int | None = None,
     keep: bool = False,
 ) -> Any:
-    """A deploy ended. The claim is given back with the commit, unless it was the caller's before."""
+    """End a deploy. The claim is released with the commit, unless the caller held it before."""
     assert result in RESULTS, result
     claim = _live(tx, target, token)
     key = f"D\t{target}"
@@ -315,7 +316,7 @@ def _live(tx: Transaction, target: str, token: int) -> Record | None:
 
 
 def _fenced(tx: Transaction, call: Call, target: str, token: int) -> Fenced:
-    """Who holds the target now."""
+    """The refusal of a stale token, with the present holder."""
     name = f"deploy:{target}"
     tx.append("call.refused", call.agent, name, {"code": "fenced"})
     now_held = None

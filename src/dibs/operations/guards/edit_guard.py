@@ -1,16 +1,16 @@
-"""The edit guard: may this agent write these files now? Internal: only doors that stand before a write run it.
+"""The edit guard: may this agent write these files now? Internal: only doors in front of a write run it.
 
 One transaction decides, in this order, and the first "no" is the answer:
 - role: the config lets this agent write there.
 - strict: an explicit claim (by hand or for a task) covers the path already.
-- held: nobody else holds it; then it is claimed, all paths or none. A refusal leaves an interest.
-- unseen: a write that does not read what it writes over is refused if the agent has not seen what is there now; the
-  claim is kept for the next try. What reads the file itself while it writes merges, and passes; it is told who changed
-  the file since. What a person or an ended session left before the agent began may be written over; it is kept.
-Paths that are free (git ignores them, or the config says so) need no claim and pass after the role.
+- held: no other agent holds it; then it is claimed, all paths or none. A refusal leaves an interest.
+- unseen: a write that overwrites without reading is refused if the agent has not seen the present content; the claim is
+  kept for the retry. A tool that reads the file while it writes merges, and passes; it is told who changed the file
+  since. Content from before the agent's start, by a person or an ended session, may be overwritten; it is kept.
+Free paths (ignored by git, or free by the config) need no claim and pass after the role.
 
-Again: an edit of what one holds changes nothing and writes nothing until half of the claim's life is over. Crash: the
-claim is there or it is not; if its process is dead, it ends when anybody looks. Race: the second one sees the first.
+Retry: an edit of a held file writes nothing until half of the claim's life has passed. Crash: the claim exists or not;
+if its process is dead, it ends at the next look. Race: the second transaction sees the first.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-BY = "edit"  # what a claim of this guard says in `by`; the commit releases these and no others
+BY = "edit"  # the `by` of this guard's claims; a commit releases these and no others
 MAX_BLOCKERS_SHOWN = 16
 FREE, GUARDED, STRICT = "free", "guarded", "strict"
-# What an agent knows of a file: what is there, an earlier content, only that it changed it, nothing; or it is not there
+# What an agent knows of a file: the present content, an earlier one, only that it changed it, nothing; or the file is
+# missing
 SAME, OLDER, BLIND, NOTHING, GONE = "same", "older", "blind", "nothing", "gone"
 NO_AGENT = frozenset({"", GIT, OUTSIDE, UNKNOWN, "unknown"})
 
@@ -68,7 +69,7 @@ class _Caller:
 
     def __init__(self, agent: Record, client: str, tool: str, got: Fetched | None) -> None:
         self.agent, self.client, self.tool = agent, client, tool
-        self.got = got  # None: what is held is to be read for each working tree
+        self.got = got  # None: the records are read for each working tree
 
 
 def _edit(
@@ -82,7 +83,7 @@ def _edit(
     tool: str = "",
     more: Sequence[dict[str, Any]] = (),
 ) -> Any:
-    """All of it or nothing. `more` is for files in other working trees than the first."""
+    """All targets or none. `more` has the files in further working trees."""
     taken: list[dict[str, Any]] = []
     caller = _Caller(got.values[f"a\t{call.agent}"], client, tool, None if more else got)
     for part in ({"targets": targets, "tree": tree, "local": local}, *more):
@@ -95,7 +96,7 @@ def _edit(
 
 
 def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None:
-    """What was granted in one working tree goes back when the other one refuses."""
+    """Release the claims of one working tree when another one refuses."""
     new = {answer["claim"] for answer in taken if not answer.get("renewed")}
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if new else ():
         if claim["claim"] in new:
@@ -144,7 +145,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
 def _take(
     tx: Transaction, call: Call, got: Fetched | None, wanted: list[Target], normal: list[list[str]], tree: str
 ) -> dict[str, Any] | DibsError:
-    """Claim it, or say who holds it; here, or in another working tree where the config minds that."""
+    """Claim it, or refuse with its holder; here, or in another working tree if the config says so."""
     across = _elsewhere(tx, call, normal, tree, got)
     if across and call.policy.guards["across_worktrees"] == "block":
         held_there = _blocked(tx, call, normal, "", across)
@@ -167,7 +168,7 @@ def is_strict(guards: dict[str, Any], target: Target) -> bool:
 
 
 def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
-    """Free, guarded or strict; strict wins over free, because somebody wrote it down on purpose."""
+    """Free, guarded or strict; strict wins over free, because it was configured on purpose."""
     if any(matches(pattern, resource) for pattern in guards["strict"]):
         return STRICT
     if any(matches(path, resource) for path in guards["files"].values()):
@@ -180,7 +181,7 @@ def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -
 def _still_good(
     tx: Transaction, call: Call, normal: list[list[str]], tree: str, met: list[Record]
 ) -> dict[str, Any] | None:
-    """Live claims of the agent's own on all of it, in the first half of their life: nothing needs to be written."""
+    """The agent's own live claims that cover everything, in the first half of their life: nothing to write."""
     good = [
         record
         for record in met
@@ -197,7 +198,7 @@ def _still_good(
 
 
 def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> DibsError | None:
-    """A strict path without a claim that was asked for by name: by this agent, or by one above it."""
+    """Refuse a strict path without an explicit claim of this agent or of one of its ancestors."""
     wanted = resources.normal([target.resource])
     for record in met:
         if (
@@ -222,7 +223,7 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
 
 
 def _held_within(tx: Transaction, call: Call, target: Target, tree: str, refusal: DibsError) -> DibsError:
-    """For a directory that is nobody's to write as a whole: whoever holds something in it is the better answer."""
+    """For a directory that may not be written as a whole: a holder inside it is the better answer."""
     if not refusal.fields.get("within"):
         return refusal
     met = list(holds.meeting(tx, resources.normal([target.resource]), tree))
@@ -230,7 +231,7 @@ def _held_within(tx: Transaction, call: Call, target: Target, tree: str, refusal
 
 
 def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> Held | None:
-    """The refusal because of others' live claims, with an interest left; None if nobody is in the way."""
+    """The refusal because of other agents' live claims, with an interest left; None if there are none."""
     wanted = resources.normal([target.resource])
     found = [
         record
@@ -244,7 +245,7 @@ def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met:
 
 
 def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, found: list[Record]) -> Held | None:
-    """A refusal that names these holders, but for those whose process is dead; the agent is told when it is free."""
+    """The refusal that names these holders, without those whose process is dead; the agent is told when it is free."""
     found = endings.living(tx, call, found)
     if not found:
         return None
@@ -257,7 +258,7 @@ def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, fo
 
 
 def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:
-    """May the agent write over what is there? It holds the path by now, so nobody changes it before it has looked."""
+    """May the agent overwrite the present content? It holds the path already, so nobody else changes it now."""
     facts = target.facts or {}
     name, known, author = resources.show(target.resource), facts["known"], facts["author"]
     others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
@@ -295,20 +296,20 @@ def _who(tx: Transaction, agent: str) -> str:
 
 
 def is_there(tx: Transaction, call: Call, agent: str) -> bool:
-    """Is that agent still at work, as far as anybody can tell?"""
+    """Is that agent still at work, as far as is known?"""
     record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
     return record is not None and not record["left"] and call.alive(record["process"]) is not False
 
 
 def _note(tx: Transaction, call: Call, text: str) -> None:
-    """One line that the agent is told after its call."""
+    """A line that the agent is told after its call."""
     from dibs.operations.messages import mailbox
 
     mailbox.post(tx, call.agent, "dibs", "note", text)
 
 
 def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, got: Fetched | None) -> list[Record]:
-    """Claims of other agents on the same paths in other working trees: a merge conflict to come."""
+    """Claims of other agents on the same paths in other working trees: a merge conflict is coming."""
     if call.policy.guards["across_worktrees"] == "ignore":
         return []
     return [
@@ -342,7 +343,7 @@ def _refuse(tx: Transaction, call: Call, target: Target, tree: str, error: DibsE
 
 
 def _ahead(call: Call, targets: Sequence[Target], more: Sequence[dict[str, Any]] = (), **_: Any) -> list[Range]:
-    if more:  # each working tree's rows are read when it is its turn
+    if more:  # the rows of each working tree are read in its turn
         return []
     return ranges_for([target.resource for target in targets])
 

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-MAX_FILES_SHOWN = 10  # files named in a refusal, or in a safe command
-MAX_FILES_EXCLUDED = 30  # files that a safe command says to leave out; with more, it is no longer read
-STASHES_KEY = "gs"  # the record of who made which stash
-MAX_STASHES = 200  # stashes that are remembered
-WORK = "work"  # what stands in `by` for unfinished work that no claim covers
+MAX_FILES_SHOWN = 10  # in a refusal, or in a safe command
+MAX_FILES_EXCLUDED = 30  # by a safe command; with more, nobody reads it
+STASHES_KEY = "gs"  # the record of each stash's maker
+MAX_STASHES = 200
+WORK = "work"  # the `by` of unfinished work that no claim covers
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
 def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Record]) -> DibsError | None:
-    """Why git may not do that now; None if nothing speaks against it. `others`: the claims that count here."""
+    """Why git may not do that now; None if it may. `others`: the claims that count here."""
     if fact.get("record"):
         return Forbidden(
             f"`{fact['what']}` would take dibs' own record away (.dibs/local), for everybody. "
@@ -72,7 +72,7 @@ def is_file(resource: Sequence[str]) -> bool:
 
 
 def who(tx: Transaction, record: Record) -> str:
-    """Who holds it, and how much longer; or whose unfinished work it is."""
+    """The holder, and how much longer; or the owner of the unfinished work."""
     name = name_of(tx, record["agent"])
     if record["by"] == WORK:
         return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
@@ -82,7 +82,7 @@ def who(tx: Transaction, record: Record) -> str:
 def unfinished(
     tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str]]], held: list[Record]
 ) -> list[Record]:
-    """Unfinished work of others that no claim covers, in the shape of claims: a sweep may not take it unseen."""
+    """Other agents' unfinished work that no claim covers, in the form of claims: a sweep may not take it unseen."""
     found: list[Record] = []
     there: dict[str, bool] = {}
     covered = {resource[1] for record in held for resource in record["resources"] if resource[0] == "file"}
@@ -104,9 +104,9 @@ def unfinished(
 
 def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
-    if fact["does"] in KEEPS:  # what an ended agent left is not lost by it
+    if fact["does"] in KEEPS:  # an ended agent's work is not lost by it
         others = [record for record in others if record["by"] != WORK or record["there"]]
-    if fact.get("own"):  # a working tree as a whole: who is at work in another one does not mind
+    if fact.get("own"):  # a whole working tree: agents at work in another one are not affected
         others = [record for record in others if record["tree"] == fact["tree"]]
     found: list[tuple[str, Record]] = []
     paths: list[str] | None = fact["paths"]
@@ -155,7 +155,7 @@ def _named(tx: Transaction, found: list[tuple[str, Record]]) -> str:
 
 
 def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
-    """The safe command: the same for the files that nobody else holds, or another way altogether."""
+    """The safe command: the same for the files that no other agent holds, or another way."""
     held = set(theirs)
     folders = [folder.rstrip("/") for folder in fact.get("folders", ())]
     whole = [folder for folder in folders if not any(f"{path}/".startswith(f"{folder}/") for path in held)]
@@ -163,7 +163,7 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
     if not fact.get("safe") or not (free or len(whole) < len(folders)):
         return str(fact.get("else") or OTHER_WAY)
     inside, below = fact.get("inside", ""), bool(fact.get("below"))
-    if "without" in fact:  # git clean deletes a folder with what a pathspec says to leave out
+    if "without" in fact:  # git clean deletes a folder together with the paths that a pathspec excludes
         but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
         return f"Run `{fact['safe']} {' '.join(but)}{fact['named']}` instead."
     if len(free) <= MAX_FILES_SHOWN and len(whole) == len(folders):
@@ -181,14 +181,14 @@ def _pattern(path: str) -> str:
 
 
 def _but(path: str, *, below: bool) -> str:
-    """Git's words for: not this file. A path that could be taken for a pattern is said to be none."""
+    """Git's pathspec that excludes this file; a path with special characters is marked as literal."""
     if not below and not any(letter in path for letter in "*?[\\") and path[:1] not in "!^/:(":
         return f"':!{path}'" if "'" not in path else quoted(f":!{path}")
     return quoted(f":(top,exclude,literal){path}")
 
 
 def quoted(text: str) -> str:
-    """As a shell takes it for one word."""
+    """Quoted as one word for a shell."""
     plain = all(letter.isalnum() or letter in "/._-+@%,:" for letter in text)
     return text if plain else "'" + text.replace("'", "'\\''") + "'"
 
@@ -197,7 +197,7 @@ def quoted(text: str) -> str:
 
 
 def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
-    """The branch that others at work here expect their next commit on would be another one, or elsewhere."""
+    """Refuse to change or move the branch that other agents at work here expect their next commit on."""
     here = fact["tree"]
     found = [
         (resources.show(resource), record)
@@ -224,7 +224,7 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
 
 
 def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
-    """Commits of an agent that is at work would be other ones, or gone: it goes on from what it knows."""
+    """Refuse to rewrite or drop the commits of an agent that is at work: it continues from what it knows."""
     for agent, commit in sorted(fact["makers"].items()):
         if related(agent, call.agent) or not _is_at_work(tx, call, agent):
             continue
@@ -250,7 +250,7 @@ def _is_at_work(tx: Transaction, call: Call, name: str) -> bool:
 
 
 def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
-    """Who made which stash is known from the last time that somebody was let make one; another agent's stays."""
+    """Refuse to take another agent's stash. The last allowed stash command recorded who made which."""
     there: list[str] = fact["stashes"]
     before = tx.fetch([STASHES_KEY]).values[STASHES_KEY]
     record: Record = before or {"makers": {}, "making": "", "seen": []}

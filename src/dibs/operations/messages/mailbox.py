@@ -1,16 +1,16 @@
-"""Messages: an agent's mailbox, what is delivered from it, and how a message ends. outbox.py has `send`.
+"""Mailboxes: an agent's messages, their delivery, and their end. outbox.py has `send`.
 
-What happens, in short (docs/PROMISES.md has it in full):
-- order: a mailbox's record gives each message a stamp above the one before it, so that they are listed in the order in
-  which they were committed, also within one millisecond.
-- kept: until acknowledged or expired. Acknowledged, it is gone; twice is `not_found`. Expiry is decided by the clock
-  whenever anybody looks; whoever wanted an acknowledgement then gets a message "undelivered".
-- delivered: whatever lists it (a boot, a hook, `inbox`) marks it and counts. Hooks and `inbox --wait` tell a message
-  once; one that wants an acknowledgement again whenever `visibility` has passed since it was last told. An answer that
-  was lost loses nothing: the message is still in the inbox and in the next boot's briefing.
-- full: what dibs itself would add is dropped, and the log has it; `send` is refused (see outbox.py).
+In short (docs/PROMISES.md has it in full):
+- order: a mailbox's record gives each message a stamp above the one before it, so that messages are listed in the order
+  of their commits, also within one millisecond.
+- kept: until acknowledged or expired. An acknowledged message is gone; a second acknowledgement is `not_found`. Expiry
+  is decided by the clock at every read; a sender that wanted an acknowledgement then gets a message "undelivered".
+- delivered: every listing (a boot, a hook, `inbox`) marks and counts it. Hooks and `inbox --wait` show a message once;
+  one that wants an acknowledgement is redelivered whenever `visibility` has passed. A lost answer loses nothing: the
+  message is still in the inbox and in the next boot's briefing.
+- full: dibs' own messages are dropped, and the log has it; `send` is refused (see outbox.py).
 
-A message does nothing by itself. Doors show it as the words of its sender.
+A message does nothing by itself. Doors show it as its sender's text.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
     Found = tuple[list[tuple[str, Record]], bool]
 
-MAX_UNREAD_SHOWN = 50  # shown at once; the rest follows when these are acknowledged
-WAITER_LEASE_MS = 15_000  # ms that a process which waits for messages is woken after it last looked
-MAX_WAITERS_WOKEN = 16  # processes of one agent that are woken; more of them look often
-POLL_MS = 5_000  # ms: three looks while a waiter counts as present
-# ms, where something may come of which nobody is woken: an event of dibs' own that one subscribes to
+MAX_UNREAD_SHOWN = 50  # the rest follows when these are acknowledged
+WAITER_LEASE_MS = 15_000  # after its last poll, while a process that waits for messages is woken
+MAX_WAITERS_WOKEN = 16  # of one agent; further processes poll often
+POLL_MS = 5_000  # three polls while a waiter counts as present
+# where an event of dibs' own, which wakes nobody, may come by a subscription
 EVENT_POLL_MS = 1_000
-MAX_QUOTED_CHARS = 200  # letters of a message that are told to its sender when it expires
+MAX_QUOTED_CHARS = 200  # in the notice to the sender of an expired message
 
 
 # --- the mailbox
 
 
 def mailbox(tx: Transaction, agent: str) -> Record:
-    """An agent's mailbox: the last stamp, how many messages, how many that each sender sent, and who waits."""
+    """An agent's mailbox: the last stamp, the number of messages, the number from each sender, and its waiters."""
     box: Record | None = tx.fetch([f"mb\t{agent}"]).values[f"mb\t{agent}"]
     return new_box() if box is None else box
 
@@ -57,7 +57,7 @@ def new_box() -> Record:
 
 
 def _keep(tx: Transaction, agent: str, box: Record) -> None:
-    """Write a mailbox; one in which nothing is, and for which nobody waits, need not be kept."""
+    """Write a mailbox; an empty one without waiters is deleted."""
     if box["count"] or box["waiting"]:
         tx.put(f"mb\t{agent}", box)
     else:
@@ -65,7 +65,7 @@ def _keep(tx: Transaction, agent: str, box: Record) -> None:
 
 
 def put_in(tx: Transaction, box: Record, message: Record) -> None:
-    """Put a message behind all that are in the mailbox, and wake who waits for it."""
+    """Append a message to the mailbox, and wake its waiters."""
     to, stamp = message["to"], max(tx.now, box["last"] + 1)
     box["last"], box["count"] = stamp, box["count"] + 1
     if "thread" in message:
@@ -78,16 +78,16 @@ def put_in(tx: Transaction, box: Record, message: Record) -> None:
 
 
 def wake(tx: Transaction, box: Record) -> None:
-    """Wake the processes that wait for something to come into this mailbox."""
+    """Wake the processes that wait for this mailbox."""
     for channel, until in box["waiting"]:
         if until > tx.now:
             tx.wake(channel)
 
 
 def remove(tx: Transaction, key: str, message: Record, box: Record | None = None) -> None:
-    """Take a message out. With `box`, the caller has the mailbox already, and writes it."""
+    """Remove a message. With `box`, the caller has the mailbox already, and writes it."""
     mine = mailbox(tx, message["to"]) if box is None else box
-    mine["count"] = max(0, mine["count"] - 1)  # a mailbox may be younger than what is in it
+    mine["count"] = max(0, mine["count"] - 1)  # a mailbox may be younger than its messages
     if "thread" in message:
         left = mine["from"].pop(message["from"], 0) - 1
         if left > 0:
@@ -98,7 +98,7 @@ def remove(tx: Transaction, key: str, message: Record, box: Record | None = None
 
 
 def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: Any) -> str:
-    """Leave a message that dibs itself has to say, or passes on; gives its id, "" if there was no room for it."""
+    """Leave a message from dibs itself, or one that it passes on; returns its id, "" if there was no room."""
     limits = WORK["messages"]
     box = mailbox(tx, to)
     if box["count"] >= limits["inbox"]:
@@ -118,12 +118,12 @@ def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: An
 
 
 def quoted(text: str) -> str:
-    """The beginning of a message, for whoever wrote it."""
+    """The beginning of a message, for its sender."""
     return text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS]}…"
 
 
 def expire(tx: Transaction, key: str, message: Record) -> None:
-    """A message's time is over. Who wanted to know whether it arrived is told that it did not."""
+    """Expire a message. A sender that wanted an acknowledgement is told that it did not arrive."""
     remove(tx, key, message)
     times = message.get("delivery", 0)
     tx.append("message.expired", message["to"], message["message"], {"from": message["from"], "delivery": times})
@@ -131,16 +131,16 @@ def expire(tx: Transaction, key: str, message: Record) -> None:
         seen = f"it was shown {times} times and not acknowledged" if times else "it was never shown"
         words = quoted(message["text"])
         to = names.name_of(tx, message["to"])
-        text = f"Your message {message['message']} to {to} is over: {seen}. You wrote: {words}"
+        text = f"Your message {message['message']} to {to} expired: {seen}. You wrote: {words}"
         post(tx, message["from"], "dibs", "undelivered", text, undelivered=message["message"], recipient=message["to"])
 
 
 def _over(tx: Transaction, message: Record) -> bool:
-    """Is its time over? Messages of older versions last until they are acknowledged."""
+    """Has it expired? Messages of older versions last until they are acknowledged."""
     return "until" in message and message["until"] <= tx.now
 
 
-# --- what there is, and what is news
+# --- listing and delivery
 
 
 def unread(tx: Transaction, agent: str, limit: int = MAX_UNREAD_SHOWN, thread: str = "") -> Found:
@@ -157,7 +157,7 @@ def unread(tx: Transaction, agent: str, limit: int = MAX_UNREAD_SHOWN, thread: s
 
 
 def deliverable(tx: Transaction, agent: str, limit: int = MAX_UNREAD_SHOWN, thread: str = "") -> Found:
-    """What the agent was never told, or should be told again: in order, with the keys; and whether there is more."""
+    """New messages and those due for redelivery, in order, with their keys; and whether there are more."""
     found: list[tuple[str, Record]] = []
     after, before = "", f"tell\t{agent}\t{tx.now + 1:015d}"
     while True:
@@ -183,12 +183,12 @@ def _fits(message: Record, thread: str) -> bool:
 
 
 def _tell_at(agent: str, when: int, stamp: int) -> str:
-    """The entry in the first index under which a message is found that is to be told from then on; 0 is: new."""
+    """The entry in the first index that makes a message deliverable from then on; 0 means new."""
     return f"tell\t{agent}\t{when:015d}\t{stamp:015d}"
 
 
 def mark_shown(tx: Transaction, key: str, message: Record) -> bool:
-    """Remember that the recipient sees it now, so that it is not repeated; says whether it is news."""
+    """Mark a message as shown, so that it is not repeated; returns whether it is new."""
     again = message.get("again", 0)
     news = not message.get("shown") or bool(again and message["told"] + again <= tx.now)
     message["shown"], message["told"], message["delivery"] = True, tx.now, message.get("delivery", 0) + 1
@@ -219,7 +219,7 @@ def shown(tx: Transaction, message: Record) -> dict[str, Any]:
 
 
 def subscribed(tx: Transaction, agent: str) -> bool:
-    """Does the agent subscribe to anything? Then a door delivers it first (see subscriptions.py)."""
+    """Does the agent subscribe to anything? Then a door delivers that first (see subscriptions.py)."""
     return tx.fetch([f"su\t{agent}"]).values[f"su\t{agent}"] is not None
 
 
@@ -238,7 +238,7 @@ def _inbox(
     waiter: str = "",
     wake: str = "",
 ) -> dict[str, Any]:
-    """All that is not acknowledged; with `new` or `wait`, what is to be told now."""
+    """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
     check_text(thread, "thread")
@@ -249,7 +249,9 @@ def _inbox(
         found, more, cursor = page.records, page.more, page.cursor
     else:
         if after:
-            raise Invalid("after: --new and --wait begin where you were told last", field="after")
+            raise Invalid(
+                "after: --new and --wait take no cursor; they continue after the last delivery", field="after"
+            )
         if wait:
             check_duration(wait, "wait", most=MAX_WAIT_MS)
         found, more = deliverable(tx, call.agent, count, thread=thread)
@@ -279,7 +281,7 @@ def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> p
 
 
 def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, Any]:
-    """Nothing is there yet: whoever posts something will wake this process. Says when to look again all the same."""
+    """Nothing is there yet: the next message wakes this process. Returns when to poll again anyway."""
     heard = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
     look_in = EVENT_POLL_MS if not heard or subscribed(tx, agent) else POLL_MS
     for entry, _, _ in tx.scan(1, f"tell\t{agent}\t", 1, after=f"tell\t{agent}\t{tx.now + 1:015d}").rows:
@@ -288,12 +290,12 @@ def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, An
 
 
 def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
-    """Note in the mailbox that a process waits until then (0: no more); False if there are too many already."""
+    """Register a waiting process in the mailbox until then (0: no longer); False if there are too many already."""
     box = mailbox(tx, agent)
     known = next((entry[1] for entry in box["waiting"] if entry[0] == channel), 0)
     if (until and known >= until - WAITER_LEASE_MS // 2) or (
         not until and not known
-    ):  # noted; not each look has to write
+    ):  # registered already; not each poll has to write
         return True
     others = [entry for entry in box["waiting"] if entry[0] != channel and entry[1] > tx.now]
     if until and len(others) >= MAX_WAITERS_WOKEN:
@@ -307,11 +309,11 @@ def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
 
 
 def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, Any]:
-    """It was dealt with. A subagent's shell goes by its parent's name, so that one may say so too."""
+    """Acknowledge a message. A subagent's shell has its parent's id, so the parent may do it too."""
     if check_text(message, "message") == "all":
         _acknowledge_all(tx, call)
         return {"message": "all"}
-    if message.startswith("v"):  # no message, but a change of a file that may stay as it is
+    if message.startswith("v"):  # not a message, but a changed file that may stay as it is
         return {"message": message, "path": FOLLOW_UPS["change accepted"](tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
     if found is None and _settled(tx, call.agent, message):
@@ -325,14 +327,14 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
 
 
 def _tell_sender(tx: Transaction, call: Call, message: Record) -> None:
-    """Who asked for an acknowledgement (`send --ack`) hears of it."""
+    """Tell a sender that asked for an acknowledgement (`send --ack`)."""
     if message.get("again") and message["from"] != call.agent:
         text = f"{call.name} acknowledged your message {message['message']}. You wrote: {quoted(message['text'])}"
         post(tx, message["from"], "dibs", "acknowledged", text, acknowledged=message["message"], by=call.agent)
 
 
 def _settled(tx: Transaction, agent: str, claim: str) -> bool:
-    """A claim that was lost: the agent knows. It is not told again; a commit of it is still refused."""
+    """The agent knows of a lost claim. It is not told again; a commit of it is still refused."""
     key = f"l\t{agent}\t{claim}"
     loss = tx.fetch([key]).values[key]
     if loss is None:
@@ -343,7 +345,7 @@ def _settled(tx: Transaction, agent: str, claim: str) -> bool:
 
 
 def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] | None:
-    """The message of this id in that part of the mailboxes, if its time is not over."""
+    """The unexpired message with this id in that part of the mailboxes."""
     for key, message in walk(tx, prefix):
         if message["message"] == identifier:
             return None if _over(tx, message) else (key, message)
@@ -351,7 +353,7 @@ def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] |
 
 
 def _acknowledge_all(tx: Transaction, call: Call) -> None:
-    """All that the agent was shown: what it never saw cannot have been dealt with."""
+    """Acknowledge all messages that the agent was shown; messages that it never saw stay."""
     box = mailbox(tx, call.agent)
     for key, message in walk(tx, f"m\t{call.agent}\t"):
         if message.get("shown") and not _over(tx, message):
@@ -367,11 +369,11 @@ OPERATIONS = (
         _inbox,
         "Show the messages you have not acknowledged.",
         fields=(
-            Field("wait", "duration", "only what is to be told now; wait that long if there is nothing", metavar="D"),
-            Field("new", "flag", "only what is to be told now: never shown, or due to be shown again", default=False),
+            Field("wait", "duration", "only new or redelivered messages; wait up to this long for one", metavar="D"),
+            Field("new", "flag", "only new or redelivered messages", default=False),
             Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),
             *PAGED,
-            Field("waiter", "text", "whether this is a further look", default="", hidden=True),
+            Field("waiter", "text", "whether this is a further poll", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
         registers=False,
@@ -386,7 +388,7 @@ OPERATIONS = (
             Field(
                 "message",
                 "text",
-                "the message's id, or `all` that you were shown",
+                "the message's id, or `all` for all that you were shown",
                 positional=True,
                 required=True,
                 metavar="ID",

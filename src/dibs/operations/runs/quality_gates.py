@@ -1,8 +1,8 @@
 """Quality gates of a run: checks at its set-up, during its execution and at its clean-up, which pass or fail.
 
-Each is a small function of what the store says and of a few facts that only a door can know (can the store be written,
-does the log hold together, is the archive there), and gives "" or why it fails. A gate stops nothing by itself;
-`run end --strict` asks those that can be known before the end.
+Each is a small function of the store's content and of a few facts that only a door can know (can the store be written,
+is the log intact, is the archive there). It returns "" or the reason why it fails. A gate stops nothing by itself; `run
+end --strict` checks those that can be known before the end.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 SETUP, DURING, CLEANUP = "setup", "during", "cleanup"
 TIMES = (SETUP, DURING, CLEANUP)
-MAX_SILENT_PERIODS = 3  # times of silence after which a message that wants an acknowledgement counts as not delivered
-DEFAULT_SILENCE_MS = 10 * MINUTE  # work of which nothing was heard for that long is not tracked
-MAX_MESSAGES_READ = 1_000  # messages of one agent that are looked through
-MAX_NAMED = 5  # tasks, agents or messages that a reason names
-NOT_CHECKED = "nobody looked"  # at what only a door can know
+MAX_SILENT_PERIODS = 3  # after this many, a message that wants an acknowledgement counts as not delivered
+DEFAULT_SILENCE_MS = 10 * MINUTE  # a task that reported nothing for this long is not tracked
+MAX_MESSAGES_READ = 1_000  # of one agent
+MAX_NAMED = 5  # tasks, agents or messages in a reason
+NOT_CHECKED = "nobody looked"  # for facts that only a door can know
 
 
 class View:
-    """What the gates look at, read once."""
+    """The facts for the gates, read once."""
 
     def __init__(self, tx: Transaction, call: Call, run: Record, facts: dict[str, str], within: int) -> None:
         self.tx, self.call, self.run, self.facts, self.within = tx, call, run, facts, within
@@ -57,7 +57,7 @@ class View:
         self.claims = self._claims()
 
     def _claims(self) -> dict[str, Record | None]:
-        """The claim behind each task at work; None where there is none, or only that of a dead process."""
+        """The claim of each running task; None if it has none, or only that of a dead process."""
         from dibs.operations.claims import endings
         from dibs.operations.tasks import holders
 
@@ -104,7 +104,7 @@ def _inboxes(view: View) -> str:
 
 
 def _agents(view: View) -> str:
-    """An agent whose process is gone is accounted for when nothing that it had is still in its name."""
+    """An agent whose process is gone is accounted for once no task is in its name any more."""
     shown = run_views.with_states(view.tx, view.call, view.members, view.counted)
     lost = [one["agent"] for one in shown if one["state"] in {"gone", "killed"} and one["tasks"]]
     return f"{_some(lost)}: gone, and still named for tasks; `dibs sweep` returns them" if lost else ""
@@ -132,7 +132,7 @@ def _tracked(view: View) -> str:
     silence = view.tx.now - max([view.heard, *renewed])
     if silence <= view.within:
         return ""
-    return f"nothing was heard for {silence // 1000} s of {_some([task['task'] for task in view.working])}"
+    return f"no activity for {silence // 1000} s on {_some([task['task'] for task in view.working])}"
 
 
 def _errors(view: View) -> str:
@@ -199,7 +199,7 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (CLEANUP, "the run is archived", _archived),
     (CLEANUP, "nothing is held or waited for", _released),
 )
-GATES_BEFORE_END = (_agents, _behind, _messages, _errors, _results)  # what can be known before
+GATES_BEFORE_END = (_agents, _behind, _messages, _errors, _results)  # those that can be checked before the end
 
 
 def check(
@@ -210,7 +210,7 @@ def check(
     facts: dict[str, str],
     within: int = DEFAULT_SILENCE_MS,
 ) -> list[dict[str, Any]]:
-    """Ask the gates of these times."""
+    """Check the gates of these times."""
     view = View(tx, call, run, facts, within)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if at in times]
 
@@ -221,7 +221,7 @@ def _asked(view: View, at: str, name: str, gate: Gate) -> dict[str, Any]:
 
 
 def before_the_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
-    """The gates that can be asked inside the transaction that ends a run."""
+    """The gates that can be checked in the transaction that ends a run."""
     view = View(tx, call, run, {}, DEFAULT_SILENCE_MS)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in GATES_BEFORE_END]
 
@@ -256,14 +256,14 @@ OPERATIONS = (
         "Check a run against its quality gates; exit code 1 if one fails.",
         fields=(
             run_records.RUN,
-            Field("at", "choice", "which ones (default: those that concern it now)", default="", choices=TIMES),
+            Field("at", "choice", "which gates (default: those of its present phase)", default="", choices=TIMES),
             Field(
                 "within",
                 "duration",
-                "when something must have been heard of work (default 10m)",
+                "fail if a task showed no activity for this long (default 10m)",
                 default=DEFAULT_SILENCE_MS,
             ),
-            Field("facts", "json", "what only a door can know", hidden=True),
+            Field("facts", "json", "facts that only a door can know", hidden=True),
         ),
         errors=(NotFound, Invalid),
         answer="RunGatesAnswer",

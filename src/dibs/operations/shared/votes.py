@@ -1,15 +1,16 @@
-"""Votes: a proposal that a named electorate decides once, by a majority of all of it, before a deadline.
+"""Votes: a named electorate decides a proposal once, by a majority of the whole electorate, before a deadline.
 
-The story of a vote: `open` until one option has more than half of the whole electorate (`decided`), until no option can
-reach that any more (`undecided`), or until the deadline (`lapsed`); these three are for ever. Ballots and outcome are
-written in the transaction that makes them true, so there is one outcome, and whoever asks gets that one.
+A vote is `open` until one option has more than half of the whole electorate (`decided`), until no option can reach that
+any more (`undecided`), or until the deadline (`lapsed`); these three are final. Ballots and outcome are written in the
+transaction that makes them true, so there is one outcome, and every caller gets that one.
 
 - success: a ballot counts when `cast` answers; the outcome is sent to the opener and to every elector with it.
-- refusal: who is no elector is forbidden; another choice than one's first, and any ballot after the outcome, is a
-  conflict that says what the outcome is.
-- retry: casting the same choice again is harmless, also after the outcome; with a `key`, opening again gives the first.
-- expiry: by the store's clock, whoever looks first after the deadline; a sweep if nobody does.
-- race: one transaction decides after the other, so two last ballots cannot decide two things.
+- refusal: an agent that is no elector is forbidden; a second, different choice, and any ballot after the outcome, is a
+  conflict that names the outcome.
+- retry: casting the same choice again is harmless, also after the outcome; with a `key`, opening again returns the
+  first.
+- expiry: by the store's clock, at the first read after the deadline; else by a sweep.
+- race: transactions are decided one after the other, so two last ballots cannot decide two things.
 
 An elector is exactly the agent of that id, not its parent and not its children.
 """
@@ -35,14 +36,14 @@ OPEN, DECIDED, UNDECIDED, LAPSED = "open", "decided", "undecided", "lapsed"
 YES_NO = ("yes", "no")
 DEFAULT_VOTE_MS = 10 * MINUTE  # agents look at their messages at each turn; most turns are shorter
 MAX_VOTE_MS = 30 * DAY
-MAX_ELECTORS = 100  # every one of them gets two messages
-MIN_OPTIONS, MAX_OPTIONS = 2, 16  # options
-MAX_TITLE_CHARS, MAX_OPTION_CHARS = 500, 50  # letters; all of it stands in a message
-MAX_OPEN_VOTES = 1_000  # votes that may be open in a workspace
-OUTCOME_LIFE_MS = 30 * DAY  # how long an outcome can be shown; the log has it as long as the log is kept
+MAX_ELECTORS = 100  # each of them gets two messages
+MIN_OPTIONS, MAX_OPTIONS = 2, 16
+MAX_TITLE_CHARS, MAX_OPTION_CHARS = 500, 50  # all of it is in a message
+MAX_OPEN_VOTES = 1_000  # in a workspace
+OUTCOME_LIFE_MS = 30 * DAY  # of an outcome; the log has it for as long as the log is kept
 MAX_LISTED = 100
-COUNT_KEY = "vc"  # how many votes are open
-MAX_TIME_MS = 10**15 - 1  # the newest first: an index is read upwards
+COUNT_KEY = "vc"  # the number of open votes
+MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upwards, has the newest first
 
 
 # --- open
@@ -98,7 +99,7 @@ def _electors(electorate: Sequence[str]) -> list[str]:
     for agent in electorate:
         check_agent_id(agent)
     if len(set(electorate)) != len(electorate):
-        raise Invalid("electorate: an agent stands in it twice, and has one vote", field="electorate")
+        raise Invalid("electorate: an agent is in it twice; each has one vote", field="electorate")
     return list(electorate)
 
 
@@ -112,7 +113,7 @@ def _choices(options: Sequence[str]) -> list[str]:
 
 
 def _name(text: str, field: str) -> str:
-    """An id or a key that somebody chose."""
+    """Check an id or a key that the caller chose."""
     if len(text) > MAX_ID or not text.isprintable() or " " in text:
         raise Invalid(f"{field}: at most {MAX_ID} characters, without blanks and control characters", field=field)
     return text
@@ -144,7 +145,7 @@ def _cast(tx: Transaction, call: Call, got: Fetched, id: str, option: str) -> An
     if own == option:
         return {"vote": _shown(tx, vote), "option": option, "repeated": True}
     if own is not None or vote["state"] != OPEN:
-        before = f"you cast {own!r} already, and a ballot stands" if own is not None else "your ballot came too late"
+        before = f"you cast {own!r} already, and a ballot is final" if own is not None else "your ballot came too late"
         error = Conflict(f"{before}: {_outcome(tx, vote)}.", **_facts(tx, vote), given=option, own=own)
         return _refuse(tx, call, id, error)
     vote["ballots"][call.agent] = option
@@ -157,7 +158,7 @@ def _cast(tx: Transaction, call: Call, got: Fetched, id: str, option: str) -> An
 
 
 def _count(tx: Transaction, vote: Record, agent: str) -> None:
-    """After a ballot: is it decided, or can it not be any more?"""
+    """After a ballot: is the vote decided, or can it no longer be?"""
     tally = _tally(vote)
     needed = len(vote["electorate"]) // 2 + 1
     missing = len(vote["electorate"]) - len(vote["ballots"])
@@ -171,7 +172,7 @@ def _count(tx: Transaction, vote: Record, agent: str) -> None:
 
 
 def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agent: str) -> None:
-    """The outcome, once: everybody who has to do with the vote is told in the same transaction."""
+    """Close a vote once: the opener and the electors are told in the same transaction."""
     assert vote["state"] == OPEN, "a vote is decided once"
     vote["state"], vote["option"] = outcome, option
     vote["closed"] = vote["deadline"] if outcome == LAPSED else tx.now
@@ -186,7 +187,7 @@ def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agen
 
 
 def came_due(tx: Transaction, key: str, vote: Record) -> None:
-    """A sweep came to a vote: its deadline is over, or its outcome was kept long enough."""
+    """A sweep reached a vote: its deadline has passed, or its outcome was kept long enough."""
     if vote["state"] == OPEN:
         _close(tx, vote, LAPSED, None, "dibs")
         return
@@ -201,7 +202,7 @@ def _over(tx: Transaction, vote: Record) -> bool:
 
 
 def _put(tx: Transaction, vote: Record) -> None:
-    """Write a vote: listed with the open ones or the others, and looked at by a sweep when something is due."""
+    """Write a vote: listed with the open or the closed ones, and due for a sweep."""
     group = OPEN if vote["state"] == OPEN else "over"
     entry = f"votes\t{group}\t{MAX_TIME_MS - vote['at']:015d}\t{vote['vote']}"
     when = vote["deadline"] if vote["state"] == OPEN else tx.now + OUTCOME_LIFE_MS
@@ -235,7 +236,7 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 
 def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
-    """The open ones, then the others; each the newest first. One whose deadline is over counts as lapsed."""
+    """The open votes, then the others; each the newest first. One past its deadline counts as lapsed."""
 
     def running(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         return [row for row in rows if not _over(tx, row[1])]
@@ -248,7 +249,7 @@ def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after
 
 
 def _shown(tx: Transaction, vote: Record) -> dict[str, Any]:
-    """A vote as people and programs see it: by the clock, whether or not somebody has written that down yet."""
+    """A vote as people and programs see it: by the clock, whether or not the outcome is written yet."""
     lapsed = _over(tx, vote)
     closed = vote["deadline"] if lapsed else vote["closed"]
     return {
@@ -280,7 +281,7 @@ def _facts(tx: Transaction, vote: Record) -> dict[str, Any]:
 
 
 def _outcome(tx: Transaction, vote: Record) -> str:
-    """How a vote stands, in words."""
+    """A vote's outcome, in words."""
     shown = _shown(tx, vote)
     counted = ", ".join(f"{option} {count}" for option, count in shown["tally"].items())
     of = f"({counted}; of {len(vote['electorate'])})"
@@ -299,14 +300,20 @@ OPERATIONS = (
     Operation(
         "vote open",
         _open,
-        "Put a question to a named electorate; more than half of all of it decides.",
+        "Open a vote: a majority of the whole electorate decides.",
         fields=(
             Field("title", "text", "what is voted on", positional=True, required=True, metavar="TITLE"),
             Field("electorate", "words", "the agents who vote", required=True, metavar="AGENT,…"),
-            Field("options", "words", "what can be chosen (default yes,no)", default=YES_NO, metavar="O,…"),
+            Field("options", "words", "the options (default yes,no)", default=YES_NO, metavar="O,…"),
             Field("deadline", "duration", "how long it is open (default 10m)", default=DEFAULT_VOTE_MS, metavar="D"),
-            Field("id", "text", "the vote's id (else one is made)", default="", metavar="ID"),
-            Field("key", "text", "makes a repeat return the first", default="", metavar="K"),
+            Field("id", "text", "the vote's id (default: a new one)", default="", metavar="ID"),
+            Field(
+                "key",
+                "text",
+                "idempotency key: opening again with the same key returns the first vote",
+                default="",
+                metavar="K",
+            ),
         ),
         errors=(Conflict, Quota, Invalid),
         may="agent",
@@ -315,7 +322,7 @@ OPERATIONS = (
     Operation(
         "vote cast",
         _cast,
-        "Cast your ballot: once, and it stands.",
+        "Cast your ballot; it is final.",
         fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
         errors=(NotFound, Forbidden, Conflict, Invalid),
         may="worker",
@@ -334,7 +341,7 @@ OPERATIONS = (
         "vote list",
         _list,
         "List the votes: the open ones, then the others.",
-        fields=(Field("open", "flag", "only those that are open", default=False), *PAGED),
+        fields=(Field("open", "flag", "only open votes", default=False), *PAGED),
         answer="VoteListAnswer",
         writes=False,
     ),

@@ -1,9 +1,8 @@
-"""Sweeps: finding what came due while nobody looked. Each is bounded; what is left waits for the next.
+"""Sweeps: find and end what came due unnoticed. Each is bounded; the next one continues.
 
-Nothing depends on a sweep being run: an ended claim blocks nobody, because everybody who looks decides by the clock. A
-sweep makes it visible in the log, wakes those who wait, raises alerts and keeps the store small. Every claim does a
-little of it, so that a store in use needs no sweeper; `dibs sweep` does all of it, and alone does what the config says
-of old events.
+Nothing depends on a sweep: an expired claim blocks nobody, because every caller decides by the clock. A sweep makes it
+visible in the log, wakes waiters, raises alerts and keeps the store small. Every claim sweeps a little, so that a store
+in use needs no sweeper; `dibs sweep` does all of it, and only it drops old events by the config.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-DUE_PER_CALL = 8  # due records that are looked at after an agent's call
-DUE_PER_SWEEP = 256  # due records that one `sweep` transaction looks at
-AGENTS_PER_SWEEP = 500  # agents whose process is looked at in one sweep
-SWEEP_PLACE_KEY = "sw"  # where the agents that the last sweep looked at end, while there are more
-LOG_LIFE_MS = 30 * 86_400_000  # a month of the log
-SEAL_INTERVAL_MS = 86_400_000  # where the config says how long events are kept: so the oldest are a day too many
-MAX_SEALS_READ = 10_000  # looked at; pruning drops those before the one that it goes by
+DUE_PER_CALL = 8  # due records, after an agent's call
+DUE_PER_SWEEP = 256  # due records, in one `sweep` transaction
+AGENTS_PER_SWEEP = 500  # whose process is checked
+SWEEP_PLACE_KEY = "sw"  # the last agent that the last sweep checked, while there are more
+LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month
+SEAL_INTERVAL_MS = 86_400_000  # if the config limits the log: the oldest events are at most a day too old
+MAX_SEALS_READ = 10_000  # pruning deletes the seals before its own
 
 
 def some(tx: Transaction, limit: int) -> dict[str, int]:
-    """Look at up to `limit` records that came due, and do what is due."""
+    """Handle up to `limit` due records."""
     page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
     done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
     done["looked_at"] = len(page.rows)
@@ -44,7 +43,7 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
 
     freed: list[Any] = []
     for _, key, record in page.rows:
-        held = holds.CLAIM in record and not key.startswith("l\t")  # not the memory of a claim that was lost
+        held = holds.CLAIM in record and not key.startswith("l\t")  # not the record of a lost claim
         if (held or holds.WAITER in record) and record["until"] > tx.now:
             waiters.alert(tx, record)
             holds.put(tx, record)
@@ -69,9 +68,9 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
 
 
 def _other(tx: Transaction, key: str, record: Record) -> bool:
-    """What came due and is neither claim, waiter nor interest: each family has its own way to end.
+    """Handle a due record that is neither claim, waiter nor interest: each family has its own end.
 
-    Says whether that is done; a large run goes in parts.
+    Returns whether that is done; a large run goes in parts.
     """
     family = key.partition("\t")[0]
     if family == "vo":
@@ -94,7 +93,7 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
         from dibs.operations.runs import run_endings
 
         return run_endings.came_due(tx, record)
-    else:  # an old answer to a request id, or a loss nobody came back to hear of
+    else:  # an old answer to a request id, or a loss that the agent never came back for
         tx.delete(key)
     return True
 
@@ -110,7 +109,7 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     more = bool(done.pop("more")) or came.more or bool(left) or dead_more
     del done["looked_at"]
     due = _due_for_the_log(tx, call)
-    if due and not any(done.values()):  # by itself: a seal stands where the log ends, and nothing may come between
+    if due and not any(done.values()):  # alone: a seal is at the end of the log, and no event may come between
         if due == "sealed":
             _seal(tx, call, None)
         else:
@@ -120,10 +119,10 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 
 
 def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
-    """End the claims of agents whose process is gone, up to MANY; says whether there may be more of these.
+    """End the claims of agents whose process is gone, up to DUE_PER_SWEEP; returns whether there may be more.
 
-    When there are none, agents that are gone for good are forgotten. In a workspace that has known many agents, each
-    sweep looks at those after the last.
+    If there are none, agents that are gone for good are forgotten. In a workspace with many known agents, each sweep
+    continues after the last one's place.
     """
     low, high = prefix_range("a\t")
     last: Record | None = tx.fetch([SWEEP_PLACE_KEY]).values[SWEEP_PLACE_KEY]
@@ -169,7 +168,7 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
 
 
 def _due_for_the_log(tx: Transaction, call: Call) -> str:
-    """What the config says of old events: it is to be `sealed`, each day, or `pruned` of what is older than `keep`."""
+    """What the config asks for: a daily seal (`sealed`), or the end of events older than `keep` (`pruned`)."""
     keep: int = call.policy.work["log"]["keep"]
     if not keep:
         return ""
@@ -181,7 +180,7 @@ def _due_for_the_log(tx: Transaction, call: Call) -> str:
 
 
 def _seals(tx: Transaction) -> list[Record]:
-    """Where seals stand, the oldest first."""
+    """The places of the seals, the oldest first."""
     return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MAX_SEALS_READ).rows]
 
 
@@ -190,7 +189,7 @@ def _key_of(seal: Record) -> str:
 
 
 def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
-    """What is live now, written down beside the log, so that everything before may be pruned later."""
+    """Write the live claims next to the log, so that everything before this point may be pruned later."""
     found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
     kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
     claims = [{key: claim[key] for key in kept} for claim in found]
@@ -205,9 +204,9 @@ def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
 
 
 def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = None) -> dict[str, Any]:
-    """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins.
+    """Drop the events before the newest seal that is older than `keep`. `verify` begins at that seal.
 
-    What is younger than the config's `[log] keep` (a month where it is silent) stays, whoever asks.
+    Events younger than the config's `[log] keep` (default: a month) stay in any case.
     """
     least: int = call.policy.work["log"]["keep"] or LOG_LIFE_MS
     keep = least if keep is None else check_duration(keep, "keep", least=0)
@@ -230,7 +229,7 @@ OPERATIONS = (
     Operation(
         "sweep",
         _sweep,
-        "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
+        "End expired claims and those of dead processes, raise alerts, and drop old events by the config.",
         may="worker",
         registers=False,
         answer="SweepAnswer",
@@ -251,7 +250,7 @@ OPERATIONS = (
             Field(
                 "keep",
                 "duration",
-                "keep that much of the log (default, and least: [log] keep in the config, or 30d)",
+                "how much of the log to keep (default and minimum: [log] keep in the config, or 30d)",
                 metavar="D",
             ),
         ),
