@@ -168,7 +168,7 @@ class Methods:
         pid: int | None = None,
         request_id: str | None = None,
     ) -> BootAnswer:
-        """Register, check your claims against the live record, and get a briefing.
+        """Register, compare your claims with the live record, and get a briefing.
 
         Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
         rules; sometimes name, files[], rival.
@@ -223,7 +223,7 @@ class Methods:
         token: int,
         request_id: str | None = None,
     ) -> ConfirmAnswer:
-        """Ask whether a token is still live for a resource.
+        """Check whether a token is still live for a resource.
 
         Answers: holder, token, expires_at; sometimes holder_name.
         Raises: Fenced.
@@ -288,7 +288,7 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent: void its claims and refuse all its calls.
+        """Stop an agent: void its claims and refuse everything it does.
 
         Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
@@ -306,7 +306,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> LeaveAnswer:
-        """End your session: release your claims; a subagent's claims pass to its parent.
+        """Sign off: your claims are released; a subagent's claims pass to its parent.
 
         Answers: released[], passed[], count, to; sometimes to_name.
         """
@@ -368,7 +368,7 @@ class Methods:
         *resources: str,
         request_id: str | None = None,
     ) -> RenewAnswer:
-        """Renew the deadlines of your claims.
+        """Extend the deadline of your claims.
 
         Answers: renewed[].
         Raises: Fenced, NotFound, Killed.
@@ -448,7 +448,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Add an error to a run.
+        """Record an error in a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -630,7 +630,7 @@ class Methods:
         tasks: Any | None = None,
         request_id: str | None = None,
     ) -> RunStartAnswer:
-        """Start a run: one operation of the fleet.
+        """Start a run: one job of the whole fleet.
 
         Answers: run; sometimes tasks[].
         Raises: Invalid, Conflict, NotFound, Quota.
@@ -653,7 +653,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Add a warning to a run.
+        """Record a warning in a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -671,7 +671,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> ScratchAnswer:
-        """Show your own scratch folder, making it if needed.
+        """Print the path of your own scratch folder; creates it if needed.
 
         Answers: agent, scratch; sometimes name.
         """
@@ -686,7 +686,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> SealAnswer:
-        """Write a seal: the live claims at this point of the log.
+        """Write a seal (the live claims at this point), up to which the log can be pruned.
 
         Answers: seq, link, claims.
         """
@@ -709,7 +709,7 @@ class Methods:
         expires: float | str | None = None,
         request_id: str | None = None,
     ) -> SendAnswer:
-        """Send a message to an agent, to all agents of a type, or to all.
+        """Send a message to an agent, to all agents of a type, or to all agents.
 
         Answers: message, to[], count, thread; sometimes to_name[], full[], later.
         Raises: NotFound, Forbidden, Quota, Invalid.
@@ -736,7 +736,7 @@ class Methods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> StateDeleteAnswer:
-        """Delete a document, with the version you read, or a token.
+        """Delete a document; needs the version you read, or a token.
 
         Answers: key, version.
         Raises: NotFound, Conflict, Held, Fenced, Invalid.
@@ -799,7 +799,7 @@ class Methods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> StateSetAnswer:
-        """Write a document; an existing one only with the version you read, or a token.
+        """Write a document; an existing one needs the version you read, or a token.
 
         Answers: key, value, version.
         Raises: Conflict, Held, Fenced, Quota, Invalid.
@@ -821,7 +821,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> StatusAnswer:
-        """Show claims, waiters and agents.
+        """Show which agent holds what, and which agents wait.
 
         Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
         """
@@ -841,7 +841,7 @@ class Methods:
         off: bool | None = None,
         request_id: str | None = None,
     ) -> SubscribeAnswer:
-        """Get events of a kind, or changes of a state document, in your inbox.
+        """Get events of a kind, or changes to a document, in your inbox.
 
         Answers: subscription, cursor; sometimes off.
         Raises: Invalid, NotFound, Quota.
@@ -878,7 +878,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> SweepAnswer:
-        """End expired claims and those of dead processes, raise alerts, and drop old events by the config.
+        """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
         Answers: swept, more.
         """
@@ -948,7 +948,7 @@ class Methods:
         to: str | None = None,
         request_id: str | None = None,
     ) -> TaskAssignAnswer:
-        """Assign a task to an agent: a named one, or one chosen by a strategy.
+        """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
         Answers: task, agent, queued; sometimes name.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
@@ -1082,7 +1082,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskInputsAnswer:
-        """Show a task's inputs: the results of its dependencies and children.
+        """Show the results that a task builds on: of the tasks before it, and of its children.
 
         Answers: inputs.
         Raises: NotFound.
@@ -1149,7 +1149,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> TaskTakeAnswer:
-        """Take the best task that is ready for you.
+        """Take the next task that is ready for you.
 
         Answers: task, token, claim, expires_at; sometimes renewed.
         Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
@@ -1169,7 +1169,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Add a progress note to a task.
+        """Leave a note on a task: where the work stands.
 
         Answers: task.
         Raises: NotFound, Invalid, Fenced, Killed.
@@ -1191,7 +1191,7 @@ class Methods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> TaskProgressAnswer:
-        """Report a task's progress, and keep it.
+        """Report progress on a task.
 
         Answers: task, expires_at.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1214,7 +1214,7 @@ class Methods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Give a task back to the queue, unfinished.
+        """Return a task to the queue, unfinished.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1254,7 +1254,7 @@ class Methods:
         children: Any,
         request_id: str | None = None,
     ) -> TaskSplitAnswer:
-        """Split a task: add its children, and give it back to wait for them.
+        """Split a task: add its children; the task waits for them.
 
         Answers: task, tasks[].
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1297,7 +1297,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> VoteCastAnswer:
-        """Cast your ballot; it is final.
+        """Cast your ballot; it cannot be changed.
 
         Answers: vote, option; sometimes repeated.
         Raises: NotFound, Forbidden, Conflict, Invalid.
@@ -1318,7 +1318,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> VoteListAnswer:
-        """List the votes: the open ones, then the others.
+        """List votes, open ones first.
 
         Answers: votes[], more, cursor.
         """
@@ -1342,7 +1342,7 @@ class Methods:
         key: str | None = None,
         request_id: str | None = None,
     ) -> VoteOpenAnswer:
-        """Open a vote: a majority of the whole electorate decides.
+        """Open a vote among named agents; more than half of them decide.
 
         Answers: vote; sometimes repeated.
         Raises: Conflict, Quota, Invalid.
@@ -1365,7 +1365,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> VoteShowAnswer:
-        """Show a vote: its outcome, its tally, and who has not voted.
+        """Show a vote: its outcome, its tally, and which agents have not voted.
 
         Answers: vote.
         Raises: NotFound.
@@ -1382,7 +1382,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> WhoamiAnswer:
-        """Show which agent dibs takes you for.
+        """Show which agent dibs takes you for, and why.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
         """

@@ -411,7 +411,8 @@ _AGENT = Field("agent", "agent", "the agent's id or name", positional=True, requ
 _WHOAMI = Operation(
     "whoami",
     _whoami,
-    "Show which agent dibs takes you for.",
+    "Show which agent dibs takes you for, and why.",
+    group="agents",
     answer="WhoamiAnswer",
     writes=False,
 )
@@ -420,10 +421,12 @@ OPERATIONS = (
     Operation(
         "boot",
         _boot,
-        "Register, check your claims against the live record, and get a briefing.",
+        "Register, compare your claims with the live record, and get a briefing.",
+        group="agents",
+        refuses="lost",
         fields=(
-            Field("task", "text", "the task you believe you work on", default="", metavar="ID"),
-            Field("type", "text", "what kind of agent you are", default="", metavar="T"),
+            Field("task", "text", "the task that you think is yours", default="", metavar="ID"),
+            Field("type", "text", "your agent type", default="", metavar="T"),
             Field("can", "words", "your capabilities", default=(), metavar="C,…"),
             Field("pid", "process", "the process of your client", metavar="N"),
             Field("client_type", "text", "the agent type that the client's hook reports", default="", hidden=True),
@@ -437,14 +440,16 @@ OPERATIONS = (
     Operation(
         "leave",
         _leave,
-        "End your session: release your claims; a subagent's claims pass to its parent.",
+        "Sign off: your claims are released; a subagent's claims pass to its parent.",
+        group="agents",
         may="viewer",
         answer="LeaveAnswer",
     ),
     Operation(
         "kill",
         _kill,
-        "Stop an agent: void its claims and refuse all its calls.",
+        "Stop an agent: void its claims and refuse everything it does.",
+        group="agents",
         fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
         may="agent",
@@ -456,6 +461,7 @@ OPERATIONS = (
         "revive",
         _revive,
         "Let a killed agent act again.",
+        group="agents",
         fields=(_AGENT,),
         errors=(NotFound,),
         may="agent",
@@ -468,6 +474,7 @@ OPERATIONS = (
         "agents",
         _agents,
         "List agents and persons, present ones first.",
+        group="agents",
         fields=(
             Field("all", "flag", "also those that left", default=False),
             Field("type", "text", "only agents of this type", default="", metavar="T"),

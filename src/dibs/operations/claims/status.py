@@ -100,15 +100,11 @@ OPERATIONS = (
     Operation(
         "status",
         _status,
-        "Show claims, waiters and agents.",
+        "Show which agent holds what, and which agents wait.",
+        group="claims",
         fields=(
             Field(
-                "resources",
-                "resources",
-                "only what overlaps these resources",
-                positional=True,
-                default=(),
-                metavar="RES",
+                "resources", "resources", "only claims that overlap these", positional=True, default=(), metavar="RES"
             ),
             *PAGED,
         ),

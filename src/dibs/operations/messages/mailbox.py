@@ -368,8 +368,9 @@ OPERATIONS = (
         "inbox",
         _inbox,
         "Show the messages you have not acknowledged.",
+        group="messages",
         fields=(
-            Field("wait", "duration", "only new or redelivered messages; wait up to this long for one", metavar="D"),
+            Field("wait", "duration", "show only undelivered messages; wait up to D for one", metavar="D"),
             Field("new", "flag", "only new or redelivered messages", default=False),
             Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),
             *PAGED,
@@ -384,6 +385,7 @@ OPERATIONS = (
         "ack",
         _ack,
         "Acknowledge a message, so that it is not shown again.",
+        group="messages",
         fields=(
             Field(
                 "message",

@@ -245,8 +245,9 @@ OPERATIONS = (
         "emit",
         _emit,
         "Publish an event to its subscribers.",
+        group="messages",
         fields=(
-            Field("kind", "text", "the kind of event, such as build.done", positional=True, required=True),
+            Field("kind", "text", "what kind of event, such as build.done", positional=True, required=True),
             Field("data", "json", "the event's data", positional=True, metavar="JSON"),
         ),
         errors=(Invalid,),
@@ -256,7 +257,8 @@ OPERATIONS = (
     Operation(
         "subscribe",
         _subscribe,
-        "Get events of a kind, or changes of a state document, in your inbox.",
+        "Get events of a kind, or changes to a document, in your inbox.",
+        group="messages",
         fields=(
             Field(
                 "what",
@@ -266,7 +268,7 @@ OPERATIONS = (
                 required=True,
                 metavar="KIND|state:KEY",
             ),
-            Field("off", "flag", "end the subscription", default=False),
+            Field("off", "flag", "unsubscribe", default=False),
         ),
         errors=(Invalid, NotFound, Quota),
         may="worker",
@@ -276,6 +278,7 @@ OPERATIONS = (
         "subscriptions",
         _subscriptions,
         "List your subscriptions.",
+        group="messages",
         registers=False,
         may="viewer",
         fields=PAGED,

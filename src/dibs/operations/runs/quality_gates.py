@@ -254,16 +254,15 @@ OPERATIONS = (
         "run gates",
         _gates,
         "Check a run against its quality gates; exit code 1 if one fails.",
+        group="runs",
+        refuses="failed",
         fields=(
             run_records.RUN,
-            Field("at", "choice", "which gates (default: those of its present phase)", default="", choices=TIMES),
+            Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
             Field(
-                "within",
-                "duration",
-                "fail if a task showed no activity for this long (default 10m)",
-                default=DEFAULT_SILENCE_MS,
+                "within", "duration", "fail if a task showed no activity for this long (default 10m)", default=WITHIN
             ),
-            Field("facts", "json", "facts that only a door can know", hidden=True),
+            Field("facts", "json", "what only a door can know", hidden=True),
         ),
         errors=(NotFound, Invalid),
         answer="RunGatesAnswer",

@@ -295,6 +295,7 @@ OPERATIONS = (
         "run end",
         _end,
         "End a run.",
+        group="runs",
         fields=(
             run_records.RUN,
             Field("archive", "flag", "write its report, tasks and events to .dibs/local/runs/", default=False),
@@ -311,7 +312,8 @@ OPERATIONS = (
     Operation(
         "run purge",
         _purge,
-        "Purge an ended run and its tasks now; its archive stays.",
+        "Drop an ended run and its tasks now; its archive stays.",
+        group="runs",
         fields=(Field("run", "text", "the run", positional=True, required=True, metavar="RUN"),),
         errors=(NotFound, Conflict),
         may="agent",

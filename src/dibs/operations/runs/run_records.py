@@ -336,10 +336,11 @@ OPERATIONS = (
     Operation(
         "run join",
         _join,
-        "Join a run.",
+        "Take part in a run.",
+        group="runs",
         fields=(
             RUN,
-            Field("type", "text", "what kind of agent you are", default="", metavar="T"),
+            Field("type", "text", "your agent type", default="", metavar="T"),
             Field("can", "words", "your capabilities", default=(), metavar="C,…"),
         ),
         errors=(*_ERRORS, Quota),
@@ -349,22 +350,26 @@ OPERATIONS = (
         "run phase",
         _phase,
         "Set the phase of a run.",
+        group="runs",
         fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
         errors=_ERRORS,
         may="agent", answer="RunPhaseAnswer",
     ),
     Operation(
-        "run warn", _warn, "Add a warning to a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        "run warn", _warn, "Record a warning in a run.",
+        group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
         may="worker", answer="RunNoteAnswer",
     ),
     Operation(
-        "run error", _error, "Add an error to a run.", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
+        "run error", _error, "Record an error in a run.",
+        group="runs", fields=(_TEXT, RUN), errors=(*_ERRORS, Quota),
         may="worker", answer="RunNoteAnswer",
     ),
     Operation(
         "run handled",
         _handled,
         "Mark an error of a run as handled.",
+        group="runs",
         fields=(
             Field("number", "integer", "the error's number", positional=True, required=True, metavar="N"),
             Field("how", "text", "how it was handled", positional=True, required=True, metavar="HOW"),

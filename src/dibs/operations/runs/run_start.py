@@ -79,10 +79,11 @@ OPERATIONS = (
     Operation(
         "run start",
         _start,
-        "Start a run: one operation of the fleet.",
+        "Start a run: one job of the whole fleet.",
+        group="runs",
         fields=(
-            Field("name", "text", "what the fleet shall do", positional=True, required=True, metavar="NAME"),
-            Field("id", "text", "its id (default: made from the name)", default="", metavar="ID"),
+            Field("name", "text", "what the fleet will do", positional=True, required=True, metavar="NAME"),
+            Field("id", "text", "its id (else one is made from the name)", default="", metavar="ID"),
             Field(
                 "phase",
                 "choice",
@@ -94,7 +95,7 @@ OPERATIONS = (
             Field(
                 "tasks",
                 "json",
-                "its tasks: a list of objects with the fields of `task add`",
+                "JSON list of tasks, same fields as `task add`",
                 metavar="JSON",
                 items="task add",
             ),

@@ -259,6 +259,7 @@ OPERATIONS = (
         "state get",
         _get,
         "Read a document and its version.",
+        group="state",
         fields=(_KEY,),
         errors=(NotFound, Invalid),
         answer="StateGetAnswer",
@@ -267,11 +268,12 @@ OPERATIONS = (
     Operation(
         "state set",
         _set,
-        "Write a document; an existing one only with the version you read, or a token.",
+        "Write a document; an existing one needs the version you read, or a token.",
+        group="state",
         fields=(
             _KEY,
             Field("value", "json", "the new value", positional=True, required=True, metavar="JSON"),
-            Field("version", "integer", "the version you read; 0: the document must not exist", metavar="N"),
+            Field("version", "integer", "the version you read; 0: it must not exist yet", metavar="N"),
             _TOKEN,
         ),
         errors=(Conflict, Held, Fenced, Quota, Invalid),
@@ -283,12 +285,13 @@ OPERATIONS = (
         "state list",
         _list,
         "List the documents, without their values.",
+        group="state",
         fields=(
             Field("prefix", "text", "only keys that begin with this", positional=True, default="", metavar="PREFIX"),
             Field(
-                "after", "text", "continue after this key, the `cursor` of the page before", default="", metavar="KEY"
+                "after", "text", "continue after this key (the `cursor` of the page before)", default="", metavar="KEY"
             ),
-            Field("limit", "integer", "how many at once", default=DEFAULT_LISTED, metavar="N"),
+            Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
         ),
         errors=(Invalid,),
         answer="StateListAnswer",
@@ -297,7 +300,8 @@ OPERATIONS = (
     Operation(
         "state delete",
         _delete,
-        "Delete a document, with the version you read, or a token.",
+        "Delete a document; needs the version you read, or a token.",
+        group="state",
         fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
         may="agent",

@@ -290,19 +290,23 @@ ADD_FIELDS = (
     Field("after", "words", "tasks that must be complete first", default=(), metavar="ID,…"),
     Field("parent", "text", "its parent task", default="", metavar="ID"),
     Field("for", "text", "only for agents of this type", default="", metavar="TYPE"),
-    Field(
-        "key", "text", "idempotency key: adding again with the same key returns the first task", default="", metavar="K"
-    ),
-    Field("expect", "duration", "how long it should take; twice that raises an alert", default=0, metavar="D"),
-    Field("state", "choice", "where it begins", default=PLANNED, choices=INITIAL_STATES, metavar="S"),
-    Field("payload", "json", "its input, as JSON or @FILE", metavar="JSON"),
-    Field("attempts", "integer", "quarantine it after N failed or lost attempts", default=0, metavar="N"),
+    Field("key", "text", "idempotency key: adding it again returns the first task", default="", metavar="K"),
+    Field("expect", "duration", "how long it should take; an alert is raised after twice that", default=0, metavar="D"),
+    Field("state", "choice", "where it begins", default=PLANNED, choices=ADDED, metavar="S"),
+    Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
+    Field("attempts", "integer", "give up (quarantine) after N failed or lost attempts", default=0, metavar="N"),
     Field("strategy", "choice", "how its agent is chosen (default: the config's)", default="", choices=STRATEGIES),
-    Field("sticky", "text", "sticky key: tasks with the same key go to the same agent", default="", metavar="WORD"),
+    Field("sticky", "text", "affinity key: tasks with the same word go to the same agent", default="", metavar="WORD"),
     Field("bid_window", "duration", "how long an auction collects bids", default=0, metavar="D"),
-    Field("race", "text", "race group: the first task to finish cancels the others", default="", metavar="WORD"),
+    Field(
+        "race",
+        "text",
+        "race group: the first task in the group to finish cancels the others",
+        default="",
+        metavar="WORD",
+    ),
     Field("require", "words", "keys that its result must have", default=(), metavar="NAME,…"),
-    Field("run", "text", "its run", default="", metavar="RUN"),
+    Field("run", "text", "the run that it belongs to", default="", metavar="RUN"),
 )
 
 OPERATIONS = (
@@ -310,6 +314,7 @@ OPERATIONS = (
         "task add",
         _add,
         "Add a task.",
+        group="tasks",
         fields=ADD_FIELDS,
         errors=(Invalid, NotFound, Conflict, Quota),
         may="agent",

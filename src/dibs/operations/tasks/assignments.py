@@ -171,7 +171,7 @@ OPERATIONS = (
     Operation(
         "task assign",
         _assign,
-        "Assign a task to an agent: a named one, or one chosen by a strategy.",
+        "Assign a task to an agent, named or chosen by a strategy; the agent is told.", group="tasks",
         fields=(
             board.ID,
             Field(
@@ -186,7 +186,7 @@ OPERATIONS = (
     Operation(
         "task bid",
         _bid,
-        "Bid for a task that is auctioned; the highest bid gets it.",
+        "Bid for a task that is auctioned; the highest bid gets it.", group="tasks",
         fields=(
             board.ID,
             Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),

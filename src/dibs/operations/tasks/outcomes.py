@@ -521,11 +521,12 @@ OPERATIONS = (
         "task done",
         _done,
         "Finish a task with its result.",
+        group="tasks",
         fields=(
             board.ID,
             _TOKEN,
             Field("result", "json", "its result, as JSON or @FILE", metavar="JSON"),
-            Field("next", "flag", "and take the next one in the same transaction", default=False),
+            Field("next", "flag", "also take the next task, in the same transaction", default=False),
             Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
             Field(
                 "not_done", "text", "work left undone; stored as `not_done` in the result", default="", metavar="TEXT"
@@ -543,10 +544,11 @@ OPERATIONS = (
         "task fail",
         _fail,
         "Report that a task failed.",
+        group="tasks",
         fields=(
             board.ID,
             _TOKEN,
-            Field("class", "choice", "transient is retried", required=True, choices=ERROR_CLASSES),
+            Field("class", "choice", "transient: retry it; permanent: give up", required=True, choices=CLASSES),
             Field("why", "text", "what happened", required=True, metavar="T"),
             _USED,
         ),
@@ -558,7 +560,8 @@ OPERATIONS = (
     Operation(
         "task release",
         _release,
-        "Give a task back to the queue, unfinished.",
+        "Return a task to the queue, unfinished.",
+        group="tasks",
         fields=(board.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
         ahead=ahead,
@@ -568,14 +571,15 @@ OPERATIONS = (
     Operation(
         "task split",
         _split,
-        "Split a task: add its children, and give it back to wait for them.",
+        "Split a task: add its children; the task waits for them.",
+        group="tasks",
         fields=(
             board.ID,
             _TOKEN,
             Field(
                 "children",
                 "json",
-                "a list of objects with the fields of `task add`",
+                "JSON list of tasks, same fields as `task add`",
                 required=True,
                 metavar="JSON",
                 items="task add",
@@ -589,7 +593,8 @@ OPERATIONS = (
     Operation(
         "task progress",
         _progress,
-        "Report a task's progress, and keep it.",
+        "Report progress on a task.",
+        group="tasks",
         fields=(
             board.ID,
             Field("percent", "integer", "from 0 to 100", positional=True, required=True, metavar="PERCENT"),

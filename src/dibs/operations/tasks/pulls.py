@@ -451,9 +451,10 @@ OPERATIONS = (
     Operation(
         "task next",
         _next,
-        "Take the best task that is ready for you.",
+        "Take the next task that is ready for you.",
+        group="tasks",
         fields=(
-            Field("wait", "duration", "wait up to this long for one", default=0, metavar="D"),
+            Field("wait", "duration", "wait up to D for one", default=0, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
             Field("waiter", "text", "the caller's place among the waiters", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
@@ -467,10 +468,11 @@ OPERATIONS = (
         "task claim",
         _claim,
         "Take a specific task.",
+        group="tasks",
         fields=(
             board.ID,
-            Field("wait", "duration", "wait up to this long until it is free", default=0, metavar="D"),
-            Field("waiter", "text", "the caller's place in the queue", default="", hidden=True),
+            Field("wait", "duration", "wait up to D until it can be taken", default=0, metavar="D"),
+            Field("waiter", "text", "the place in line", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
