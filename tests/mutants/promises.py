@@ -349,7 +349,7 @@ PROMISES = (
     Mutant("operations/messages/subscriptions.py", ' or now["version"] != known["version"]', "", SUBSCRIPTIONS),
     Mutant("operations/messages/subscriptions.py", "held, through = True, before", "held = True", SUBSCRIPTIONS),
     Mutant("session/quotes.py", "{clean(line)}", "{line}", "tests/doors/cli/test_messages_cli.py"),
-    Mutant("operations/core/call.py", "    if agent.casefold() == OWN:", "    if False:", AGENTS),
+    Mutant("operations/core/call.py", "    if agent.casefold() == DIBS_SENDER:", "    if False:", AGENTS),
     # Whose shell it is
     Mutant("operations/agents/speech.py", "return None if within(call.agent, call.inside) else", "return None if True else",
            f"{SPEECH}::test_an_agents_shell_cannot_speak_as_another_agent"),

@@ -154,7 +154,7 @@ def test_what_makes_no_sense_is_invalid_and_changes_nothing(fleet: Fleet, fields
 
 @pytest.mark.parametrize("name", ["dibs", "Dibs", "DIBS"])
 def test_nobody_sends_under_the_name_by_which_dibs_speaks(fleet: Fleet, name: str) -> None:
-    with pytest.raises(Invalid, match="dibs itself speaks"):
+    with pytest.raises(Invalid, match="is dibs' own name"):
         send(fleet, name, "a")
 
 

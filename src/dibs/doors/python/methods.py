@@ -513,7 +513,7 @@ class Methods:
         can: Sequence[str] | None = None,
         request_id: str | None = None,
     ) -> RunJoinAnswer:
-        """Join a run.
+        """Take part in a run.
 
         Answers: run, agent.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -572,7 +572,7 @@ class Methods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunProgressAnswer:
-        """Show the progress of a run.
+        """Show how far a run is.
 
         Answers: run.
         Raises: NotFound, Invalid.
@@ -590,7 +590,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> RunPurgeAnswer:
-        """Purge an ended run and its tasks now; its archive stays.
+        """Drop an ended run and its tasks now; its archive stays.
 
         Answers: run, more.
         Raises: NotFound, Conflict.
@@ -1234,7 +1234,7 @@ class Methods:
         *,
         request_id: str | None = None,
     ) -> TaskShowAnswer:
-        """Show one task: dependencies, children and notes.
+        """Show one task with all that belongs to it.
 
         Answers: task.
         Raises: NotFound.

@@ -260,7 +260,10 @@ OPERATIONS = (
             run_records.RUN,
             Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
             Field(
-                "within", "duration", "fail if a task showed no activity for this long (default 10m)", default=WITHIN
+                "within",
+                "duration",
+                "fail if a task showed no activity for this long (default 10m)",
+                default=DEFAULT_SILENCE_MS,
             ),
             Field("facts", "json", "what only a door can know", hidden=True),
         ),

@@ -291,7 +291,7 @@ OPERATIONS = (
             Field(
                 "after", "text", "continue after this key (the `cursor` of the page before)", default="", metavar="KEY"
             ),
-            Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
+            Field("limit", "integer", "how many at once", default=DEFAULT_LISTED, metavar="N"),
         ),
         errors=(Invalid,),
         answer="StateListAnswer",

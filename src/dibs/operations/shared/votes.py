@@ -306,7 +306,7 @@ OPERATIONS = (
             Field("title", "text", "what is voted on", positional=True, required=True, metavar="TITLE"),
             Field("electorate", "words", "the agents who vote", required=True, metavar="AGENT,…"),
             Field("options", "words", "the options (default yes,no)", default=YES_NO, metavar="O,…"),
-            Field("deadline", "duration", "how long it is open (default 10m)", default=DEADLINE, metavar="D"),
+            Field("deadline", "duration", "how long it is open (default 10m)", default=DEFAULT_VOTE_MS, metavar="D"),
             Field("id", "text", "the vote's id (else one is made)", default="", metavar="ID"),
             Field("key", "text", "idempotency key: opening it again returns the first vote", default="", metavar="K"),
         ),

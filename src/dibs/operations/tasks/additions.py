@@ -292,7 +292,7 @@ ADD_FIELDS = (
     Field("for", "text", "only for agents of this type", default="", metavar="TYPE"),
     Field("key", "text", "idempotency key: adding it again returns the first task", default="", metavar="K"),
     Field("expect", "duration", "how long it should take; an alert is raised after twice that", default=0, metavar="D"),
-    Field("state", "choice", "where it begins", default=PLANNED, choices=ADDED, metavar="S"),
+    Field("state", "choice", "where it begins", default=PLANNED, choices=INITIAL_STATES, metavar="S"),
     Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
     Field("attempts", "integer", "give up (quarantine) after N failed or lost attempts", default=0, metavar="N"),
     Field("strategy", "choice", "how its agent is chosen (default: the config's)", default="", choices=STRATEGIES),

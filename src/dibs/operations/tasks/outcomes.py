@@ -548,7 +548,7 @@ OPERATIONS = (
         fields=(
             board.ID,
             _TOKEN,
-            Field("class", "choice", "transient: retry it; permanent: give up", required=True, choices=CLASSES),
+            Field("class", "choice", "transient: retry it; permanent: give up", required=True, choices=ERROR_CLASSES),
             Field("why", "text", "what happened", required=True, metavar="T"),
             _USED,
         ),
