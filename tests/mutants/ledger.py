@@ -145,7 +145,7 @@ LEDGER = (
      "if not any(_changed(known[top], items, before[top]) for top, items in named.items()):", "if True:",
      f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
     # looks
-    ("doors/hooks/trees.py", "now = ledger_files.now()[0]  # not when", "now = self.now  # not when",
+    ("doors/hooks/trees.py", "now = ledger_files.now()[0]  # not the start", "now = self.now  # not the start",
      f"{SIMULATION}::test_what_is_sure_is_right_and_no_owned_content_disappears_without_a_word_and_a_copy"),
     ("doors/hooks/trees.py", 'self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))', "pass",
      f"{AUDIT}::test_a_new_file_that_an_opaque_command_wrote_over_anothers_claim_is_a_violation"),

@@ -1,7 +1,7 @@
-"""Throws away what the guards kept and nobody needs any more: contents of days ago, what agents long gone have seen.
+"""Deletes old files of the guards: contents of days ago, and the read marks of agents that are long gone.
 
-Done at boot, a little at a time. What was overwritten was made a git object when it was found; what is somebody's
-unfinished work stays. So the other copies are safe to drop after two days.
+Done at boot, a little at a time. An overwritten content became a git object when it was found, and unfinished work
+stays, so the other copies are safe to delete after two days.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 DAY_S = 86_400
 CONTENT_LIFE_S = 2 * DAY_S
 SEEN_LIFE_S = 30 * DAY_S  # an agent that comes back within a month is still told what changed
-MAX_FILES_PER_BOOT = 500  # files looked at in one boot
+MAX_FILES_PER_BOOT = 500
 
 
 def tidy(place: Place, tree: Tree) -> None:
-    """Remove some of what is old."""
+    """Delete some old files."""
     left = _old_files(f"{place.private}/seen", SEEN_LIFE_S, MAX_FILES_PER_BOOT)
     left = _old_files(f"{place.local}/alive", SEEN_LIFE_S, left)
     left = _old_files(
         f"{place.local}/wakes", SEEN_LIFE_S, left
-    )  # marks of mail for agents that never came; pipes are no files
+    )  # mail marks of agents that never came; pipes are no files
     try:
         folders = sorted(os.listdir(tree.objects))
     except OSError:
@@ -44,7 +44,7 @@ def tidy(place: Place, tree: Tree) -> None:
 
 
 def _old_files(folder: str, age: int, limit: int, needed: Collection[str] = ()) -> int:
-    """Remove files of that age but the needed ones; returns how many more may be looked at."""
+    """Delete files of that age but the needed ones; returns how many more may be looked at."""
     before = time.time() - age
     try:
         with os.scandir(folder) as entries:

@@ -1,8 +1,8 @@
-"""Before files are written: the edit guard is asked with what the ledger says of each, and the call is noted.
+"""Before files are written: asks the edit guard, with the ledger's facts about each file, and records the call.
 
 Used for edits and patches, and for the files that a shell command names. The guard's claim comes first, then the files
-are looked at once more: what somebody wrote and committed between the first look and the claim is seen then, and from
-then on nobody else may write them.
+are looked at once more: a change between the first look and the claim is seen then, and from then on no other agent may
+write them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-MAX_FILES_IN_FOLDER = 2_000  # files of a folder that is written as a whole which are looked at, one by one
-MAX_LOOKS = 3  # at the files, before and after the claim; a file that changes more often than that is refused
-MAX_PATHS = 200  # paths of one request; beyond it their folders are claimed
+MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
+MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused
+MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 
 
 class Write:
@@ -46,12 +46,12 @@ class Write:
         goes: bool = False,
     ) -> None:
         self.path, self.how = path, how
-        self.content = content  # the whole content that it will have, if that is known
-        self.edits = edits  # or what is replaced in it
-        self.goes = goes  # it will be gone
+        self.content = content  # the whole new content, if that is known
+        self.edits = edits  # or the replacements in it
+        self.goes = goes  # the file is deleted
 
     def expected(self, before: bytes | None) -> bytes | None:
-        """The content that the file will have, where that follows from the words."""
+        """The file's new content, if it follows from the call."""
         if self.content is not None:
             return self.content.encode("utf-8", "surrogateescape")
         if not self.edits or before is None:
@@ -65,7 +65,7 @@ class Write:
 
 
 def writes_of(event: Event) -> list[Write]:
-    """What an edit or a patch names."""
+    """The writes of an edit or a patch."""
     if event.kind != PATCH:
         how = WHOLE if event.content is not None else MERGES
         return [Write(path, how, event.content, event.edits) for path in event.paths]
@@ -83,7 +83,7 @@ def writes_of(event: Event) -> list[Write]:
 
 
 class _Named:
-    """One path that is to be written, in its working tree."""
+    """One path to be written, in its working tree."""
 
     __slots__ = ("alias", "ignored", "kind", "path", "real", "text", "write")
 
@@ -94,7 +94,7 @@ class _Named:
 
 
 def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], known: dict[str, Tree]) -> list[str]:
-    """May these be written? Raises the refusal; gives the tops of the working trees that are concerned.
+    """May these be written? Raises the refusal; returns the tops of the working trees concerned.
 
     `known` has the working trees that were looked at already, by their tops; others are added.
     """
@@ -120,7 +120,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
             try:
                 session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
             except BaseException:
-                for top in named:  # what was looked at counts, whatever the answer is
+                for top in named:  # the looks count, whatever the answer is
                     known[top].write()
                 raise
         if not any(_changed(known[top], items, before[top]) for top, items in named.items()):
@@ -133,7 +133,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
 def _located(
     session: Session, event: Event, writes: Sequence[Write]
 ) -> tuple[dict[str, list[_Named]], list[dict[str, Any]]]:
-    """The paths by working tree; and those outside of all, where roles have a say in them."""
+    """The paths by working tree; and those outside of all, if roles apply to them."""
     named: dict[str, list[_Named]] = {}
     outside: list[dict[str, Any]] = []
     roles = session.config.policy.guards["roles"]
@@ -141,13 +141,13 @@ def _located(
         real = event.real(write.path)
         wanted = write.path
         if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
-            wanted = real = session.place.top  # the folder that the working tree lies in goes with all of the tree
+            wanted = real = session.place.top  # a parent folder of the working tree: all of the tree goes with it
         try:
             kind, text, alias, top = session.paths.located(wanted, event.cwd or session.cwd, literal=True)
         except Invalid:
-            if workspace.tree_of(session.place, real):  # a name that nobody can claim, a loop of links
+            if workspace.tree_of(session.place, real):  # an invalid name, a loop of links
                 raise
-            if roles["default"] or roles["assign"]:  # whoever may write only here may not write elsewhere either
+            if roles["default"] or roles["assign"]:  # an agent that may write only here may not write elsewhere either
                 outside.append({"targets": [Target(["file", real, ""], ignored=True)], "tree": "", "local": False})
             continue
         path = real[len(top) + 1 :] if real.startswith(f"{top}/") else text
@@ -178,7 +178,7 @@ def _content(tree: Tree, path: str) -> str:
 
 
 def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
-    """What the ledger says of a file that is to be written: what the agent knows of it, whose it is, since when."""
+    """What the ledger says of a file to be written: what the agent knows of it, whose it is, since when."""
     head = tree.state.heads.get(one.path)
     if head is None:
         return None
@@ -205,7 +205,7 @@ def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
 
 
 def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
-    """The same of a folder: whose unfinished work is in it."""
+    """The same for a folder: whose unfinished work is in it."""
     start = f"{one.path}/" if one.path else ""
     owners = [owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found]
     if not owners:
@@ -233,7 +233,7 @@ def _folded(targets: list[Target]) -> list[Target]:
 
 
 def _within(folder: str, top: str) -> list[str]:
-    """The files in a folder, from the top of its working tree: what is strict may be among them."""
+    """The files in a folder, from the top of its working tree: some may be strict."""
     found: list[str] = []
     for directory, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in {".git", "node_modules"}]
@@ -252,13 +252,13 @@ def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
 
 
 def _before(tree: Tree, one: _Named) -> bytes | None:
-    """What is in the file that an edit changes."""
+    """The content of the file that an edit changes."""
     seen = tree.found.get(one.path)
     return seen.data if seen is not None else contents.read(one.real)[1]
 
 
 def _note(tree: Tree, event: Event, agent: str, items: list[_Named]) -> None:
-    """The names go into the ledger with the call that they belong to."""
+    """Write the names into the ledger, with their call."""
     busy = tree.state.is_busy(agent)
     for one in items:
         if one.kind == "file" and not one.ignored:

@@ -1,8 +1,8 @@
 """What a git command would do to files that it does not name, to HEAD, to the stashes: found by asking git.
 
-Decided elsewhere (operations/guards/working_tree.py says what each fact means). Paths are given as claims have them:
-from the top of the working tree that the command is run in. Here are the commands that take in, throw away or delete;
-arrivals.py has those that bring commits, heads.py those that move HEAD or a branch.
+Facts only; operations/guards/working_tree.py decides. Paths are given as claims have them: from the top of the
+command's working tree. This file has the commands that take in, discard or delete; arrivals.py has those that bring
+commits, heads.py those that move HEAD or a branch.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 SPELL_OUT = "Write the names out."
-UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes what git does not know, too
+UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes untracked files, too
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
 
 
 class Look:
-    """What was found, and the place of the command that is looked at."""
+    """The facts found so far, and the place of the present command."""
 
     __slots__ = ("asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "unresolved", "where")
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.where = self.top = self.prefix = ""
-        self.asked: dict[str, str] = {}  # remotes that were fetched from → why that failed, "" if it did not
-        self.coming: dict[str, str] = {}  # names that the same line makes before → the commits that they will mean
+        self.asked: dict[str, str] = {}  # fetched remotes → why that failed, "" if it did not
+        self.coming: dict[str, str] = {}  # names that the same line creates earlier → the commits that they will mean
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
         self.unresolved: list[str] = []
-        self.index: list[list[str]] = []  # git's index, HEAD and stashes, as far as they are touched: resources
+        self.index: list[list[str]] = []  # resources: git's index, HEAD and stashes, as far as they are touched
 
     def at(self, effect: GitEffect) -> bool:
-        """Go to where the command is run; False where that is no working tree of this workspace."""
+        """Go to the command's directory; False if that is no working tree of this workspace."""
         if effect.cwd is None:
             self.unresolved.append(what(effect))
             return False
@@ -62,7 +62,7 @@ class Look:
         return True
 
     def hold(self, name: str) -> None:
-        """The command needs this for as long as it runs."""
+        """The command holds this while it runs."""
         from dibs.facts.paths import Paths
 
         resource = list(Paths(self.top, self.session.paths.fold).resource(name, self.top))
@@ -70,7 +70,7 @@ class Look:
             self.index.append(resource)
 
     def _inner(self, directory: str) -> str:
-        """Where a repository inside this working tree begins, whose paths git gives from there; "" for our own."""
+        """The folder of a repository inside this working tree, from which git counts paths; "" for our own."""
         while directory.startswith(f"{self.top}/"):
             if os.path.exists(f"{directory}/.git"):
                 return directory[len(self.top) + 1 :] + "/"
@@ -80,7 +80,7 @@ class Look:
     # --- facts for the decision
 
     def fact(self, effect: GitEffect, **fields: Any) -> dict[str, Any]:
-        """One thing that git would do here."""
+        """One effect of a git command here."""
         found = {"what": what(effect), "tree": self.top, "main": self.top == self.session.place.root, **fields}
         self.sweeps.append(found)
         return found
@@ -89,7 +89,7 @@ class Look:
         self, effect: GitEffect, paths: list[str] | None, does: str, *, safe: str = "", wide: str = "",
         other: str = "", **more: Any,
     ) -> None:  # fmt: skip
-        """One thing that git would do to many files; None for nobody knows which."""
+        """One effect on many files; `paths` is None if they are not known."""
         texts = None if paths is None else [self.text(path) for path in dict.fromkeys(paths)]
         fields = {"paths": texts, "does": does, "else": other, **more}
         if safe:
@@ -101,13 +101,13 @@ class Look:
         self.fact(effect, **fields)
 
     def text(self, path: str) -> str:
-        """A path of git's as claims write it: letters may be composed, or case folded."""
+        """A path from git as claims write it: letters may be composed, or case folded."""
         path = self.prefix + path
         if path.isascii() and not self.session.paths.fold:
             return path
         try:
             return self.session.paths.located(path, self.top, literal=True)[1]
-        except Invalid:  # nobody can claim such a name
+        except Invalid:  # such a name cannot be claimed
             return path
 
     def commit_of(self, name: str) -> str:
@@ -116,7 +116,7 @@ class Look:
         return known or (git.commit(self.where, name) if name and not name.startswith("-") else "")
 
     def doubt(self, effect: GitEffect) -> None:
-        """What it would do cannot be found out: it may be anything."""
+        """The effect cannot be found out: it may be anything."""
         self.sweep(effect, None, _may(effect), other=OWN_TREE, may=True)
 
     # --- one command each
@@ -135,7 +135,7 @@ class Look:
         )  # fmt: skip
 
     def commit(self, effect: GitEffect) -> None:
-        """Commit what is staged, all that is tracked, or what is named."""
+        """Commit what is staged, all tracked files, or the named ones."""
         paths = [] if effect.paths else git.staged(self.where, effect.index_file)
         if effect.all or effect.paths:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
@@ -145,7 +145,7 @@ class Look:
             self.fact(effect, does="rewrite", makers=git_commits.makers(self.where, last))
 
     def stash(self, effect: GitEffect) -> None:
-        """Take changes away, or bring them back."""
+        """Stash changes, or bring them back."""
         self.hold("git:stash")
         listed = _stashes(self.where)
         chosen = effect.refspecs[0] if effect.refspecs and effect.action != "branch" else ""
@@ -176,7 +176,7 @@ class Look:
         )  # fmt: skip
 
     def restore(self, effect: GitEffect) -> None:
-        """Files go back to what the index or a commit has."""
+        """Reset files to the index or a commit."""
         if not effect.tree:
             return
         source = effect.value("s", "source") if effect.kind == "restore" else ""
@@ -198,7 +198,7 @@ class Look:
         self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE)
 
     def clean(self, effect: GitEffect) -> None:
-        """Delete what git does not know. Git itself is asked what that would be."""
+        """Delete untracked files. Git itself is asked which ones."""
         given = []
         for option, value in effect.options:
             if option in {"d", "x", "X", "f", "force"}:
@@ -217,7 +217,7 @@ class Look:
         only = "!" if effect.has("X") else ""  # then a pattern says what else goes, and with a ! what stays
         if self.top == self.session.place.root and not self.prefix and any(_holds_record(one) for one in folders):
             left = [f"-e {quoted(only + LOCAL_FOLDER)}"]
-            if only:  # the record has an ignore file of its own, which counts for what is in it
+            if only:  # the record has an ignore file of its own, which applies inside it
                 left.append(f"-e {quoted(f'{only}{LOCAL_FOLDER}/**')}")
             self.fact(effect, record=f"{retold(effect)} {' '.join(left)}{named}")
         self.sweep(effect, files, "delete", safe=retold(effect), without=only, named=named,
@@ -238,7 +238,7 @@ class Look:
                 self.named.append(os.path.join(self.where, path))
 
     def apply(self, effect: GitEffect) -> None:
-        """The files that a patch names; of one that cannot be read `at` has said so."""
+        """The files that a patch names; `at` has reported one that cannot be read."""
         if effect.tree:
             self.named += effect.paths
         elif effect.index and effect.paths:
@@ -246,19 +246,19 @@ class Look:
             self.sweep(effect, [os.path.relpath(path, base) for path in effect.paths], "stage changes of")
 
     def update_index(self, effect: GitEffect) -> None:
-        """The index by hand."""
+        """Change the index by hand."""
         base = os.path.join(self.top, self.prefix)
         paths = [os.path.relpath(os.path.join(self.where, path), base) for path in effect.paths]
         self.sweep(effect, paths, "change in the index", other="Leave them to those who hold them.")
 
     def checkout_index(self, effect: GitEffect) -> None:
-        """Files are written as the index has them; existing ones only if forced."""
+        """Write files as the index has them; existing ones only if forced."""
         if effect.force and not effect.has("prefix"):
             changes = git.dirty(self.where, effect.paths, untracked=False)
             self.sweep(effect, _paths(changes), "write over", safe="git restore")
 
     def read_tree(self, effect: GitEffect) -> None:
-        """The index, and with -u the files, become those of a commit."""
+        """Set the index, and with -u the files, to a commit's."""
         commits = [commit for name in effect.refspecs if (commit := self.commit_of(name))]
         paths = git.staged(self.where)
         for commit in commits:
@@ -268,7 +268,7 @@ class Look:
         self.sweep(effect, paths, "write over" if effect.tree else "change in the index", other=OWN_TREE)
 
     def submodule(self, effect: GitEffect) -> None:
-        """Whatever is held in a submodule goes with its files."""
+        """Claims in a submodule are affected with its files."""
         if not effect.force:
             return
         from dibs.facts.git import aliases
@@ -278,7 +278,7 @@ class Look:
         self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
 
     def sparse(self, effect: GitEffect) -> None:
-        """Only some folders stay; dibs' own have to be among them."""
+        """Only some folders stay; dibs' own must be among them."""
         if effect.action not in {"set", "init"} or self.prefix:
             return
         kept = {word.strip("/").removesuffix("/*") for word in effect.refspecs}
@@ -288,7 +288,7 @@ class Look:
         self.fact(effect, record=f"git sparse-checkout set {names} .dibs".replace("  ", " "))
 
     def worktree(self, effect: GitEffect) -> None:
-        """Remove or move a working tree: whatever is held there goes with it."""
+        """Remove or move a working tree: claims there are affected."""
         if effect.tree and effect.paths:
             top = os.path.realpath(os.path.join(self.where, effect.paths[0]))
             does = "delete" if effect.action == "remove" else "move"
@@ -304,7 +304,7 @@ def _may(effect: GitEffect) -> str:
 
 
 def look(session: Session, effects: list[GitEffect]) -> Look:
-    """What these commands would do, together."""
+    """The effects of these commands together."""
     found = Look(session)
     for effect in effects:
         if not found.at(effect) or (effect.unknown and (effect.tree or effect.index)):
@@ -355,7 +355,7 @@ def _stashes(cwd: str) -> list[str]:
 
 
 def _unquoted(name: str) -> str:
-    """A name as git shows it: with odd letters in it, in quotes and with escapes."""
+    """A name as git prints it: quoted and escaped if it has special characters."""
     if not name.startswith('"'):
         return name
     escaped = os.fsencode(name[1:-1]).decode("unicode_escape")

@@ -1,7 +1,7 @@
-"""The words about a git command: how it was typed, and how the safe command begins that a refusal proposes.
+"""Texts about a git command: how it was typed, and the beginning of the safe command that a refusal proposes.
 
-What the agent gave (its message, its author, its flags) is kept; what is left out are paths, and options that would
-take in more than is named.
+The agent's own options (its message, its author, its flags) are kept; left out are paths, and options that would take
+in more than is named.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.git.effects import GitEffect
 
-MAX_VALUE_CHARS = 200  # letters of an option's value that a safe command repeats
-MAX_COMMAND_CHARS = 120  # letters of the command that a refusal repeats
+MAX_VALUE_CHARS = 200  # of an option's value, in a safe command
+MAX_COMMAND_CHARS = 120  # of the command, in a refusal
 OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait until they have committed."
 
 
@@ -23,7 +23,7 @@ def what(effect: GitEffect) -> str:
 
 
 def called(effect: GitEffect) -> list[str]:
-    """`git` with what stands before the subcommand."""
+    """`git` with the options before the subcommand."""
     return [_value(word) for word in effect.words[: effect.at]]
 
 
@@ -82,7 +82,7 @@ def _value(word: str | None) -> str:
 
 
 def quoted(text: str) -> str:
-    """As a shell takes it for one word."""
+    """Quoted as one word for a shell."""
     plain = text and all(letter.isalnum() or letter in "/._-+@%,=:" for letter in text)
     name, equals, value = text.partition("=")
     if not plain and equals and name.startswith("--") and name.replace("-", "").isalnum():

@@ -1,7 +1,7 @@
-"""At boot: unfinished work that agents left behind which are no longer there. The new one is told whose it is.
+"""At boot: unfinished work of agents that are gone. The new agent is told whose it is.
 
-It stays theirs until somebody takes it over; no sweep takes it away before that. Whoever was told to forget and goes on
-in the same process goes on with its own work.
+It stays theirs until another agent takes it over; no sweep takes it away before that. An agent that was told to forget
+and continues in the same process continues its own work.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 MAX_SHOWN = 6  # agents, and files of each
-MAX_AGENTS_CHECKED = 50  # agents that are asked after
+MAX_AGENTS_CHECKED = 50
 
 
 def told(session: Session, call: Call, tree: Tree) -> list[str]:
-    """A line for each agent that left something."""
+    """A line for each agent that left unfinished work."""
     found: dict[str, list[str]] = {}
     for path, owners in tree.state.owned().items():
         if len(owners) == 1 and not related(owners[0], call.agent):
@@ -36,7 +36,7 @@ def told(session: Session, call: Call, tree: Tree) -> list[str]:
             lines.append(f"Uncommitted work of yours from before: {_listed(paths)}.")
         elif agent not in peers["there"]:
             lines.append(
-                f"{peers['names'][agent]} left uncommitted work in {_listed(paths)}. To go on with it: "
+                f"{peers['names'][agent]} left uncommitted work in {_listed(paths)}. To continue it: "
                 f"`dibs claim {paths[0]}`, then read it."
             )
     tree.write()

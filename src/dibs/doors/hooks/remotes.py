@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
-MAX_REMOTES = 3  # that are asked for one line
+MAX_REMOTES = 3  # asked for one line
 
 
 def ask_all(found: Look, effect: GitEffect) -> None:
-    """Where the same line fetches first, names mean what they will mean then."""
+    """If the same line fetches first, names mean what they will mean then."""
     for remote, spec in effect.fetched[:MAX_REMOTES]:
         name, _, branch = spec.lstrip("+").partition(":")
         if not name:
@@ -35,7 +35,7 @@ def ask_all(found: Look, effect: GitEffect) -> None:
 
 
 def ask(found: Look, remote: str) -> str:
-    """Bring up to date what is known of a remote, once for a line; why that failed, "" if it did not."""
+    """Fetch from a remote, once for a line; returns why that failed, "" if it did not."""
     if remote not in found.asked:
         try:
             commits.fetched(found.where, remote)
