@@ -67,7 +67,7 @@ def test_an_edit_while_the_store_is_busy_is_refused_within_the_limit_and_names_t
     actor = stopped(world)
     answer = edit(world, client)
     assert answer.took < LIMIT / 2
-    assert "the store is busy: there was no turn within" in answer.refusal
+    assert "the store is busy: no turn within" in answer.refusal
     assert f"process {actor.pid} (stopped) went in last" in answer.refusal
     assert 'on_doubt = "allow"' in answer.refusal
     actor.go_on()
