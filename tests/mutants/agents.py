@@ -34,7 +34,7 @@ BOOT = (
     ("operations/agents/beliefs.py", '[] if loss.get("settled") else _by_holder', "_by_holder",
      f"{BELIEFS}::test_of_a_claim_on_several_each_resource_is_named_with_its_own_holder"),
     # another id
-    ("operations/agents/aliases.py", "    if former is not None and _is_there(tx, call, former):\n", "    if False:\n",
+    ("operations/agents/aliases.py", "    if former is not None and _is_present(tx, call, former):\n", "    if False:\n",
      f"{BELIEFS}::test_an_id_that_a_living_client_goes_by_stays_that_ones"),
     ("operations/agents/aliases.py", '    if record["killed"]:\n        return True', "    if False:\n        return True",
      f"{BELIEFS}::test_the_id_of_a_killed_agent_is_no_way_around_the_kill"),

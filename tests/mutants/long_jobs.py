@@ -8,14 +8,14 @@ LISTINGS = "tests/operations/test_listings.py"
 
 BOUNDED = (
     # what a job calls off counts as cancelled at once
-    ("operations/tasks/pulls.py", "    task = long_jobs.called_off(tx, task, call.jobs)\n", "",
+    ("operations/tasks/pulls.py", "    task = long_jobs.as_counted(tx, task, call.jobs)\n", "",
      f"{BACKLOG}::test_after_the_first_commit_nobody_gets_a_task_of_the_tree"),
     ("operations/tasks/pulls.py", "if call.jobs and long_jobs.covering(tx, task, call.jobs) is not None:", "if False:",
      f"{BACKLOG}::test_after_the_first_commit_nobody_gets_a_task_of_the_tree"),
     ("operations/tasks/outcomes.py", "if jobs and long_jobs.covering(tx, task, jobs) is not None:", "if False:",
      f"{BACKLOG}::test_a_result_for_a_task_that_a_job_calls_off_is_refused_before_its_step"),
     ("operations/tasks/additions.py",
-     '    parent["state"] = long_jobs.called_off(tx, parent, long_jobs.going(tx))["state"]\n', "",
+     '    parent["state"] = long_jobs.as_counted(tx, parent, long_jobs.going(tx))["state"]\n', "",
      f"{BACKLOG}::test_a_task_that_a_job_calls_off_gets_no_child_and_is_not_planned_again"),
     ("operations/core/long_jobs.py", 'if one is not task and one["state"] in lifecycle.FINAL_STATES and one["finished"] < job["at"]:', "if False:",
      f"{BACKLOG}::test_what_lies_below_a_task_that_was_over_before_is_left_alone"),
@@ -39,8 +39,8 @@ BOUNDED = (
      f"{BOUNDS}::test_calling_off_many_tasks"),
     ("operations/agents/departures.py", 'used += len(record["resources"])  # one record for each resource', "used += 1",
      f"{BOUNDS}::test_leaving_with_many_claims_of_many_resources"),
-    ("operations/upkeep/sweeps.py", "call.jobs[long_jobs.help_on(tx, call.jobs[0]) :]",
-     "[job for job in call.jobs if not long_jobs.help_on(tx, job)]", f"{BOUNDS}::test_a_sweep_takes_one_step_of_one_job"),
+    ("operations/upkeep/sweeps.py", "call.jobs[long_jobs.take_step(tx, call.jobs[0]) :]",
+     "[job for job in call.jobs if not long_jobs.take_step(tx, job)]", f"{BOUNDS}::test_a_sweep_takes_one_step_of_one_job"),
     # honest limits
     ("operations/tasks/additions.py", 'above["parent"] if above is not None else ""', '""',
      "tests/operations/test_circles.py::test_a_circle_through_a_parents_parent_is_refused"),

@@ -115,7 +115,7 @@ PROMISES = (
            f"{WAITING}::test_who_asks_again_keeps_its_place_and_is_no_cycle"),
     Mutant("operations/claims/grants.py", "    if found.me is not None and found.owner:", "    if found.me is not None:",
            f"{WAITING}::test_a_process_that_waits_along_does_not_give_up_the_place_that_another_one_took_over"),
-    Mutant("operations/claims/grants.py", "if _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):", "if False:",
+    Mutant("operations/claims/grants.py", "if _merge_weaker_claim(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):", "if False:",
            f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),
     Mutant("operations/claims/endings.py", "and not holds_all(live, waiter):", "and True:",
            f"{WAITING}::test_who_waits_behind_a_reader_is_not_refused_because_that_one_waits_for_its_upgrade"),

@@ -9,7 +9,7 @@ from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
-from dibs.operations.core.long_jobs import GO_ON
+from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.core.policy import GUARDS, Policy
 from dibs.operations.guards.audits import AUDIT
 from dibs.operations.guards.edit_guard import EDIT, OLDER, Target
@@ -126,7 +126,7 @@ class Fleet:
             raise declared.hold_refusal(answer)
         if self.carries_on and isinstance(answer, dict):
             for job in answer.pop("jobs", ()):
-                while (step := self.internal(agent, GO_ON, process=process, job=job))["more"]:
+                while (step := self.internal(agent, CONTINUE, process=process, job=job))["more"]:
                     pass
                 answer.update(step["answer"])
         declared.hold(operation, answer, decided=True)

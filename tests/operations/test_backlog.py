@@ -9,7 +9,7 @@ import pytest
 from dibs.errors import Conflict, Fenced, NotFound
 from dibs.facts import clock
 from dibs.operations.core import long_jobs
-from dibs.operations.core.long_jobs import GO_ON
+from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.upkeep import sweeps
 from tests.operations.crew import Crew
 from tests.operations.engines import OnFile
@@ -182,7 +182,7 @@ def test_two_may_go_on_with_one_job(crew: Crew) -> None:
     tree(crew)
     crew.carries_on = False
     job = crew.call("boss", "task cancel", id="p")["jobs"][0]
-    answers = [crew.internal(agent, GO_ON, job=job) for agent in ("a", "b") * 4]
+    answers = [crew.internal(agent, CONTINUE, job=job) for agent in ("a", "b") * 4]
     assert {one["answer"]["count"] for one in answers if not one["more"]} == {13}
     assert len(crew.events("task.moved")) == 13
     crew.clean()
@@ -375,7 +375,7 @@ def test_what_an_agent_claims_after_it_left_is_not_released(crew: Crew) -> None:
     if isinstance(crew, CrewOnServer):
         clock.sleep(0.002)
     crew.claim("ann", "new.py")
-    while crew.internal("bob", GO_ON, job=job)["more"]:
+    while crew.internal("bob", CONTINUE, job=job)["more"]:
         pass
     assert crew.holders() == [("ann", "new.py")]
     crew.clean()

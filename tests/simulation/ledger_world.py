@@ -302,7 +302,7 @@ class World:
         for _ in range(edit_guard.MAX_LOOKS):
             tree.look([path])
             self.note(tree.write())
-            named = edit_guard._Named(edit_guard.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
+            named = edit_guard._NamedPath(edit_guard.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
             facts = edit_guard.facts_of(tree, agent, named)
             before = tree.state.heads[path].content if path in tree.state.heads else MISSING
             if facts is not None and how == WHOLE and not self._passes(agent, path, facts, before):

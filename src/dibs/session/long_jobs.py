@@ -7,7 +7,7 @@ who wait for the store come first. Interrupted or killed here, the job stays and
 from __future__ import annotations
 
 from dibs.facts import clock
-from dibs.operations.core.long_jobs import GO_ON, MIN_RECORDS_PER_STEP, RECORDS_PER_STEP
+from dibs.operations.core.long_jobs import CONTINUE, MIN_RECORDS_PER_STEP, RECORDS_PER_STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def carry_on(session: Session, call: Call, answer: dict[str, Any]) -> None:
         for job in answer.pop("jobs"):
             while True:
                 began = clock.since_boot()
-                step = session.run(GO_ON, call, {"job": job, "room": room})
+                step = session.run(CONTINUE, call, {"job": job, "room": room})
                 room = (
                     min(RECORDS_PER_STEP, room * 2)
                     if clock.since_boot() - began <= LONG_MS

@@ -82,7 +82,7 @@ def writes_of(event: Event) -> list[Write]:
     ]
 
 
-class _Named:
+class _NamedPath:
     """One path to be written, in its working tree."""
 
     __slots__ = ("alias", "ignored", "kind", "path", "real", "text", "write")
@@ -132,9 +132,9 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
 
 def _located(
     session: Session, event: Event, writes: Sequence[Write]
-) -> tuple[dict[str, list[_Named]], list[dict[str, Any]]]:
+) -> tuple[dict[str, list[_NamedPath]], list[dict[str, Any]]]:
     """The paths by working tree; and those outside of all, if roles apply to them."""
-    named: dict[str, list[_Named]] = {}
+    named: dict[str, list[_NamedPath]] = {}
     outside: list[dict[str, Any]] = []
     roles = session.config.policy.guards["roles"]
     for write in writes:
@@ -151,7 +151,7 @@ def _located(
                 outside.append({"targets": [Target(["file", real, ""], ignored=True)], "tree": "", "local": False})
             continue
         path = real[len(top) + 1 :] if real.startswith(f"{top}/") else text
-        named.setdefault(top, []).append(_Named(write, real, path, (kind, text, alias)))
+        named.setdefault(top, []).append(_NamedPath(write, real, path, (kind, text, alias)))
     from dibs.facts.git.ignored import ignored_among
 
     for top, items in named.items():
@@ -161,7 +161,7 @@ def _located(
     return named, outside
 
 
-def _target(tree: Tree, agent: str, one: _Named) -> Target:
+def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
     """The facts about one path, for the operation."""
     resource = [one.kind, one.text, one.alias]
     if one.ignored:
@@ -177,7 +177,7 @@ def _content(tree: Tree, path: str) -> str:
     return head.content if head is not None else MISSING
 
 
-def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
+def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
     """What the ledger says of a file to be written: what the agent knows of it, whose it is, since when."""
     head = tree.state.heads.get(one.path)
     if head is None:
@@ -204,7 +204,7 @@ def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
+def _facts_within(tree: Tree, one: _NamedPath, agent: str) -> dict[str, Any] | None:
     """The same for a folder: whose unfinished work is in it."""
     start = f"{one.path}/" if one.path else ""
     owners = [owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found]
@@ -243,7 +243,7 @@ def _within(folder: str, top: str) -> list[str]:
     return found[:MAX_FILES_IN_FOLDER]
 
 
-def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
+def _changed(tree: Tree, items: list[_NamedPath], before: list[str]) -> bool:
     """Has any of the files changed since the operation was asked about it?"""
     paths = [one.path for one in items if one.kind == "file" and not one.ignored]
     tree.look(paths, always=True)
@@ -251,13 +251,13 @@ def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
     return [_content(tree, path) for path in paths] != before
 
 
-def _before(tree: Tree, one: _Named) -> bytes | None:
+def _before(tree: Tree, one: _NamedPath) -> bytes | None:
     """The content of the file that an edit changes."""
     seen = tree.found.get(one.path)
     return seen.data if seen is not None else contents.read(one.real)[1]
 
 
-def _note(tree: Tree, event: Event, agent: str, items: list[_Named]) -> None:
+def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None:
     """Write the names into the ledger, with their call."""
     busy = tree.state.is_busy(agent)
     for one in items:

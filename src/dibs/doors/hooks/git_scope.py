@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import OWN_TREE, quoted, retold, what
+from dibs.doors.hooks.gitadvice import OWN_TREE, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
@@ -130,8 +130,8 @@ class Look:
             changes = [change for change in changes if not change.untracked]
         kept = ("A", "all", "no-ignore-removal")
         self.sweep(
-            effect, _paths(changes), "take in", safe=retold(effect, drop=kept),
-            wide=retold(effect) if effect.all else retold(effect, drop=kept, also=("-A",)),
+            effect, _paths(changes), "take in", safe=without_paths(effect, drop=kept),
+            wide=without_paths(effect) if effect.all else without_paths(effect, drop=kept, also=("-A",)),
         )  # fmt: skip
 
     def commit(self, effect: GitEffect) -> None:
@@ -139,7 +139,7 @@ class Look:
         paths = [] if effect.paths else git.staged(self.where, effect.index_file)
         if effect.all or effect.paths:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
-        self.sweep(effect, paths, "commit", safe=retold(effect, drop=("a", "all", "i", "include", "o", "only")))
+        self.sweep(effect, paths, "commit", safe=without_paths(effect, drop=("a", "all", "i", "include", "o", "only")))
         if effect.has("amend"):
             last = git_commits.chosen(self.where, ["HEAD"])
             self.fact(effect, does="rewrite", makers=git_commits.makers(self.where, last))
@@ -168,8 +168,8 @@ class Look:
         if effect.has("a", "all"):
             verb = "stash push" if "push" in effect.words else ""
             drop = ("a", "all", "u", "include-untracked")
-            self.fact(effect, record=retold(effect, verb=verb, drop=drop, also=("-u",)))
-        safe = retold(effect, verb="stash push")
+            self.fact(effect, record=without_paths(effect, verb=verb, drop=drop, also=("-u",)))
+        safe = without_paths(effect, verb="stash push")
         self.sweep(
             effect, _paths(git.dirty(self.where, effect.paths, untracked=untracked)), "take away",
             safe=safe if effect.action == "push" else "git stash push -u" if untracked else "git stash push",
@@ -194,7 +194,7 @@ class Look:
         options: tuple[str, ...] = ()
         if source and effect.kind == "checkout":
             options = (f"--source={quoted(source)}", "--staged", "--worktree")
-        safe = retold(effect, verb="restore", keep=same, also=options)
+        safe = without_paths(effect, verb="restore", keep=same, also=options)
         self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE)
 
     def clean(self, effect: GitEffect) -> None:
@@ -219,15 +219,15 @@ class Look:
             left = [f"-e {quoted(only + LOCAL_FOLDER)}"]
             if only:  # the record has an ignore file of its own, which applies inside it
                 left.append(f"-e {quoted(f'{only}{LOCAL_FOLDER}/**')}")
-            self.fact(effect, record=f"{retold(effect)} {' '.join(left)}{named}")
-        self.sweep(effect, files, "delete", safe=retold(effect), without=only, named=named,
+            self.fact(effect, record=f"{without_paths(effect)} {' '.join(left)}{named}")
+        self.sweep(effect, files, "delete", safe=without_paths(effect), without=only, named=named,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
 
     def names(self, effect: GitEffect) -> None:
         """rm, mv: edits of the files that they name."""
         if not effect.tree:
             paths = git.tracked_matching(self.where, effect.paths) if effect.paths else []
-            self.sweep(effect, paths, "take out of the index", safe=retold(effect))
+            self.sweep(effect, paths, "take out of the index", safe=without_paths(effect))
             return
         for path in effect.paths:
             wild = any(mark in path for mark in "*?[") and not os.path.lexists(os.path.join(self.where, path))

@@ -22,12 +22,12 @@ def what(effect: GitEffect) -> str:
     return shown if len(shown) <= MAX_COMMAND_CHARS else shown[: MAX_COMMAND_CHARS - 1] + "…"
 
 
-def called(effect: GitEffect) -> list[str]:
+def git_prefix(effect: GitEffect) -> list[str]:
     """`git` with the options before the subcommand."""
     return [_value(word) for word in effect.words[: effect.at]]
 
 
-def retold(
+def without_paths(
     effect: GitEffect,
     *,
     verb: str = "",
@@ -39,7 +39,7 @@ def retold(
     from dibs.facts.git import subcommands
 
     short, long, _ = subcommands.KINDS[effect.kind]
-    told = [*called(effect), verb or effect.kind]
+    told = [*git_prefix(effect), verb or effect.kind]
     words = effect.words[effect.at + 1 :]
     i = 0
     while i < len(words) and words[i] != "--":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import OWN_TREE, called, quoted
+from dibs.doors.hooks.gitadvice import OWN_TREE, git_prefix, quoted
 from dibs.facts.git import commits
 from dibs.facts.git import queries as git
 
@@ -116,7 +116,7 @@ def _lost(found: Look) -> list[str]:
 
 
 def _back(effect: GitEffect) -> str:
-    return " ".join([*called(effect), RESTORE_HEAD])
+    return " ".join([*git_prefix(effect), RESTORE_HEAD])
 
 
 # --- this working tree's branch, moved

@@ -39,7 +39,7 @@ def is_made_by(event: Event, place: Place) -> bool:
 
 def _is_free(session: Session, path: str) -> bool:
     from dibs.facts.git.ignored import ignored_among
-    from dibs.operations.guards.edit_guard import FREE, sort_of
+    from dibs.operations.guards.edit_guard import FREE, guard_level
 
     real = os.path.realpath(path)
     if not workspace.tree_of(session.place, real):
@@ -51,4 +51,4 @@ def _is_free(session: Session, path: str) -> bool:
     if not text or text.split("/")[0] in {".git", ".dibs"}:
         return False
     ignored = bool(ignored_among(top, session.paths.common, [text]))
-    return sort_of(session.config.policy.guards, [kind, text, alias], ignored=ignored) == FREE
+    return guard_level(session.config.policy.guards, [kind, text, alias], ignored=ignored) == FREE

@@ -145,7 +145,7 @@ def quoted(text: str) -> str:
 CACHE_FOLDERS = ("archive-v", "environments-v", "builds-v")
 
 
-def passing(python: str) -> str:
+def why_temporary(python: str) -> str:
     """Why an interpreter may soon be gone: "cache", "temporary", or "" for a permanent one."""
     parts = python.split("/")
     if any(part.startswith(CACHE_FOLDERS) and part[-1:].isdigit() for part in parts) or ".cache" in parts:

@@ -47,7 +47,7 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
     if owner == call.agent:
         return None
     former = tx.fetch([f"a\t{owner}"]).values[f"a\t{owner}"] if owner else None
-    if former is not None and _is_there(tx, call, former):
+    if former is not None and _is_present(tx, call, former):
         return {"id": alias, "agent": owner, "since": iso(tx, former["since"])}
     if former is not None:
         _bring(tx, call, former)
@@ -81,7 +81,7 @@ def _is_id(alias: str) -> bool:
     return "/" not in alias
 
 
-def _is_there(tx: Transaction, call: Call, record: Record) -> bool:
+def _is_present(tx: Transaction, call: Call, record: Record) -> bool:
     """Does another client run this agent now? If its process cannot be seen, its last act decides."""
     if record["killed"]:
         return True  # a killed agent is not continued under another id

@@ -61,7 +61,7 @@ def _boot(
         moved = process is not None and agent["process"] is not None and agent["process"] != process
     was = "" if agent["left"] else agent["type"]
     agent["type"] = check_text(type, "type") or check_text(client_type, "type") or agent["type"]
-    _changes_type(tx, agent, was)
+    _take_on_type(tx, agent, was)
     if client_type:
         agent["client_type"] = client_type
     agent["can"] = sorted({check_text(word, "can") for word in can}) or agent["can"]
@@ -117,12 +117,12 @@ def _boot(
     return answer
 
 
-def _changes_type(tx: Transaction, agent: Record, was: str) -> None:
+def _take_on_type(tx: Transaction, agent: Record, was: str) -> None:
     """An agent that comes with a new type gets the messages that were kept for that type."""
     if agent["type"] != was:
         from dibs.operations.messages import broadcasts
 
-        broadcasts.changes_type(tx, agent, was)
+        broadcasts.take_on_type(tx, agent, was)
 
 
 def _change(before: str | None, now: str) -> str:
@@ -237,7 +237,7 @@ def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, 
     if target["killed"]:
         target["killed"] = None
         if not target["left"]:
-            _changes_type(tx, target, "")
+            _take_on_type(tx, target, "")
         put_agent(tx, target)
         tx.append("agent.revived", call.agent, agent, {})
     return {"agents": [shown(tx, call, target)]}
@@ -290,14 +290,14 @@ def listed(
 
     def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
-        return [row for row in rows if _there(call, row[1]) and fits(row[1])]
+        return [row for row in rows if _is_present(call, row[1]) and fits(row[1])]
 
     def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
         return [
             row
             for row in rows
-            if not _there(call, row[1])
+            if not _is_present(call, row[1])
             and "same" not in row[1]  # not an agent's aliases
             and (all or is_listed(row[1]))
             and fits(row[1])
@@ -306,7 +306,7 @@ def listed(
     return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
 
 
-def _there(call: Call, agent: Record) -> bool:
+def _is_present(call: Call, agent: Record) -> bool:
     """Is this agent there, as far as is known?"""
     return not agent["left"] and not agent["killed"] and call.alive(agent["process"]) is not False
 

@@ -40,10 +40,10 @@ def refusal(tx: Transaction, call: Call) -> Forbidden | None:
     call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
     if not own:
         return None
-    return None if within(call.agent, call.inside) else not_its_voice(tx, call.inside, call.agent)
+    return None if within(call.agent, call.inside) else refusal_of_other_agent(tx, call.inside, call.agent)
 
 
-def not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
+def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
     """The refusal of an agent's shell that names another agent."""
     name = names.name_of(tx, own)
     whom = names.name_of(tx, other)

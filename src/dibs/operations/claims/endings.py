@@ -185,20 +185,20 @@ def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[
         if waiter["until"] <= tx.now:
             drop_waiter(tx, waiter, "lapsed")
             continue
-        if any(stands_before(claim, waiter) and claim["until"] > tx.now for claim in claims):
+        if any(blocks_wish(claim, waiter) and claim["until"] > tx.now for claim in claims):
             continue
-        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and stands_before(other, waiter)]
+        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and blocks_wish(other, waiter)]
         live = [claim for claim in claims if claim["until"] > tx.now]
         if any(other["until"] > tx.now for other in earlier) and not holds_all(live, waiter):  # an upgrade passes them
             continue
-        for claim in [claim for claim in claims if stands_before(claim, waiter)]:
+        for claim in [claim for claim in claims if blocks_wish(claim, waiter)]:
             expire(tx, claim)
             claims.remove(claim)
         claims.append(claim_from(tx, waiter))
         queue = [other for other in queue if other["waiter"] != waiter["waiter"]]
 
 
-def stands_before(record: Record, wish: Record) -> bool:
+def blocks_wish(record: Record, wish: Record) -> bool:
     """Does this claim or waiter conflict with the wish, whatever its deadline?"""
     return (
         blocks(record, wish["mode"], wish["agent"])

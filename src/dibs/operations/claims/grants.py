@@ -101,7 +101,7 @@ def take(
         if handed is not None:
             return _refresh(tx, call, handed, wish, ttl, _Found())
     first: Fetched | None = None if waiter else got
-    if by == "hand" and tx.now % SWEEP_ONE_IN == 0 and _sweep_on_the_way(tx):  # guards sweep after a call, not before
+    if by == "hand" and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx):  # guards sweep after a call, not before
         first = None  # the records read on the way in may have ended
     for _ in range(MAX_ROUNDS):
         found = _meet(tx, call, wish, waiter, first, patient=wait > 0)
@@ -190,7 +190,7 @@ def _refuse_tasks(tx: Transaction, wish: Record) -> None:
                 raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
 
 
-def _sweep_on_the_way(tx: Transaction) -> bool:
+def _sweep_a_little(tx: Transaction) -> bool:
     """Sweep a few due records, so that a store in use needs no sweeper; returns whether anything was read."""
     return bool(FOLLOW_UPS["sweep"](tx, MAX_DUE_SWEPT)["looked_at"] > 0)
 
@@ -346,7 +346,7 @@ def _refresh(
     until = min(tx.now + claim["ttl"], claim["life"])
     renewed = not claim["pending"]
     if claim["pending"]:
-        if _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
+        if _merge_weaker_claim(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
             claim["upgrade"] = True
         claim["pending"] = False
         claim["since"] = tx.now
@@ -364,7 +364,7 @@ def _refresh(
 
 def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:
     """Nothing is in the way: grant the claim."""
-    upgraded = _take_up(tx, found.mine, wish)
+    upgraded = _merge_weaker_claim(tx, found.mine, wish)
     for interest in found.interests:  # it has what it was refused; what it still wants, it will be refused again
         if resources.all_covered(interest["resources"], wish["resources"]):
             endings.end_interest(tx, interest, "granted")
@@ -395,7 +395,7 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     return answer
 
 
-def _take_up(tx: Transaction, mine: list[Record], wish: Record) -> bool:
+def _merge_weaker_claim(tx: Transaction, mine: list[Record], wish: Record) -> bool:
     """Merge a weaker claim of the same agent on the same resources into the new one; returns whether there was one."""
     found = False
     for claim in mine:

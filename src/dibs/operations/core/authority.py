@@ -153,7 +153,7 @@ def refusal_to_speak(tx: Transaction, call: Call, spoken: speech.Spoken) -> Forb
     call.inside = call.inside or call.agent  # this agent's shell will run them
     for command, whom in spoken:
         if whom and not within(names.found(tx, whom), call.agent):
-            return speech.not_its_voice(tx, call.agent, whom)
+            return speech.refusal_of_other_agent(tx, call.agent, whom)
         if command in ACTS:
             error = refusal_to(tx, call, command)
             if error is not None:

@@ -5,7 +5,7 @@ is a job. Its record is written in the transaction that decides it, and each ste
 RECORDS_PER_STEP records. Nothing is decided twice, and every rule stays with its subject: this file only keeps the
 record.
 
-- success: the operation's answer names the job (`jobs`); the caller loops over `GO_ON` until it is done, and gets the
+- success: the operation's answer names the job (`jobs`); the caller loops over `CONTINUE` until it is done, and gets the
   job's part of the answer. Short work is done in the first transaction and leaves no record.
 - visible to others: a task that a job cancels counts as cancelled from the job's first commit on. `task next` and `task
   claim` do not give it, its holder's result is refused, it gets no children (`covering`). A task whose last dependency
@@ -85,7 +85,7 @@ def is_abandoned(tx: Transaction, job: Record) -> bool:
     return bool(tx.now - job["touched"] >= ABANDONED_MS)
 
 
-def help_on(tx: Transaction, job: Record, room: int = 0) -> bool:
+def take_step(tx: Transaction, job: Record, room: int = 0) -> bool:
     """Take one step of a job; returns whether it is done."""
     done = _step(tx, job, room or RECORDS_PER_STEP)
     if done:
@@ -119,7 +119,7 @@ def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | 
     return None
 
 
-def called_off(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record:
+def as_counted(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record:
     """The task as it counts: cancelled from the start of a job that covers it."""
     job = covering(tx, task, jobs) if jobs and task["state"] not in lifecycle.FINAL_STATES else None
     return task if job is None else {**task, "state": lifecycle.CANCELLED, "finished": job["at"]}
@@ -179,12 +179,12 @@ def refuse(job: Record, error: DibsError) -> None:
     job["answer"] = {"error": [error.code, error.message, error.fields]}
 
 
-def _go_on(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -> Any:
+def _continue(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -> Any:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
     going, done = f"j\t{job}", f"jd\t{job}"
     kept = tx.fetch([going, done]).values
     record: Record | None = kept[going]
-    if record is not None and not help_on(
+    if record is not None and not take_step(
         tx, record, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0
     ):
         return {"more": True, "done": record["done"], "answer": {}}
@@ -198,9 +198,9 @@ def _go_on(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -
 
 
 # Not in the catalogue: for the door that got the job.
-GO_ON = Operation(
+CONTINUE = Operation(
     "go on",
-    _go_on,
+    _continue,
     "Take one step of a job.",
     fields=(
         Field("job", "text", "the job", required=True),

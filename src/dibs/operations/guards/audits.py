@@ -11,7 +11,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import check_text, iso, related
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, is_there
+from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
 
@@ -166,7 +166,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
     """
     there, mine = [], []
     for agent, record in zip(agents, tx.fetch([f"a\t{one}" for one in agents]).values.values(), strict=True):
-        if is_there(tx, call, agent):
+        if is_present(tx, call, agent):
             there.append(agent)
         elif record is not None and record["process"] is not None and record["process"] == call.client:
             mine.append(agent)

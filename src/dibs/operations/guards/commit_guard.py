@@ -17,7 +17,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import check_text, iso, lineage_of, related
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, is_there
+from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], S
     blockers = []
     for path, owners in owned:
         others = [owner for owner in owners if not related(owner, call.agent)]
-        there = [owner for owner in others if is_there(tx, call, owner)] if len(others) == len(owners) else []
+        there = [owner for owner in others if is_present(tx, call, owner)] if len(others) == len(owners) else []
         if there:
             blockers.append({
                 "agent": there[0], "resource": resources.show(path), "mode": resources.WRITE, "since": None,
@@ -119,7 +119,7 @@ def _sorted(
 def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator[Record]:
     """Every claim on one of these paths in this working tree, each once. A commit may have thousands of paths."""
     if len(paths) > MANY_PATHS:
-        wanted = _Many(paths)
+        wanted = _PathSet(paths)
         for record in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]:
             if resources.same_tree(record["tree"], tree) and any(map(wanted.meets, record["resources"])):
                 yield record
@@ -132,7 +132,7 @@ def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator
                 yield record
 
 
-class _Many:
+class _PathSet:
     """Thousands of paths, compared with one resource after the other."""
 
     __slots__ = ("_above", "_files", "_inodes")
@@ -276,7 +276,7 @@ def _committed(
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
     _settle(tx, call, [path for path, _ in items], tree)
     endings.serve(tx, released)
-    unseen = _went_past(tx, call, others, items, commit, tree, how) if how != "checked" else []
+    unseen = _report_bypass(tx, call, others, items, commit, tree, how) if how != "checked" else []
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 
@@ -298,7 +298,7 @@ def _settle(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: s
             tx.delete(key)
 
 
-def _went_past(
+def _report_bypass(
     tx: Transaction,
     call: Call,
     others: list[Record],

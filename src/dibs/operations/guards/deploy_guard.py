@@ -105,7 +105,7 @@ def _judge(
     target and token of the deploy whose command asks (a push inside of `dibs deploy`); its accepted risks count here
     too.
     """
-    said = _said_under(tx, call, under)
+    said = _accepted_risks(tx, call, under)
     unsynced, rollback = unsynced or said["unsynced"], rollback or said["rollback"]
     last = _last(tx, target)
     refusal: DibsError | None = None
@@ -167,7 +167,7 @@ def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
     )
 
 
-def _said_under(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, bool]:
+def _accepted_risks(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, bool]:
     """The accepted risks of the running deploy that the caller is part of, if its token is live."""
     if under:
         target, token = under

@@ -117,7 +117,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         if is_strict(call.policy.guards, target):
             strict.append(target)
             wanted.append(target)
-        elif sort_of(call.policy.guards, target.resource, ignored=target.ignored) != FREE:
+        elif guard_level(call.policy.guards, target.resource, ignored=target.ignored) != FREE:
             wanted.append(target)
     if not wanted:
         return []
@@ -127,7 +127,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         refusal = _not_explicit(tx, call, target, tree, met)
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
-    held = _still_good(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
+    held = _covering_claims(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
     for target in wanted:
@@ -162,12 +162,12 @@ def _take(
 
 def is_strict(guards: dict[str, Any], target: Target) -> bool:
     """Does the target need an explicit claim? A directory does if anything in it does."""
-    return any(sort_of(guards, ["file", text], ignored=False) == STRICT for text in target.inside) or (
-        sort_of(guards, target.resource, ignored=False) == STRICT
+    return any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target.inside) or (
+        guard_level(guards, target.resource, ignored=False) == STRICT
     )
 
 
-def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
+def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
     """Free, guarded or strict; strict wins over free, because it was configured on purpose."""
     if any(matches(pattern, resource) for pattern in guards["strict"]):
         return STRICT
@@ -178,7 +178,7 @@ def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -
     return GUARDED
 
 
-def _still_good(
+def _covering_claims(
     tx: Transaction, call: Call, normal: list[list[str]], tree: str, met: list[Record]
 ) -> dict[str, Any] | None:
     """The agent's own live claims that cover everything, in the first half of their life: nothing to write."""
@@ -276,7 +276,7 @@ def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:
             path=name,
             changed_by=author if author not in NO_AGENT else None,
         )
-    living = [owner for owner in others if is_there(tx, call, owner)]
+    living = [owner for owner in others if is_present(tx, call, owner)]
     if living or facts["since"]:
         who = _who(tx, living[0] if living else author)
         return Conflict(
@@ -295,7 +295,7 @@ def _who(tx: Transaction, agent: str) -> str:
     return "somebody" if agent in NO_AGENT else name_of(tx, agent)
 
 
-def is_there(tx: Transaction, call: Call, agent: str) -> bool:
+def is_present(tx: Transaction, call: Call, agent: str) -> bool:
     """Is that agent still at work, as far as is known?"""
     record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
     return record is not None and not record["left"] and call.alive(record["process"]) is not False

@@ -11,7 +11,7 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.core.call import related
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards import audits
-from dibs.operations.guards.edit_guard import is_there
+from dibs.operations.guards.edit_guard import is_present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _moved(
     from dibs.operations.messages import mailbox
 
     at_work = {record["agent"] for record in audits.others(tx, call, tree) if record["tree"] == tree}
-    at_work |= {owner for owner in owners if not related(owner, call.agent) and is_there(tx, call, owner)}
+    at_work |= {owner for owner in owners if not related(owner, call.agent) and is_present(tx, call, owner)}
     for agent in sorted(at_work):
         text = (
             f"HEAD of the working tree {tree} was moved while a command of {name_of(tx, call.agent)} ran "

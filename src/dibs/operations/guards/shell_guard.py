@@ -105,10 +105,10 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
-    return _wait_a_moment(tx, call, normal, held) if isinstance(held, Held) else held
+    return _index_held(tx, call, normal, held) if isinstance(held, Held) else held
 
 
-def _wait_a_moment(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
+def _index_held(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
     """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     for record in holds.meeting(tx, wanted, ""):
         lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != audits.SHELL

@@ -23,7 +23,7 @@ from dibs.errors import Forbidden, Held
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
-from dibs.operations.guards.edit_guard import is_there
+from dibs.operations.guards.edit_guard import is_present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def unfinished(
         if path[1] in covered or any(related(owner, call.agent) for owner in owners):
             continue
         if owners[0] not in there:
-            there[owners[0]] = is_there(tx, call, owners[0])
+            there[owners[0]] = is_present(tx, call, owners[0])
         found.append({
             "claim": "", "agent": owners[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
             resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[owners[0]],

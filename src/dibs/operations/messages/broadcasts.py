@@ -200,7 +200,7 @@ def _kept_for(tx: Transaction, kind: str) -> list[tuple[str, Record]]:
     return tx.fetch((), [prefix_range(f"ml\t{kind}\t")], 2 * MAX_MESSAGES_KEPT).rows
 
 
-def changes_type(tx: Transaction, agent: Record, was: str) -> None:
+def take_on_type(tx: Transaction, agent: Record, was: str) -> None:
     """An agent takes its type on (the caller writes its record): it gets the messages kept for that type.
 
     `was`: its type so far; "" for a new agent, or one that was not there.

@@ -71,7 +71,7 @@ def put_in(tx: Transaction, box: Record, message: Record) -> None:
     if "thread" in message:
         box["from"][message["from"]] = box["from"].get(message["from"], 0) + 1
     key = f"m\t{to}\t{stamp:015d}\t{message['message']}"
-    tx.put(key, message, i1=_tell_at(to, 0, stamp), i2=due(message["until"]))
+    tx.put(key, message, i1=_deliverable_entry(to, 0, stamp), i2=due(message["until"]))
     wake(tx, box)
     tx.wake(mark_of(to))
     _keep(tx, to, box)
@@ -182,7 +182,7 @@ def _fits(message: Record, thread: str) -> bool:
     return not thread or thread == message.get("thread")
 
 
-def _tell_at(agent: str, when: int, stamp: int) -> str:
+def _deliverable_entry(agent: str, when: int, stamp: int) -> str:
     """The entry in the first index that makes a message deliverable from then on; 0 means new."""
     return f"tell\t{agent}\t{when:015d}\t{stamp:015d}"
 
@@ -192,7 +192,7 @@ def mark_shown(tx: Transaction, key: str, message: Record) -> bool:
     again = message.get("again", 0)
     news = not message.get("shown") or bool(again and message["told"] + again <= tx.now)
     message["shown"], message["told"], message["delivery"] = True, tx.now, message.get("delivery", 0) + 1
-    entry = _tell_at(message["to"], tx.now + again, int(key.split("\t")[2])) if again else None
+    entry = _deliverable_entry(message["to"], tx.now + again, int(key.split("\t")[2])) if again else None
     tx.put(key, message, i1=entry, i2=due(message["until"]) if "until" in message else None)
     return news
 

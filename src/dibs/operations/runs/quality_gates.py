@@ -110,7 +110,7 @@ def _agents(view: View) -> str:
     return f"{_some(lost)}: gone, and still named for tasks; `dibs sweep` returns them" if lost else ""
 
 
-def _behind(view: View) -> str:
+def _orphans(view: View) -> str:
     orphans = [name for name, claim in view.claims.items() if claim is None]
     return f"no live claim behind {_some(orphans)}; `dibs sweep` returns them to the queue" if orphans else ""
 
@@ -177,7 +177,7 @@ def _released(view: View) -> str:
     for kind, word in (("claim", "holds"), ("waiter", "waits for")):
         said += [
             f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:MAX_NAMED])}"
-            for record in run_views.on_behalf(view.tx, view.run, kind)
+            for record in run_views.records_for_run(view.tx, view.run, kind)
         ]
     return _some(said)
 
@@ -189,7 +189,7 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (SETUP, "agents are registered", _has_agents),
     (SETUP, "inboxes have room", _inboxes),
     (DURING, "agents are there or accounted for", _agents),
-    (DURING, "a live claim stands behind every task at work", _behind),
+    (DURING, "a live claim stands behind every task at work", _orphans),
     (DURING, "messages are delivered", _messages),
     (DURING, "progress is tracked", _tracked),
     (DURING, "errors are handled", _errors),
@@ -199,7 +199,7 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (CLEANUP, "the run is archived", _archived),
     (CLEANUP, "nothing is held or waited for", _released),
 )
-GATES_BEFORE_END = (_agents, _behind, _messages, _errors, _results)  # those that can be checked before the end
+GATES_BEFORE_END = (_agents, _orphans, _messages, _errors, _results)  # those that can be checked before the end
 
 
 def check(
@@ -220,7 +220,7 @@ def _asked(view: View, at: str, name: str, gate: Gate) -> dict[str, Any]:
     return {"name": name, "at": at, "passed": not why, "why": why}
 
 
-def before_the_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
+def check_before_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
     """The gates that can be checked in the transaction that ends a run."""
     view = View(tx, call, run, {}, DEFAULT_SILENCE_MS)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in GATES_BEFORE_END]

@@ -65,9 +65,9 @@ def _end(
     if still and not force:
         return _refuse(tx, call.agent, record, _open(record, still))
     if strict:
-        from dibs.operations.runs.quality_gates import before_the_end
+        from dibs.operations.runs.quality_gates import check_before_end
 
-        failed = [gate for gate in before_the_end(tx, call, record) if not gate["passed"]]
+        failed = [gate for gate in check_before_end(tx, call, record) if not gate["passed"]]
         if failed:
             text = f"run {record['run']}: {failed[0]['name']}: {failed[0]['why']}. Without --strict it ends anyway."
             return _refuse(tx, call.agent, record, Conflict(text, run=record["run"], gates=failed))

@@ -153,11 +153,11 @@ def _join(
         if agent["type"] != was:
             from dibs.operations.messages import broadcasts
 
-            broadcasts.changes_type(tx, agent, was)
+            broadcasts.take_on_type(tx, agent, was)
         put_agent(tx, agent)
     from dibs.operations.tasks import workforce
 
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     member = _member(tx, record["run"], agent)
     tx.put(agent_key(record["run"], call.agent), member)
     return {"run": shown(tx, record), "agent": member_shown(tx, member)}

@@ -160,7 +160,7 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
     return shown
 
 
-def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
+def records_for_run(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
     """The live claims, or waiters, for a run.
 
     They name the run or one of its tasks as their purpose, or are on `run:ID`; roles do not count.

@@ -238,7 +238,7 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
     if task["parent"] == task["task"]:
         raise Invalid("a task cannot be its own parent", field="parent")
     parent = lifecycle.load(tx, task["parent"])
-    parent["state"] = long_jobs.called_off(tx, parent, long_jobs.going(tx))["state"]
+    parent["state"] = long_jobs.as_counted(tx, parent, long_jobs.going(tx))["state"]
     if parent["state"] in lifecycle.FINAL_STATES:
         text = f"task {parent['task']} is {parent['state']}; it gets no more children"
         raise Conflict(text, task=parent["task"], state=parent["state"])

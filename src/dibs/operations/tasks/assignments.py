@@ -141,7 +141,7 @@ def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any
     """Bid for a task; the highest bid gets it."""
     if not 0 <= amount <= MAX_BID:
         raise Invalid(f"amount: from 0 to {MAX_BID}", field="amount")
-    workforce.says_it_works(tx, got.values[f"a\t{call.agent}"])
+    workforce.mark_as_worker(tx, got.values[f"a\t{call.agent}"])
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     if not task["window"]:

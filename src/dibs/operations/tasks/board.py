@@ -65,7 +65,7 @@ def _list(
     jobs = long_jobs.going(tx)
 
     def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-        found = [(place, long_jobs.called_off(tx, lifecycle.full(task), jobs)) for place, task in rows]
+        found = [(place, long_jobs.as_counted(tx, lifecycle.full(task), jobs)) for place, task in rows]
         return [
             (place, task)
             for place, task in found
@@ -102,7 +102,7 @@ def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
     task = lifecycle.load(tx, id)
-    found = lifecycle.shown(tx, long_jobs.called_off(tx, task, long_jobs.going(tx)))
+    found = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
     keys = [f"{family}\t{id}" for family in ("tp", "tr", "ta", "tv")]
     extra = tx.fetch(keys, [prefix_range(f"tn\t{id}\t")], MAX_NOTES + 1)
     for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
@@ -199,7 +199,7 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
         return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
-    done = cancellations.call_off(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
+    done = cancellations.cancel_all(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
     return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
 
 
@@ -226,7 +226,7 @@ def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, 
     return ("", []) if task is None else ("agent", [task["by"], *holders.having(task)])
 
 
-def child_over(tx: Transaction, task: Record) -> None:
+def count_completed_child(tx: Transaction, task: Record) -> None:
     """A child is complete: its parent waits for one task less."""
     if task["parent"]:
         cancellations.count_child(tx, task["parent"], -1)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 RECORDS_PER_RUNNING_TASK = 4
 
 
-def call_off(tx: Transaction, by: str, task: Record, why: str, room: int = 0) -> dict[str, Any]:
+def cancel_all(tx: Transaction, by: str, task: Record, why: str, room: int = 0) -> dict[str, Any]:
     """Cancel a task and all below it. The answer has the ids, their number, and the job if there is more."""
     job = long_jobs.new(tx, "cancel", by, task=task["task"], why=why)
     _one(tx, job, task)
@@ -35,7 +35,7 @@ def call_off(tx: Transaction, by: str, task: Record, why: str, room: int = 0) ->
     return long_jobs.with_jobs({"cancelled": list(job["names"]), "count": job["done"]}, jobs)
 
 
-def race_won(tx: Transaction, winner: Record, room: int) -> list[str]:
+def end_race(tx: Transaction, winner: Record, room: int) -> list[str]:
     """The first valid result wins: the other tasks of the race are cancelled, and late results refused."""
     job = long_jobs.new(
         tx, "race", winner["agent"], race=winner["race"], winner=winner["task"], after="",

@@ -47,7 +47,7 @@ def promote(tx: Transaction, call: Call) -> Due:
             found.more = True
             break
     abandoned = next((job for job in jobs if long_jobs.is_abandoned(tx, job)), None)
-    if abandoned is not None and long_jobs.help_on(tx, abandoned):  # one step is enough for a transaction
+    if abandoned is not None and long_jobs.take_step(tx, abandoned):  # one step is enough for a transaction
         jobs.remove(abandoned)
     call.jobs = jobs
     return found

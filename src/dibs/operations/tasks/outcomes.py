@@ -66,7 +66,7 @@ def mine(
     jobs = [value for place, value in rows if place.startswith("j\t")]
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
-        return _late(tx, call, long_jobs.called_off(tx, task, jobs), None, token)
+        return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
     live: Record | None = None
     for _, record in [row for row in rows if row[0].startswith("n")]:
         behind = record.get(holds.CLAIM) == task["claim"]
@@ -268,9 +268,9 @@ def finish(
     _strike(tx, claim["agent"], got, failed=False)
     if got.truncated or got.rows[-1][0].startswith("td\t"):
         jobs += unblock(tx, task, room)
-    board.child_over(tx, task)
+    board.count_completed_child(tx, task)
     if task["race"]:
-        jobs += cancellations.race_won(tx, task, room)
+        jobs += cancellations.end_race(tx, task, room)
     return task
 
 
@@ -459,7 +459,7 @@ def _progress(
 
 def orphaned(tx: Transaction, claim: Record, why: str) -> None:
     """A task's claim ended without its holder: the task goes back to the queue."""
-    task = _behind(tx, claim)
+    task = _task_of(tx, claim)
     if task is None:
         return
     if why not in LOST_ENDINGS:
@@ -480,7 +480,7 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
     workforce.wake(tx, [task])
 
 
-def _behind(tx: Transaction, claim: Record) -> Record | None:
+def _task_of(tx: Transaction, claim: Record) -> Record | None:
     """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):

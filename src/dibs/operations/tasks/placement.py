@@ -83,7 +83,7 @@ def over(tx: Transaction, call: Call, task: Record) -> None:
     elif task["window"]:
         _close(tx, call, task)
     else:
-        _press(tx, call, task)
+        _preempt(tx, call, task)
 
 
 def _lapse(tx: Transaction, call: Call, task: Record) -> None:
@@ -140,9 +140,9 @@ def _ready_since(tx: Transaction, task: Record) -> int:
     return max([task["finished"] for task in lifecycle.load_all(tx, names).values() if task is not None], default=0)
 
 
-def _press(tx: Transaction, call: Call, task: Record) -> None:
+def _preempt(tx: Transaction, call: Call, task: Record) -> None:
     """A preemptive task is in the queue: leave it to a waiting agent with room, else displace a running task."""
-    chosen = _hard_pressed(tx, call, task) if _is_head(tx, task) else None
+    chosen = _displaced_agent(tx, call, task) if _is_head(tx, task) else None
     if chosen is not None:
         give(tx, call, task, chosen, "preemptive", by="dibs")
         return
@@ -157,7 +157,7 @@ def _is_head(tx: Transaction, task: Record) -> bool:
     return not rows or rows[0][1] == lifecycle.key_of(task["task"])
 
 
-def _hard_pressed(tx: Transaction, call: Call, task: Record) -> str | None:
+def _displaced_agent(tx: Transaction, call: Call, task: Record) -> str | None:
     """The agent that loses its running task to this one; None if an agent waits for work, or none can be displaced."""
     facts = strategies.gather(tx, without=task["task"])
     there = [one for one in strategies.living(tx, call, facts) if fits(one, task)]

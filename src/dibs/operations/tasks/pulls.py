@@ -41,7 +41,7 @@ def _next(
     if wait:
         check_duration(wait, "wait", most=MAX_WAIT_MS)
     agent = got.values[f"a\t{call.agent}"]
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
@@ -50,7 +50,7 @@ def _next(
         jobs = long_jobs.about_tasks(call.jobs) if task is None and call.jobs else []
         if task is None and (due.more or jobs):
             if jobs:
-                long_jobs.help_on(tx, jobs[0])
+                long_jobs.take_step(tx, jobs[0])
             return {"again": True}  # the next step may find something
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
@@ -131,7 +131,7 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
         if not strategies.may_pull(tx, call, agent, task, strategy):
             return False
-    return workforce.in_the_way(tx, call, task) is None
+    return workforce.early_claim(tx, call, task) is None
 
 
 def grant(
@@ -185,7 +185,7 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
     agent: Record | None = got.values[f"a\t{call.agent}"]
     if agent is None:
         return []
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
     due_tasks.promote(tx, call)
@@ -284,7 +284,7 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
     if wait:
         check_duration(wait, "wait", most=MAX_WAIT_MS)
     agent = got.values[f"a\t{call.agent}"]
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
         answer = take(tx, call, got, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
@@ -380,7 +380,7 @@ def take(
             return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
         task = lifecycle.load(tx, name)
-    task = long_jobs.called_off(tx, task, call.jobs)
+    task = long_jobs.as_counted(tx, task, call.jobs)
     if task["state"] not in {PLANNED, origin}:
         raise Conflict(
             f"task {name} is {task['state']}; only a planned task can be taken.", task=name, state=task["state"]
@@ -441,7 +441,7 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
         asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
         text = f"task {identifier} asks for {asks}; `dibs boot --type … --can …` says what you are."
         raise Forbidden(text, task=identifier, needs=task["needs"], **{"for": task["for"]})
-    held = workforce.in_the_way(tx, call, task)
+    held = workforce.early_claim(tx, call, task)
     if held is not None:
         return _held_by(tx, call, task, held, told=told)
     return _refused(tx, call, agent)

@@ -96,10 +96,10 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> A
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
     if task["state"] == EXECUTING:
         return pulls.take(tx, call, got, task)
-    state = long_jobs.called_off(tx, task, long_jobs.going(tx))["state"]
+    state = long_jobs.as_counted(tx, task, long_jobs.going(tx))["state"]
     if state not in MANUAL_STATES or state != task["state"]:
         raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
-    blocker = workforce.in_the_way(tx, call, task)
+    blocker = workforce.early_claim(tx, call, task)
     if blocker is not None:
         return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)

@@ -215,7 +215,7 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy:
             if record["wake"]:
                 tx.wake(record["wake"])
         return False
-    if strategy in ROTATING_STRATEGIES and workforce.in_the_way(tx, call, task) is None:
+    if strategy in ROTATING_STRATEGIES and workforce.early_claim(tx, call, task) is None:
         given(tx, me, facts)
     return True
 

@@ -27,7 +27,7 @@ MAX_WAITERS_READ = 64  # when a task becomes ready
 MAX_BREAKER_PAUSE_MS = 30 * MINUTE
 
 
-def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
+def early_claim(tx: Transaction, call: Call, task: Record) -> Record | None:
     """The claim on a task's name from before the task existed; a planned task's name has no other holder."""
     if not task["named"]:
         return None
@@ -78,7 +78,7 @@ def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int
     return ("open", until) if until > tx.now else ("half-open", until)
 
 
-def says_it_works(tx: Transaction, agent: Record) -> None:
+def mark_as_worker(tx: Transaction, agent: Record) -> None:
     """The agent asks for work: from now on it may be given some. One that only looks, or runs a script, never is."""
     if not agent.get("works"):
         from dibs.operations.agents.records import put_agent

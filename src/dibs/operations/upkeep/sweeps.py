@@ -104,11 +104,12 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     done = {**some(tx, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
     done["tasks"] = came.done
-    left = call.jobs[long_jobs.help_on(tx, call.jobs[0]) :] if call.jobs else []  # one step is enough for a transaction
-    dead_more = _end_of_the_dead(tx, call, done)
+    # one step is enough for a transaction
+    left = call.jobs[long_jobs.take_step(tx, call.jobs[0]) :] if call.jobs else []
+    dead_more = _end_dead_claims(tx, call, done)
     more = bool(done.pop("more")) or came.more or bool(left) or dead_more
     del done["looked_at"]
-    due = _due_for_the_log(tx, call)
+    due = _log_upkeep_due(tx, call)
     if due and not any(done.values()):  # alone: a seal is at the end of the log, and no event may come between
         if due == "sealed":
             _seal(tx, call, None)
@@ -118,7 +119,7 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     return {"swept": done, "more": more or bool(due)}
 
 
-def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
+def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
     """End the claims of agents whose process is gone, up to DUE_PER_SWEEP; returns whether there may be more.
 
     If there are none, agents that are gone for good are forgotten. In a workspace with many known agents, each sweep
@@ -167,7 +168,7 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
 # --- the log
 
 
-def _due_for_the_log(tx: Transaction, call: Call) -> str:
+def _log_upkeep_due(tx: Transaction, call: Call) -> str:
     """What the config asks for: a daily seal (`sealed`), or the end of events older than `keep` (`pruned`)."""
     keep: int = call.policy.work["log"]["keep"]
     if not keep:
