@@ -459,8 +459,8 @@ class Unavailable(DibsError):
 
 def named(fields: Mapping[str, Any], field: str = "agent") -> str:
     """An agent's readable name, or its id if no name is known."""
-    beside = "name" if field == "agent" else f"{field}_name"
-    return str(fields.get(beside) or fields.get(field))
+    name_field = "name" if field == "agent" else f"{field}_name"
+    return str(fields.get(name_field) or fields.get(field))
 
 
 def say_who(blocker: Mapping[str, Any]) -> str:

@@ -226,7 +226,7 @@ PROMISES = (
     Mutant("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
            "    return ALLOW\n", "tests/doors/hooks/test_hooks.py"),
     # Tasks: taken once, finished once, by the live token, never lost
-    Mutant("operations/tasks/outcomes.py", 'if behind and own and token in {None, record["token"]}:', "if behind and own:",
+    Mutant("operations/tasks/outcomes.py", 'if is_task_claim and own and token in {None, record["token"]}:', "if is_task_claim and own:",
            f"{OUTCOMES}::test_done_needs_the_live_token_and_says_what_became_of_the_task"),
     Mutant("operations/tasks/outcomes.py", 'if token is None else related(record["agent"], call.agent)',
            "if token is None else True", f"{OUTCOMES}::test_a_sibling_is_a_stranger"),

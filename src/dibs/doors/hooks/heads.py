@@ -53,8 +53,8 @@ def _way_out(found: Look, name: str, new: str, start: str) -> str:
     if not branch or branch.startswith(("-", "@", ".")) or not _is_plain(branch):
         return OWN_TREE
     folder = f"{os.path.basename(found.session.place.root)}-{branch.replace('/', '-')}"
-    beside = os.path.dirname(found.session.place.root)
-    place = f"../{folder}" if os.path.dirname(os.path.realpath(found.where)) == beside else f"{beside}/{folder}"
+    parent = os.path.dirname(found.session.place.root)
+    place = f"../{folder}" if os.path.dirname(os.path.realpath(found.where)) == parent else f"{parent}/{folder}"
     words = ["-b", quoted(new), quoted(place)] if new else [quoted(place), quoted(name)]
     words += [quoted(start)] if start else []
     added = f"git worktree add {' '.join(words)}"

@@ -26,7 +26,7 @@ case ${dibs_hook:-$0} in */*) home=${dibs_hook:-$0} home=${home%/*} ;; *) home=.
 # The same text lies below git's directory, for a branch or a sparse checkout without this file.
 case $home in */.dibs | .dibs | .) tree=$home/.. ;; *) tree=${dibs_tree:-$PWD} ;; esac
 
-# Which interpreter runs dibs on this machine: it stands beside this file, below git's directory (which no `git clean`
+# Which interpreter runs dibs on this machine: it is next to this file, below git's directory (which no `git clean`
 # reaches), or in the main worktree.
 find_run() {
     run=$home/local/run
@@ -113,13 +113,13 @@ case $1:$2 in
         ;;
 esac
 
-tell() { # in a form that the client shows, or its model hears
+tell() { # in a form that the client shows, or its model reads
     case $1 in
 @TELL@
     esac
 }
 
-deny() { # in the client's own dialect: not every model hears what is said on stderr
+deny() { # in the client's own dialect: not every model reads stderr
     case $1 in
 @DENY@
     esac

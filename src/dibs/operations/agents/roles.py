@@ -83,8 +83,8 @@ def _speaks_of(pattern: str, agent: str, kind: str, client: str) -> bool:
 
 def may_hold(role: dict[str, Any], resource: Sequence[str]) -> bool:
     """May a role write this path, or hold this name (such as `port:8080`)?"""
-    speaks = matches if resource[0] == "name" else covers
-    return any(speaks(pattern, resource) for pattern in role["write"])
+    fits = matches if resource[0] == "name" else covers
+    return any(fits(pattern, resource) for pattern in role["write"])
 
 
 def refusal_of_write(

@@ -43,7 +43,7 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record 
 
     That needs another place of the same agent; the place of this request (`place`) ends with the grant.
     """
-    behind = {record["waiter"] for record in queue}
+    waiters = {record["waiter"] for record in queue}
     agents = {record["agent"] for record in queue}
     own = place["waiter"] if place is not None else ""
     for other in _places_of(tx, wish["agent"]):
@@ -51,7 +51,7 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record 
             continue
         steps = _search(
             tx, other, _before(tx, other, list(holds.meeting(tx, other["resources"], other["tree"]))),
-            lambda record: record.get("waiter") in behind or (holds.CLAIM in record and record["agent"] in agents),
+            lambda record: record.get("waiter") in waiters or (holds.CLAIM in record and record["agent"] in agents),
         )  # fmt: skip
         if steps:
             last = {"agent": steps[-1]["holder"], "resource": resources.shown(wish["resources"])[0]}

@@ -1,20 +1,20 @@
 """A working tree that several agents share: what git may do to its files, its branch and the stashes, and what not.
 
-Doors bring facts, a dictionary for each thing that a git command would do. All have `what` (the command) and `tree`
-(the top of the working tree); beside that, by what is in them:
-- `paths` (None: nobody knows which), `folders`, `does`: files that would be taken in, written over, deleted. Refused
-  where others hold one of them, with the list and the same command for the files that nobody else holds: `safe` begins
-  it, `wide` if it says what to leave out (`without`: by git clean's patterns); `else` is the way out where there is
-  none. `may`: it is not certain.
-- `head` (`switch`: another branch, `move`: the same one elsewhere), `to`: refused while others hold files in that
+Doors bring facts, a dictionary for each effect of a git command. All have `what` (the command) and `tree` (the top of
+the working tree); in addition to that, by their keys:
+- `paths` (None: not known), `folders`, `does`: files that would be taken in, overwritten, deleted. Refused if other
+  agents hold one of them, with the list and the same command for the other files: `safe` begins it, `wide` if it says
+  what to leave out (`without`: by git clean's patterns); `else` is the advice if there is no such command. `may`: it is
+  not certain.
+- `head` (`switch`: another branch, `move`: the same one elsewhere), `to`: refused while other agents hold files in that
   working tree, because their next commit would land elsewhere. `main`: the claims that are not bound to a tree count
   there.
-- `makers` (agent → commit), `does`: commits that would be rewritten or dropped. Refused if an agent that is at work
-  made one of them.
-- `stashes`, `takes`, `pushes`: which there are, which would go, whether one is made. Who made which is remembered from
-  one such command to the next. Refused where another agent made it.
+- `makers` (agent → commit), `does`: commits that would be rewritten or dropped. Refused if an agent at work made one
+  of them.
+- `stashes`, `takes`, `pushes`: the existing stashes, those that would go, whether one is made. The makers are kept
+  from one such command to the next. Refused if another agent made it.
 - `record`: dibs' own record would go; the text is the command that leaves it there.
-- `past`, `protected`: a push to these branches without git's own hook, in which the deploy guard is.
+- `past`, `protected`: a push to these branches that bypasses git's own hook, which has the deploy guard.
 """
 
 from __future__ import annotations

@@ -282,8 +282,8 @@ def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> p
 
 def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, Any]:
     """Nothing is there yet: the next message wakes this process. Returns when to poll again anyway."""
-    heard = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
-    look_in = EVENT_POLL_MS if not heard or subscribed(tx, agent) else POLL_MS
+    listens = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
+    look_in = EVENT_POLL_MS if not listens or subscribed(tx, agent) else POLL_MS
     for entry, _, _ in tx.scan(1, f"tell\t{agent}\t", 1, after=f"tell\t{agent}\t{tx.now + 1:015d}").rows:
         look_in = min(look_in, int(entry.split("\t")[2]) - tx.now)
     return {"waiting": "inbox", "look_in": max(10, min(look_in, wait)), "for": "a message"}

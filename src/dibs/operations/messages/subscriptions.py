@@ -69,10 +69,10 @@ def _check_kind(kind: str, field: str) -> None:
 def tell(tx: Transaction, kind: str, subject: str = "") -> None:
     """An event was committed: wake the subscribers that wait for messages. `kind` "state" is a document's change."""
     kinds = ["state.set"] if kind == "state" else [kind, EMITTED]
-    heard = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
+    keys = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
     if kind == "state":
-        heard.add(f"{STATE_PREFIX}{subject}")
-    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(heard)], MAX_SUBSCRIBERS_WOKEN).rows
+        keys.add(f"{STATE_PREFIX}{subject}")
+    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(keys)], MAX_SUBSCRIBERS_WOKEN).rows
     agents = sorted({key.rpartition("\t")[2] for key, _ in found})
     boxes = tx.fetch([f"mb\t{agent}" for agent in agents]).values
     for box in boxes.values():

@@ -44,10 +44,10 @@ class View:
         self.working: list[Record] = []
         self.failed: list[str] = []
         self.complete: list[Record] = []
-        self.heard = max(run["since"], run["phases"][-1][1])
+        self.last_activity = max(run["since"], run["phases"][-1][1])
         for task in run_views.tasks(tx, run["run"]):
             self.counted.add(task)
-            self.heard = max(self.heard, task["created"], task["started"], task["finished"])
+            self.last_activity = max(self.last_activity, task["created"], task["started"], task["finished"])
             if task["state"] == EXECUTING:
                 self.working.append(task)
             elif task["state"] in {FAILED, QUARANTINED}:
@@ -112,7 +112,7 @@ def _agents(view: View) -> str:
 
 def _orphans(view: View) -> str:
     orphans = [name for name, claim in view.claims.items() if claim is None]
-    return f"no live claim behind {_some(orphans)}; `dibs sweep` returns them to the queue" if orphans else ""
+    return f"no live claim on {_some(orphans)}; `dibs sweep` returns them to the queue" if orphans else ""
 
 
 def _messages(view: View) -> str:
@@ -129,7 +129,7 @@ def _tracked(view: View) -> str:
     if not view.working:
         return ""
     renewed = [claim["until"] - claim["ttl"] for claim in view.claims.values() if claim is not None]
-    silence = view.tx.now - max([view.heard, *renewed])
+    silence = view.tx.now - max([view.last_activity, *renewed])
     if silence <= view.within:
         return ""
     return f"no activity for {silence // 1000} s on {_some([task['task'] for task in view.working])}"

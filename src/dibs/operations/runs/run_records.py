@@ -7,7 +7,7 @@ asked for.
 - success: a run is active from its start to its end; a start may bring its tasks, all or none.
 - refusal: an unknown run is `not_found`; an ended one takes no tasks, agents, phases or notes any more (`conflict`);
   several active runs and none named is `invalid`, and names them.
-- retry: joining again, or moving to the same phase again, changes only what is given anew.
+- retry: joining again, or moving to the same phase again, changes only the newly given values.
 - crash: each of these is one transaction. A dead agent stays in the list, and is shown as gone.
 """
 

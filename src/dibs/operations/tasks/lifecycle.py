@@ -2,15 +2,15 @@
 
     discovery ⇄ scoped ⇄ planned → executing → complete
                             ↑          │
-                            └──────────┤ given back, lost, failed for the moment
-                                       ├→ failed        for good; by hand back to planned
+                            └──────────┤ given back, lost, failed transiently
+                                       ├→ failed        permanently; by hand back to planned
                                        └→ quarantined   failed or lost too often; by hand back to planned
 
-Every state but complete can be cancelled, and a cancelled task can be planned again by hand. Executing means that a
-live claim on `task:ID` stands behind it: only taking it leads there, and whatever ends that claim leads back.
+Every state but complete can be cancelled, and a cancelled task can be planned again by hand. An executing task has a
+live claim on `task:ID`: only taking it leads there, and every end of that claim leads back.
 
-A planned task lies where whoever looks for work finds it at once: ready (by what it asks of an agent, then by priority,
-then by age), with the agent it is assigned to, or with those that have to wait: for other tasks, for a time, for bids.
+A planned task lies where agents that look for work find it at once: ready (by its demands, then by priority,
+then by age), with the agent that it is assigned to, or with the tasks that wait: for other tasks, for a time, for bids.
 Nothing is decided here.
 """
 

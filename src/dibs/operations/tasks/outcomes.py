@@ -69,13 +69,13 @@ def mine(
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
     live: Record | None = None
     for _, record in [row for row in rows if row[0].startswith("n")]:
-        behind = record.get(holds.CLAIM) == task["claim"]
+        is_task_claim = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
             own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
-            if behind and own and token in {None, record["token"]}:
+            if is_task_claim and own and token in {None, record["token"]}:
                 return task, record
-        elif behind:  # it had expired before this call
+        elif is_task_claim:  # it had expired before this call
             endings.expire(tx, record)
             endings.serve(tx, record["resources"])
             task = lifecycle.load(tx, identifier)
@@ -512,7 +512,7 @@ _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
 
 # Not in the catalogue: for the door that runs a verification.
 KEEP = Operation(
-    "task keep", _keep, "Renew the claim behind a task.", fields=(board.ID, _TOKEN), errors=_ERRORS, ahead=ahead,
+    "task keep", _keep, "Renew the claim on a task.", fields=(board.ID, _TOKEN), errors=_ERRORS, ahead=ahead,
     may="worker",
 )  # fmt: skip
 

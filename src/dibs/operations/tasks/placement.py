@@ -174,9 +174,9 @@ def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Record])
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
         values = tx.fetch([lifecycle.key_of(claim["task"]) for claim in live.values()]).values
         for other in [lifecycle.full(record) for record in values.values() if record is not None]:
-            behind = live.get(other["claim"]) if other["state"] == EXECUTING else None
-            if behind is not None and other["priority"] < task["priority"]:
-                found.append(((other["priority"], -other["started"], agent["agent"]), behind, other))
+            held = live.get(other["claim"]) if other["state"] == EXECUTING else None
+            if held is not None and other["priority"] < task["priority"]:
+                found.append(((other["priority"], -other["started"], agent["agent"]), held, other))
     if not found:
         return None
     _, claim, other = min(found, key=lambda one: one[0])

@@ -73,7 +73,7 @@ def _nothing(tx: Transaction) -> str:
     if others:
         asks = lifecycle.pool_of(others[0]).strip("-|~").replace("|", " with ")
         return (
-            f"no task is ready for you; others wait for {asks or 'somebody else'}. "
+            f"no task is ready for you; others wait for {asks or 'other agents'}. "
             "`dibs boot --type … --can …` says what you are."
         )
     return "no task is ready; `dibs task next --wait 60s` waits for one."
