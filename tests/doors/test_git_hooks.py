@@ -376,7 +376,7 @@ def test_when_it_cannot_be_decided_the_commit_is_refused_with_a_way_past(repo: R
     assert "could not check" in done.stderr
     assert "--no-verify" in done.stderr
     done = repo.git("commit", "-q", "--no-verify", "-m", "a", agent="bob")
-    assert "could not take note" in done.stderr
+    assert "could not record it" in done.stderr
 
 
 def test_a_doubt_passes_where_the_config_says_so_and_is_logged_where_that_can_be(repo: Repository) -> None:
