@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
 FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end counts firmly
-AFTER_NAMED_NS, AFTER_OPEN_NS = (
-    10 * SECOND_NS,
-    2 * SECOND_NS,
-)  # after its end: a client's formatter, a program that runs late
+AFTER_NAMED_NS = 10 * SECOND_NS  # after the end of a call that names the path: a client's formatter
+AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late
 AFTER_LEFT_NS = 8 * 3600 * SECOND_NS  # for a program that was left running
 CLOCK_JUMP_S = 2  # the wall clock was set by more than this, so ctime means nothing
 BLIND = "?"  # an agent's knowledge of a path that it changed without reading it

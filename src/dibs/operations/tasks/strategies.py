@@ -34,16 +34,14 @@ if TYPE_CHECKING:
 
     Rank = Callable[[Record, Sequence[Record], "Facts"], list[Record]]
 
-# an agent that was seen or asked within this counts as present; five times the interval of "seen"
+# An agent that was seen or asked within this counts as present; five times the interval of "seen".
 PRESENCE_MS = 5 * MINUTE
 ASKED_INTERVAL_MS = MINUTE  # at which an agent's asking is recorded
 MAX_ASKED_RUNS = 16  # for one agent; the oldest is dropped
 MAX_READ = 1_000  # agents, and running tasks, for one choice
 MAX_AUCTIONS_OPENED = 64  # by one look; the next opens more
 NO_QUEUE_PLACE = 1 << 30  # of an agent that does not wait
-ROTATING_STRATEGIES = frozenset(
-    {"round_robin", "load_balanced"}
-)  # strategies that use the time of an agent's last task
+ROTATING_STRATEGIES = frozenset({"round_robin", "load_balanced"})  # these use the time of an agent's last task
 
 
 class Facts:

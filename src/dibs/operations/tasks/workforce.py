@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 WAITER_LEASE_MS = 15_000  # after its last poll, while a waiting agent counts as present
-
-
 MAX_WAITERS_READ = 64  # when a task becomes ready
-
-
 MAX_BREAKER_PAUSE_MS = 30 * MINUTE
 
 
