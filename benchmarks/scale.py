@@ -16,7 +16,7 @@ from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, 
 from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
-from dibs.operations.core.policy import HOUR, ROOT_GLOBS
+from dibs.operations.core.policy import HOUR, MAX_ROOT_GLOBS
 from dibs.session.session import Session
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def measure(bench: Bench, _: object = None) -> list[Row]:
         for size, session in sessions.items():
             load(bench, session, _mixed(size), size)
         load(bench, with_globs, _mixed(SMALL), SMALL)
-        load(bench, with_globs, _root_globs(), ROOT_GLOBS)
+        load(bench, with_globs, _root_globs(), MAX_ROOT_GLOBS)
         load(bench, nearby, _nearby(), NEARBY)
         bench.say(f"scale: {rounds * BURST} claims of each kind in each workspace")
         sides: dict[str, Burst] = {}
@@ -82,7 +82,7 @@ def _rows(taken: dict[str, list[float]], large: int) -> list[Row]:
             )
         )
     for side, name, kind in (
-        ("globs", f"file claim, {SMALL} live and {ROOT_GLOBS} leading-wildcard globs", "file"),
+        ("globs", f"file claim, {SMALL} live and {MAX_ROOT_GLOBS} leading-wildcard globs", "file"),
         ("nearby", f"glob claim over {NEARBY:,} live claims below it", "glob"),
     ):
         base, times = taken[f"{kind} {SMALL}"], taken[side]

@@ -1,11 +1,11 @@
-"""Every way in which dibs says no. One base, one class for each code, facts as fields, the text made here.
+"""All errors of dibs. One base, one class for each code, facts as fields, the text made here.
 
-A refusal (somebody else holds it) is a decision: the operation returns it, its event is committed, and the door raises
-it. What could not be decided (the store is busy) and what makes no sense (a path outside the root) is raised at once
-and changes nothing.
+A refusal (another agent holds it) is a decision: the operation returns it, its event is committed, and the door raises
+it. A failure to decide (the store is busy) and an invalid call (a path outside the root) are raised at once and change
+nothing.
 
-The annotations of a class declare the facts that an error of this code may have; which of them, depends on the case.
-`for_` stands for `for`. Facts are attributes (`refusal.blockers`), and keys of the error in JSON.
+The annotations of a class declare the facts that an error of this code may have; the case decides which it has. `for_`
+stands for `for`. Facts are attributes (`refusal.blockers`), and keys of the error in JSON.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from dibs.operations.core.answers import BlockerView, FailedTask, GateView, HeldTask, VoteView, WaitingStep
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
-WORKS_ON = 80  # letters of what a holder says it works on
-_command = ["dibs"]  # how the reader of a text starts dibs; a door may know better
+MAX_TASK_CHARS = 80  # of a holder's purpose
+_command = ["dibs"]  # how the reader of a text starts dibs; a door may set it
 
 
 def dibs_command(command: str = "") -> str:
-    """What to type for `dibs`. A door sets it where dibs is not on the reader's PATH (`.dibs/dibs`)."""
+    """Set what to type for `dibs`. A door sets it if dibs is not on the reader's PATH (`.dibs/dibs`)."""
     if command:
         _command[0] = command
     return _command[0]
 
 
 def spelled(text: str) -> str:
-    """A text of dibs' own with its commands as the reader has to type them."""
+    """A text of dibs' own, with its commands as the reader must type them."""
     command = _command[0]
     return text if command == "dibs" else text.replace("`dibs ", f"`{command} ")
 
@@ -49,11 +49,11 @@ class DibsError(Exception):
         super().__init__(self.message)
 
     def say(self) -> str:
-        """The text for people, from the fields."""
+        """The text for people, made from the fields."""
         return self.__class__.__doc__ or self.code
 
     def say_again(self) -> None:
-        """The text once more, if it is made from the fields: they have become more."""
+        """Make the text again, if it is made from the fields and these have changed."""
         if self.made:
             self.message = self.say()
             self.args = (self.message,)
@@ -72,7 +72,7 @@ class DibsError(Exception):
 
 
 class Held(DibsError):
-    """Somebody else holds it."""
+    """Another agent holds it."""
 
     code = "held"
     status = 409
@@ -96,8 +96,8 @@ class Fenced(DibsError):
     status = 409
 
     resource: str
-    given: int | None  # the token that is not live
-    holder: str | None  # who has it now
+    given: int | None  # the stale token
+    holder: str | None  # the present holder
     holder_name: str
     token: int | None
     since: str | None
@@ -124,11 +124,11 @@ class Fenced(DibsError):
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if holder:
             return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. Stop working on it."
-        return f"{lost} is no longer live and nobody holds it now. Claim it again before you go on."
+        return f"{lost} is no longer live and nobody holds it now. Claim it again before you continue."
 
 
 class Killed(DibsError):
-    """This agent was stopped."""
+    """This agent was killed."""
 
     code = "killed"
     status = 403
@@ -143,7 +143,7 @@ class Killed(DibsError):
 
 
 class Deadlock(DibsError):
-    """Waiting would close a cycle."""
+    """Waiting would cause a deadlock."""
 
     code = "deadlock"
     status = 409
@@ -181,7 +181,7 @@ class NotFound(DibsError):
     status = 404
 
     agent: str
-    near: str  # what may be meant
+    near: str  # the resource that may be meant
     field: str
     id: str
     job: str
@@ -199,7 +199,7 @@ class NotFound(DibsError):
 
 
 class Conflict(DibsError):
-    """It was changed meanwhile."""
+    """It was changed in the meantime."""
 
     code = "conflict"
     status = 409
@@ -241,7 +241,7 @@ class Conflict(DibsError):
 
 
 class Invalid(DibsError):
-    """The call makes no sense as it stands."""
+    """The call is invalid."""
 
     code = "invalid"
     exit = USAGE
@@ -279,7 +279,7 @@ class Forbidden(DibsError):
     breaker: str
     command: str
     commit: str
-    could: list[str]  # who may do it
+    could: list[str]  # agents that may do it
     electorate: list[str]
     for_: str
     instead: str
@@ -319,7 +319,7 @@ class Quota(DibsError):
 
 
 class Behind(DibsError):
-    """Others have commits that are not here."""
+    """Upstream has commits that are missing here."""
 
     code = "behind"
     status = 409
@@ -352,7 +352,7 @@ class Behind(DibsError):
 
 
 class Unverified(DibsError):
-    """Nothing proves that a deploy works, or that a task is done."""
+    """No verification was given, or it failed."""
 
     code = "unverified"
     status = 409
@@ -370,7 +370,7 @@ class Unverified(DibsError):
 
 
 class Failed(DibsError):
-    """A command that dibs was to run did not succeed."""
+    """A command that dibs ran failed."""
 
     code = "failed"
     status = 409
@@ -405,7 +405,7 @@ class Busy(DibsError):
         if pid:
             state = " (stopped)" if self.fields.get("stopped") else ""
             return (
-                f"the store is busy: there was no turn within {self.fields.get('waited')} s; "
+                f"the store is busy: no turn within {self.fields.get('waited')} s;  "
                 f"process {pid}{state} went in last. Try again."
             )
         return "the store is busy; try again."
@@ -459,13 +459,13 @@ class Unavailable(DibsError):
 
 
 def named(fields: Mapping[str, Any], field: str = "agent") -> str:
-    """Who that is, as people and models say it: by name, by id where no name is known."""
-    beside = "name" if field == "agent" else f"{field}_name"
-    return str(fields.get(beside) or fields.get(field))
+    """An agent's readable name, or its id if no name is known."""
+    name_field = "name" if field == "agent" else f"{field}_name"
+    return str(fields.get(name_field) or fields.get(field))
 
 
 def say_who(blocker: Mapping[str, Any]) -> str:
-    """One who is in the way: who, what, what for, and for how much longer."""
+    """One blocker: who, what, what for, and for how much longer."""
     who, what = named(blocker), blocker["resource"]
     if blocker.get("subagent"):
         who = f"{who}, a subagent of yours,"
@@ -479,9 +479,9 @@ def say_who(blocker: Mapping[str, Any]) -> str:
 
 
 def one_line(words: str) -> str:
-    """Somebody's words as part of a sentence: one line, nothing that cannot be seen, not too long."""
+    """Another agent's words as part of a sentence: one line, printable, not too long."""
     plain = " ".join("".join([letter if letter.isprintable() else " " for letter in words]).split()).replace('"', "'")
-    return plain if len(plain) <= WORKS_ON else f"{plain[:WORKS_ON]}…"
+    return plain if len(plain) <= MAX_TASK_CHARS else f"{plain[:MAX_TASK_CHARS]}…"
 
 
 def quoted(name: str) -> str:
@@ -492,7 +492,7 @@ def quoted(name: str) -> str:
 
 
 def say_blocked(fields: dict[str, Any]) -> str:
-    """Who is in the way, in words, and what can be done: the next step first."""
+    """The blockers in words, and what to do: the next step first."""
     blockers = fields.get("blockers", ())
     lines = [say_who(blocker) for blocker in blockers]
     if fields.get("more"):

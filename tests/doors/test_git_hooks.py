@@ -373,10 +373,10 @@ def test_when_it_cannot_be_decided_the_commit_is_refused_with_a_way_past(repo: R
     repo.git("add", "a.py")
     (repo.folder / ".dibs" / "local" / "dibs.db").write_bytes(b"not a database" * 100)
     done = repo.git("commit", "-m", "a", agent="bob", exit=1)
-    assert "could not be decided" in done.stderr
+    assert "could not check" in done.stderr
     assert "--no-verify" in done.stderr
     done = repo.git("commit", "-q", "--no-verify", "-m", "a", agent="bob")
-    assert "could not take note" in done.stderr
+    assert "could not record it" in done.stderr
 
 
 def test_a_doubt_passes_where_the_config_says_so_and_is_logged_where_that_can_be(repo: Repository) -> None:
@@ -404,7 +404,7 @@ def test_a_broken_setting_and_a_missing_record_refuse_and_a_folder_that_is_no_wo
     repo.write("a.py", "1\n")
     repo.git("add", "a.py")
     (repo.folder / ".dibs" / "config.toml").write_text("= broken")
-    assert "could not be decided" in repo.git("commit", "-m", "a", exit=1).stderr
+    assert "could not check" in repo.git("commit", "-m", "a", exit=1).stderr
     (repo.folder / ".dibs").rename(repo.folder.parent / "elsewhere")
     assert "dibs init --uninstall" in repo.git("commit", "-m", "a", exit=1).stderr
     repo.run("init", "--uninstall", "--yes")
@@ -474,4 +474,4 @@ def test_a_busy_store_refuses_a_push(pushed: Repository) -> None:
     with gate.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         done = pushed.git("push", "origin", "main", agent="bob", exit=1)
-    assert "could not be decided" in done.stderr
+    assert "could not check" in done.stderr

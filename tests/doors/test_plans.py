@@ -326,7 +326,7 @@ def interrupted(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> str:
     """A run of which only the first two tasks, of four, were added."""
     for name in "abc":
         (shell.folder / f"{name}.txt").touch()
-    monkeypatch.setattr(batches, "MOST", 2)
+    monkeypatch.setattr(batches, "MAX_TASKS", 2)
     first = drive(shell, LISTED)
     with monkeypatch.context() as patched:
         patched.setattr(first, "_add", lambda _: first._do("nothing"))
@@ -354,7 +354,7 @@ def test_it_does_not_if_there_is_more_to_work_on_by_now(shell: Shell, monkeypatc
 
 
 def test_a_run_whose_later_tasks_cannot_be_added_is_ended(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "MOST", 2)
+    monkeypatch.setattr(batches, "MAX_TASKS", 2)
     one = drive(shell, MAP_REDUCE.replace('["a", "b"]', f'["a", "b", "{"x" * 70_000}"]'))
     with pytest.raises(Invalid, match="payload"):
         one.start()

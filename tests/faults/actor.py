@@ -34,7 +34,7 @@ from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.wakes import Wakes
 from tests.faults import claim_worker
 
-grants.ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
+grants.SWEEP_ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -261,11 +261,11 @@ def _patch_boot(name: str) -> None:
 
 
 def _patch_lease(ms: int) -> None:
-    endings.LEASE = ms
+    endings.WAITER_LEASE_MS = ms
 
 
 def _patch_look(ms: int) -> None:
-    waiters.LOOK_EVERY = ms
+    waiters.POLL_MS = ms
 
 
 def _patch_pages(pages: int) -> None:

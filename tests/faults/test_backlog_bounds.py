@@ -10,7 +10,7 @@ import pytest
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import Call
 from dibs.operations.tasks import batches
-from dibs.operations.upkeep.sweeps import MANY
+from dibs.operations.upkeep.sweeps import DUE_PER_SWEEP
 from dibs.session import catalogue
 from dibs.session.session import Session
 from tests.faults.kit import size
@@ -98,23 +98,23 @@ def test_calling_off_many_tasks(caller: Caller) -> None:
     caller.add(parent="top")
     caller.at_work()
     assert caller.call("boss", "task cancel", id="top")["count"] == TASKS + 1
-    assert caller.most() <= WRITES * long_jobs.STEP
+    assert caller.most() <= WRITES * long_jobs.RECORDS_PER_STEP
 
 
 def test_ending_a_run_with_many_tasks(caller: Caller) -> None:
     caller.add(run="r")
     caller.at_work()
     assert caller.call("boss", "run end", run="r", force=True)["count"] == TASKS
-    assert caller.most() <= WRITES * long_jobs.STEP
+    assert caller.most() <= WRITES * long_jobs.RECORDS_PER_STEP
     caller.writes.clear()
     caller.call("boss", "run purge", run="r")
-    assert caller.most() <= WRITES * long_jobs.STEP
+    assert caller.most() <= WRITES * long_jobs.RECORDS_PER_STEP
 
 
 def test_finishing_what_many_wait_for(caller: Caller) -> None:
     caller.add(after=["top"])
     caller.call("boss", "task done", id="top", token=caller.call("boss", "task claim", id="top")["token"])
-    assert caller.most() <= WRITES * long_jobs.STEP
+    assert caller.most() <= WRITES * long_jobs.RECORDS_PER_STEP
 
 
 def test_leaving_with_many_claims_of_many_resources(caller: Caller) -> None:
@@ -122,7 +122,7 @@ def test_leaving_with_many_claims_of_many_resources(caller: Caller) -> None:
         caller.call("ann", "claim", resources=[["name", f"r:{number}/{part}"] for part in range(20)])
     caller.writes.clear()
     assert caller.call("ann", "leave")["count"] == CLAIMS * 20
-    assert caller.most() <= WRITES * long_jobs.STEP
+    assert caller.most() <= WRITES * long_jobs.RECORDS_PER_STEP
 
 
 def test_a_message_to_many_agents(caller: Caller) -> None:
@@ -130,7 +130,7 @@ def test_a_message_to_many_agents(caller: Caller) -> None:
         caller.call(f"w{number}", "boot")
     caller.writes.clear()
     assert caller.call("w0", "send", to="all", text="x")["count"] == AGENTS - 1
-    assert caller.most() <= WRITES * long_jobs.STEP
+    assert caller.most() <= WRITES * long_jobs.RECORDS_PER_STEP
 
 
 def test_a_sweep_takes_one_step_of_one_job(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,9 @@ def test_a_sweep_takes_one_step_of_one_job(caller: Caller, monkeypatch: pytest.M
     tops = [f"top{number}" for number in range(5)]
     for top in tops:
         caller.call("boss", "task add", title=top, id=top)
-        specs = [{"title": "t", "id": f"{top}.{number}", "parent": top} for number in range(3 * long_jobs.STEP)]
+        specs = [
+            {"title": "t", "id": f"{top}.{number}", "parent": top} for number in range(3 * long_jobs.RECORDS_PER_STEP)
+        ]
         caller.call("boss", batches.ADD.name, tasks=specs)
     with monkeypatch.context() as patched:
         patched.setattr(carrying, "carry_on", lambda *_: None)  # as if each caller had been killed
@@ -148,6 +150,6 @@ def test_a_sweep_takes_one_step_of_one_job(caller: Caller, monkeypatch: pytest.M
     caller.writes.clear()
     while caller.call("janitor", "sweep")["more"]:
         pass
-    assert caller.most() <= WRITES * long_jobs.STEP
-    assert caller.most() < MANY * 2
+    assert caller.most() <= WRITES * long_jobs.RECORDS_PER_STEP
+    assert caller.most() < DUE_PER_SWEEP * 2
     assert not caller.call("boss", "task list", state="planned")["tasks"]

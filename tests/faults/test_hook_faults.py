@@ -67,7 +67,7 @@ def test_an_edit_while_the_store_is_busy_is_refused_within_the_limit_and_names_t
     actor = stopped(world)
     answer = edit(world, client)
     assert answer.took < LIMIT / 2
-    assert "the store is busy: there was no turn within" in answer.refusal
+    assert "the store is busy: no turn within" in answer.refusal
     assert f"process {actor.pid} (stopped) went in last" in answer.refusal
     assert 'on_doubt = "allow"' in answer.refusal
     actor.go_on()
@@ -201,9 +201,9 @@ def test_a_ledger_that_cannot_be_written_is_a_doubt_and_no_traceback_and_a_read_
         target.write_text("in the way\n")
     assert ada.read("a.py").allowed
     answer = ada.may_write("a.py", "ada's\n")
-    assert answer.silent or "could not decide" in answer.refusal
+    assert answer.silent or "could not check" in answer.refusal
     command = bob.may_run("make")
-    assert command.silent or "could not decide" in command.refusal
+    assert command.silent or "could not check" in command.refusal
     for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
         answer = ada.hook(event)
         assert answer.code == 0, answer
@@ -215,5 +215,5 @@ def test_a_ledger_that_cannot_be_appended_to_is_a_doubt(repo: Repository) -> Non
     """Without the line about a call its change would be somebody else's."""
     (repo.private / "live").unlink(missing_ok=True)
     (repo.private / "live").mkdir(parents=True)
-    assert "could not decide" in repo.agent("ada").may_edit("a.py").refusal
-    assert "could not decide" in repo.agent("ada").may_run("make").refusal
+    assert "could not check" in repo.agent("ada").may_edit("a.py").refusal
+    assert "could not check" in repo.agent("ada").may_run("make").refusal

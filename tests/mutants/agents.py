@@ -11,7 +11,7 @@ BOOT = (
     # tasks in mind
     ("operations/agents/beliefs.py", "            lost.append(_not_held(tx, call, task))\n", "            pass\n",
      f"{BELIEFS}::test_a_task_in_mind_that_another_has_is_named_with_its_holder_and_never_as_had"),
-    ("operations/agents/beliefs.py", '"had": loss["why"] != NEVER,', '"had": True,',
+    ("operations/agents/beliefs.py", '"had": loss["why"] != NEVER_HELD,', '"had": True,',
      f"{BELIEFS}::test_a_task_in_mind_that_another_has_is_named_with_its_holder_and_never_as_had"),
     ("operations/agents/beliefs.py", '    return known.get("state") == lifecycle.COMPLETE and related(known["agent"], call.agent)\n',
      "    return False\n",
@@ -34,7 +34,7 @@ BOOT = (
     ("operations/agents/beliefs.py", '[] if loss.get("settled") else _by_holder', "_by_holder",
      f"{BELIEFS}::test_of_a_claim_on_several_each_resource_is_named_with_its_own_holder"),
     # another id
-    ("operations/agents/aliases.py", "    if former is not None and _is_there(tx, call, former):\n", "    if False:\n",
+    ("operations/agents/aliases.py", "    if former is not None and _is_present(tx, call, former):\n", "    if False:\n",
      f"{BELIEFS}::test_an_id_that_a_living_client_goes_by_stays_that_ones"),
     ("operations/agents/aliases.py", '    if record["killed"]:\n        return True', "    if False:\n        return True",
      f"{BELIEFS}::test_the_id_of_a_killed_agent_is_no_way_around_the_kill"),
@@ -64,7 +64,7 @@ BOOT = (
      f"{REGISTRIES}::test_a_claim_on_the_name_becomes_the_claim_of_the_task[memory]"),
     ("operations/tasks/registries.py", '    if task["state"] == EXECUTING:\n        return pulls.take(tx, call, got, task)\n', "",
      f"{REGISTRIES}::test_a_claim_made_with_files_has_what_is_left_of_its_time_and_no_limit_of_tasks_refuses_it[memory]"),
-    ("operations/tasks/registries.py", 'if state not in BY_HAND or task["state"] not in BY_HAND:', "if state not in BY_HAND:",
+    ("operations/tasks/registries.py", 'if state not in MANUAL_STATES or task["state"] not in MANUAL_STATES:', "if state not in MANUAL_STATES:",
      f"{REGISTRIES}::test_a_file_moved_by_hand_moves_an_open_task_that_nobody_has[memory]"),
     ("operations/tasks/registries.py", 'if task["state"] != PLANNED or task["origin"] != SCOPED:', 'if task["state"] != PLANNED:',
      f"{REGISTRIES}::test_what_was_scoped_and_is_lost_is_scoped_again_and_what_was_planned_stays_in_the_queue"),

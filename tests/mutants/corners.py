@@ -75,7 +75,7 @@ CORNERS = (
     ("operations/core/entry.py", "if name not in unsaid}", 'if name != "wait"}',
      f"{VERIFY}::test_a_retry_with_the_same_request_id_runs_nothing_again"),
     # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps
-    ("operations/agents/presence.py", "    _changes_type(tx, agent, was)\n", "    pass\n",
+    ("operations/agents/presence.py", "    _take_on_type(tx, agent, was)\n", "    pass\n",
      f"{MESSAGES}::test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires"),
     ("operations/messages/broadcasts.py", 'if kept["at"] > since and kept["until"]', 'if kept["until"]',
      f"{MESSAGES}::test_nobody_gets_a_kept_message_twice"),

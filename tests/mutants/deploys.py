@@ -13,7 +13,7 @@ DEPLOYS = (
      f"{RULES}::test_what_is_behind_is_refused_with_how_far_and_unsynced_does_not_excuse_it"),
     ("operations/guards/deploy_guard.py", 'if sync["behind"] is None and not unsynced:', "if False:",
      f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),
-    ("operations/guards/deploy_guard.py", "for sync in syncs or [NOTHING]:", "for sync in syncs:",
+    ("operations/guards/deploy_guard.py", "for sync in syncs or [UNKNOWN_FACTS]:", "for sync in syncs:",
      f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),
     ("operations/guards/deploy_guard.py", "    if contains is False:\n        return Behind(**facts)\n", "",
      f"{RULES}::test_what_lacks_the_last_good_deploy_is_refused_unless_it_is_called_a_rollback"),
@@ -21,7 +21,7 @@ DEPLOYS = (
      f"{RULES}::test_whether_the_last_good_deploy_is_contained_must_be_known_or_excused"),
     ("operations/guards/deploy_guard.py", 'running["token"] == token and related(running["agent"], call.agent)', "True",
      f"{RULES}::test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy"),
-    ("operations/guards/deploy_guard.py", "said = {name: True for name in SAID if running.get(name)}", "pass",
+    ("operations/guards/deploy_guard.py", "said = {name: True for name in ACCEPTED_RISKS if running.get(name)}", "pass",
      f"{RULES}::test_what_was_taken_upon_oneself_is_in_the_log_from_start_to_end"),
     # what counts, from wherever
     ("facts/git/sync.py", "name = branch or known_default(top, remote)", "name = branch or git.branch(top)",

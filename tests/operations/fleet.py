@@ -10,10 +10,10 @@ from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
-from dibs.operations.core.long_jobs import GO_ON
+from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.core.policy import GUARDS, Policy
 from dibs.operations.guards.audits import AUDIT
-from dibs.operations.guards.edit_guard import EDIT, OLDER
+from dibs.operations.guards.edit_guard import EDIT, OLDER, Target
 from dibs.operations.guards.ledger import SURE
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
@@ -64,7 +64,7 @@ def item(
     """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
     if changed is not None:
         facts = known(OLDER, changed)
-    return [[*resource(name), alias], ignored, blob, facts, inside]
+    return Target([*resource(name), alias], ignored=ignored, content=blob, facts=facts, inside=inside)
 
 
 def known(
@@ -129,7 +129,7 @@ class Fleet:
             raise declared.hold_refusal(answer)
         if self.carries_on and isinstance(answer, dict):
             for job in answer.pop("jobs", ()):
-                while (step := self.internal(agent, GO_ON, process=process, job=job))["more"]:
+                while (step := self.internal(agent, CONTINUE, process=process, job=job))["more"]:
                     pass
                 answer.update(step["answer"])
         declared.hold(operation, answer, decided=True)
@@ -145,8 +145,8 @@ class Fleet:
 
     def edit(self, agent: str, /, *files: Any, tree: str = TREE, **fields: Any) -> Any:
         """Ask the edit guard, by name or by item."""
-        items = [item(file) if isinstance(file, str) else file for file in files]
-        return self.internal(agent, EDIT, items=items, tree=tree, **fields)
+        targets = [item(file) if isinstance(file, str) else file for file in files]
+        return self.internal(agent, EDIT, targets=targets, tree=tree, **fields)
 
     def overwrite(self, finder: str, /, *changes: dict[str, Any], tool: str = "Bash") -> list[dict[str, Any]]:
         """Somebody's hook after a call finds these changes; what came of them."""

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from dibs.operations.guards import attribution
-from dibs.operations.guards.ledger import CLOSED, GITTED, MISSING, NAMED, OPEN, SECOND, WHOLE, State
+from dibs.operations.guards.ledger import CLOSED, GITTED, MISSING, NAMED, OPEN, SECOND_NS, WHOLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ BASE = 1_000_000  # seconds: every example begins here, so that no time is 0
 
 def ns(seconds: float) -> int:
     """A time of an example, as the ledger has it."""
-    return int((BASE + seconds) * SECOND)
+    return int((BASE + seconds) * SECOND_NS)
 
 
 def stamp(seconds: float, offset: int = 0) -> str:

@@ -356,7 +356,7 @@ def test_many_that_lapse_at_once_are_all_seen_to(fleet: Fleet) -> None:
         add(fleet, f"t{number}")
         assign(fleet, f"t{number}", to="a")
     sweep(fleet, WAIT)
-    assert len(fleet.events("task.lapsed")) >= long_jobs.STEP
+    assert len(fleet.events("task.lapsed")) >= long_jobs.RECORDS_PER_STEP
     sweep(fleet)
     assert len(fleet.events("task.lapsed")) == 150
     assert fleet.call("v", "task list", state="planned")["tasks"][0].get("assigned") is None
@@ -513,7 +513,7 @@ def test_a_preemptive_task_in_the_queue_displaces_what_matters_less_where_nobody
     press(fleet, "u")
     assert waits_for(fleet, "t") == "a"
     assert waits_for(fleet, "u") is None
-    assert fleet.record("t\tu")["pressed"] == fleet.now + placement.PRESS_EVERY
+    assert fleet.record("t\tu")["pressed"] == fleet.now + placement.PREEMPTION_INTERVAL_MS
     assert take(fleet, "a") == "t"
     fleet.clean()
 
@@ -557,7 +557,7 @@ def test_it_looks_for_somebody_again_every_few_seconds_and_not_more_often(fleet:
     add(fleet, "t", priority=7, strategy="preemptive")
     sweep(fleet, 1_000)
     at_work(fleet, a=0)
-    sweep(fleet, placement.PRESS_EVERY - 1)
+    sweep(fleet, placement.PREEMPTION_INTERVAL_MS - 1)
     assert waits_for(fleet, "t") is None
     sweep(fleet, 1)
     assert waits_for(fleet, "t") == "a"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dibs.operations.guards.attribution import AFTER_NAMED, AFTER_OPEN, FIRM_COMMAND, FIRM_EDIT, knowledge
-from dibs.operations.guards.ledger import SECOND
+from dibs.operations.guards.attribution import AFTER_NAMED_NS, AFTER_OPEN_NS, FIRM_COMMAND_NS, FIRM_EDIT_NS, knowledge
+from dibs.operations.guards.ledger import SECOND_NS
 from tests.operations.ledgering import Book
 
 SURE, LIKELY = "sure", "likely"
@@ -188,7 +188,9 @@ def test_a_call_counts_from_its_beginning_to_its_end_and_weakly_some_seconds_mor
     assert verdict(book, written=20.1, now=21) == NOBODY
 
 
-@pytest.mark.parametrize(("named", "seconds"), [(False, AFTER_OPEN // SECOND), (True, AFTER_NAMED // SECOND)])
+@pytest.mark.parametrize(
+    ("named", "seconds"), [(False, AFTER_OPEN_NS // SECOND_NS), (True, AFTER_NAMED_NS // SECOND_NS)]
+)
 def test_after_its_end_a_call_is_suspected_for_some_seconds_longer_if_it_named_the_path(
     book: Book, named: bool, seconds: int
 ) -> None:
@@ -209,7 +211,9 @@ def test_what_a_call_left_running_is_suspected_for_hours(book: Book, said: str) 
     assert verdict(book, written=9 * 3600 + 1, now=9 * 3600 + 2) == OUTSIDE
 
 
-@pytest.mark.parametrize(("is_open", "seconds"), [(True, FIRM_COMMAND // SECOND), (False, FIRM_EDIT // SECOND)])
+@pytest.mark.parametrize(
+    ("is_open", "seconds"), [(True, FIRM_COMMAND_NS // SECOND_NS), (False, FIRM_EDIT_NS // SECOND_NS)]
+)
 def test_a_call_without_an_end_counts_for_some_minutes_and_then_only_weakly(
     book: Book, is_open: bool, seconds: int
 ) -> None:
@@ -222,7 +226,7 @@ def test_a_call_without_an_end_counts_for_some_minutes_and_then_only_weakly(
 def test_a_shell_command_that_names_all_it_writes_counts_as_long_as_other_commands(book: Book) -> None:
     call = book.begin("b", 11, is_open=False, diary=40)
     book.name(call)
-    assert verdict(book, written=11 + FIRM_COMMAND // SECOND, now=2000) == ("b", SURE)
+    assert verdict(book, written=11 + FIRM_COMMAND_NS // SECOND_NS, now=2000) == ("b", SURE)
 
 
 def test_a_call_that_a_prompt_ended_may_never_have_run_and_counts_weakly_up_to_the_prompt(book: Book) -> None:

@@ -153,7 +153,7 @@ def test_bids_on_nothing_on_what_is_not_auctioned_and_by_who_does_not_fit_are_re
     fleet.call("b", "task claim", id="plain")
     with pytest.raises(Conflict):
         bid(fleet, "a", "plain", 1)
-    for amount in (-1, assignments.HIGHEST + 1):
+    for amount in (-1, assignments.MAX_BID + 1):
         with pytest.raises(Invalid):
             bid(fleet, "a", "hard", amount)
     assert fleet.events("task.bid") == []
@@ -181,14 +181,14 @@ def test_a_retried_bid_counts_once_and_keeps_its_answer(fleet: Fleet) -> None:
 
 def test_a_task_takes_so_many_bids_and_no_more(fleet: Fleet) -> None:
     add(fleet, "t", strategy="auction")
-    for number in range(auctions.BIDS):
+    for number in range(auctions.MAX_BIDS):
         bid(fleet, f"a{number}", "t", number)
     with pytest.raises(Quota):
         bid(fleet, "late", "t", 1_000)
-    assert bid(fleet, "a0", "t", 2_000)["bids"] == auctions.BIDS
+    assert bid(fleet, "a0", "t", 2_000)["bids"] == auctions.MAX_BIDS
     sweep(fleet, WINDOW)
     assert waits_for(fleet, "t") == "a0"
-    assert len(fleet.record("t\tt")["assigned"]["next"]) == placement.RUNNERS_UP
+    assert len(fleet.record("t\tt")["assigned"]["next"]) == placement.MAX_RUNNERS_UP
 
 
 def test_a_task_that_waits_for_others_is_put_up_when_they_are_done(fleet: Fleet) -> None:
@@ -238,7 +238,7 @@ def test_many_that_were_planned_later_are_put_up_a_few_at_a_time(fleet: Fleet) -
         fleet.call("boss", "task move", id=f"t{number}", state="planned")
     assert take(fleet, "a") is None
     opened = [task for task in fleet.call("v", "task list")["tasks"] if "bids_until" in task]
-    assert len(opened) == strategies.OPENED
+    assert len(opened) == strategies.MAX_AUCTIONS_OPENED
     assert take(fleet, "a") is None
     assert all("bids_until" in task for task in fleet.call("v", "task list")["tasks"])
     fleet.now += WINDOW

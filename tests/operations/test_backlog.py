@@ -9,7 +9,7 @@ import pytest
 from dibs.errors import Conflict, Fenced, NotFound
 from dibs.facts import clock
 from dibs.operations.core import long_jobs
-from dibs.operations.core.long_jobs import GO_ON
+from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.upkeep import sweeps
 from tests.operations.crew import Crew
 from tests.operations.engines import OnFile
@@ -41,7 +41,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
 def crew(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
-    monkeypatch.setattr(long_jobs, "STEP", STEP)
+    monkeypatch.setattr(long_jobs, "RECORDS_PER_STEP", STEP)
     if request.param == "memory":
         yield Crew()
         return
@@ -128,7 +128,7 @@ def test_a_task_that_a_job_calls_off_gets_no_child_and_is_not_planned_again(crew
     with pytest.raises(Conflict):
         crew.add("new", parent="p.2.2")
     for name in ("p", "p.2.2"):
-        with pytest.raises(Conflict, match="being called off"):
+        with pytest.raises(Conflict, match="being cancelled"):
             crew.call("boss", "task move", id=name, state="planned" if name == "p" else "scoped")
     while crew.call("x", "sweep")["more"]:
         pass
@@ -182,7 +182,7 @@ def test_two_may_go_on_with_one_job(crew: Crew) -> None:
     tree(crew)
     crew.carries_on = False
     job = crew.call("boss", "task cancel", id="p")["jobs"][0]
-    answers = [crew.internal(agent, GO_ON, job=job) for agent in ("a", "b") * 4]
+    answers = [crew.internal(agent, CONTINUE, job=job) for agent in ("a", "b") * 4]
     assert {one["answer"]["count"] for one in answers if not one["more"]} == {13}
     assert len(crew.events("task.moved")) == 13
     crew.clean()
@@ -375,7 +375,7 @@ def test_what_an_agent_claims_after_it_left_is_not_released(crew: Crew) -> None:
     if isinstance(crew, CrewOnServer):
         clock.sleep(0.002)
     crew.claim("ann", "new.py")
-    while crew.internal("bob", GO_ON, job=job)["more"]:
+    while crew.internal("bob", CONTINUE, job=job)["more"]:
         pass
     assert crew.holders() == [("ann", "new.py")]
     crew.clean()
@@ -399,7 +399,7 @@ def test_tasks_whose_time_came_together_are_all_given_out(crew: Crew) -> None:
 
 
 def test_a_sweep_ends_many_claims_of_the_dead_some_at_a_time(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "MANY", STEP)
+    monkeypatch.setattr(sweeps, "DUE_PER_SWEEP", STEP)
     for agent in ("ann", "bob"):
         for number in range(2 * STEP + 1):
             crew.claim(agent, f"{agent}{number:02d}.py", client=len(agent + "x") + ord(agent[0]))

@@ -8,7 +8,7 @@ import pytest
 
 from dibs.errors import Fenced, Forbidden, NotFound, Quota
 from dibs.operations.core.policy import MINUTE, WORK
-from dibs.operations.tasks.workforce import LONGEST_PAUSE
+from dibs.operations.tasks.workforce import MAX_BREAKER_PAUSE_MS
 from tests.operations.fleet import Fleet
 
 FAILURES, PAUSE = 3, MINUTE
@@ -133,8 +133,8 @@ def test_a_trial_that_fails_opens_it_again_for_twice_as_long_each_time_up_to_hal
         fleet.now += 1
         assert breaker(fleet, "a") == "half-open"
         fail(fleet, "a")
-        pause = min(2 * pause, LONGEST_PAUSE)
-    assert pause == LONGEST_PAUSE
+        pause = min(2 * pause, MAX_BREAKER_PAUSE_MS)
+    assert pause == MAX_BREAKER_PAUSE_MS
     fleet.clean()
 
 

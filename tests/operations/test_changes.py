@@ -197,7 +197,9 @@ def test_a_change_from_outside_is_the_own_work_of_a_holder_that_runs_no_hooks(fl
 def test_of_many_suspects_five_are_told(fleet: Fleet) -> None:
     names = [f"s{number}" for number in range(9)]
     fleet.overwrite("a", change("unknown", grade=NOBODY, owners=["a"], suspects=names))
-    assert [len(fleet.told(name)) for name in names] == [1] * changes.TOLD + [0] * (9 - changes.TOLD)
+    assert [len(fleet.told(name)) for name in names] == [1] * changes.MAX_SUSPECTS_TOLD + [0] * (
+        9 - changes.MAX_SUSPECTS_TOLD
+    )
 
 
 def test_every_one_of_several_owners_is_told(fleet: Fleet) -> None:
@@ -249,7 +251,7 @@ def test_work_that_a_call_let_pass_by_the_edit_guard_went_on_with_is_taken_over_
     (found,) = fleet.overwrite("b", change("b", owners=["a"], named=True))
     assert (found["how"], found["text"]) == ("taken", None)
     ((_, text),) = fleet.told("a")
-    assert text.startswith("b went on with x.py, which you left unfinished. `dibs restore v")
+    assert text.startswith("b continued x.py, which you left unfinished. `dibs restore v")
     assert kinds(fleet) == ["edit.taken"]
     commit(fleet, "b")
 
@@ -275,7 +277,7 @@ def test_a_violated_path_is_committed_by_nobody_until_it_is_settled(fleet: Fleet
     with pytest.raises(Conflict, match=rf"`dibs restore {found['violation']}`.*`dibs ack {found['violation']}`"):
         commit(fleet, "a")
     fleet.release("a")
-    with pytest.raises(Conflict, match="it is not settled what is to stand there") as refusal:
+    with pytest.raises(Conflict, match="it is not settled what it should contain") as refusal:
         commit(fleet, "c")
     assert (refusal.value.path, refusal.value.violations) == ("x.py", [found["violation"]])
     commit(fleet, "a", "y.py")

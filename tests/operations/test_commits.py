@@ -111,7 +111,7 @@ def test_a_lost_claim_refuses_the_commit_until_the_family_claims_it_again(many: 
     fleet = Fleet()
     paths = ["a.py", *[f"more/{number}.py" for number in range(many)]]
     edit(fleet, "ann", "a.py")
-    fleet.now += policy.TTL + 1
+    fleet.now += policy.DEFAULT_TTL_MS + 1
     fleet.call("ann", "boot")  # told, and still remembered
     with pytest.raises(Fenced) as refused:
         check(fleet, "ann", *paths)
@@ -130,7 +130,7 @@ def test_a_lost_claim_refuses_the_commit_until_the_family_claims_it_again(many: 
 def test_a_lost_claim_that_somebody_holds_in_another_tree_is_named_with_who_holds_it_now() -> None:
     fleet = Fleet()
     edit(fleet, "ann", "a.py")
-    fleet.now += policy.TTL + 1
+    fleet.now += policy.DEFAULT_TTL_MS + 1
     fleet.call("ann", "sweep")
     edit(fleet, "bob", "a.py", tree=OTHER_TREE)
     with pytest.raises(Fenced) as refused:
@@ -141,7 +141,7 @@ def test_a_lost_claim_that_somebody_holds_in_another_tree_is_named_with_who_hold
 def test_a_claim_lost_in_another_working_tree_does_not_refuse_a_commit_in_this_one() -> None:
     fleet = Fleet()
     edit(fleet, "ann", "a.py", tree=OTHER_TREE)
-    fleet.now += policy.TTL + 1
+    fleet.now += policy.DEFAULT_TTL_MS + 1
     fleet.call("ann", "sweep")
 
     def name_the_tree(tx: Any) -> None:
@@ -158,7 +158,7 @@ def test_a_claim_lost_in_another_working_tree_does_not_refuse_a_commit_in_this_o
 def test_a_commit_settles_what_was_lost_before() -> None:
     fleet = Fleet()
     edit(fleet, "ann", "a.py")
-    fleet.now += policy.TTL + 1
+    fleet.now += policy.DEFAULT_TTL_MS + 1
     fleet.call("ann", "sweep")
     edit(fleet, "ann", "a.py")
     check(fleet, "ann", "a.py")
@@ -182,7 +182,7 @@ def test_a_hand_over_that_was_not_picked_up_and_a_readers_loss_do_not_refuse_a_c
 def test_a_commit_of_many_paths_meets_files_trees_globs_and_inodes() -> None:
     fleet = Fleet()
     paths = [f"src/{number}/a.py" for number in range(300)]
-    assert len(paths) > commit_guard.MANY
+    assert len(paths) > commit_guard.MANY_PATHS
     check(fleet, "bob", *paths)
     for held in ("src/7/a.py", "src/8/", "src/9/*.py", "src/", "", "src/7/a.py/below"):
         fleet.claim("ann", held)

@@ -417,7 +417,7 @@ def test_the_same_two_components_are_compared_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_only_so_many_parsed_globs_are_remembered() -> None:
-    for number in range(globs.REMEMBERED_MAX + 10):
+    for number in range(globs.MAX_CACHED_GLOBS + 10):
         globs.matches(f"{number}*", "x")
-        assert len(globs.remembered) <= globs.REMEMBERED_MAX
+        assert len(globs.remembered) <= globs.MAX_CACHED_GLOBS
     assert globs.matches("1*", "12")

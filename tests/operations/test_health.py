@@ -178,8 +178,8 @@ def test_a_task_of_a_run_is_found_behind_many_others(fleet: Fleet) -> None:
 
 
 def test_beyond_what_is_looked_through_something_may_come(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remaining, "LOOKED_AT", 4)
-    monkeypatch.setattr(remaining, "PAGE", 2)
+    monkeypatch.setattr(remaining, "MAX_TASKS_READ", 4)
+    monkeypatch.setattr(remaining, "TASKS_PER_TRIP", 2)
     run = fleet.call("lead", "run start", name="build")["run"]["id"]
     for number in range(3):
         fleet.call("lead", "task add", title=f"other {number}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dibs.operations.guards.ledger import (
-    AUTHORS,
-    KEPT_FOR,
-    SECOND,
-    SPARE,
-    WATCHED,
-    WATCHED_FOR,
+    HISTORY_NS,
+    MAX_AUTHORS,
+    MAX_OBSOLETE_LINES,
+    MAX_PATHS_WATCHED,
+    SECOND_NS,
+    WATCH_NS,
     State,
     moment,
     owners_after,
@@ -230,9 +230,9 @@ def test_what_git_has_is_gits(book: Book) -> None:
 
 
 def test_only_some_authors_of_a_path_are_remembered_the_latest_ones(book: Book) -> None:
-    for number in range(AUTHORS + 3):
+    for number in range(MAX_AUTHORS + 3):
         book.change("a", f"c{number}", number + 1)
-    assert list(book.head().authors) == [f"c{number}" for number in range(3, AUTHORS + 3)]
+    assert list(book.head().authors) == [f"c{number}" for number in range(3, MAX_AUTHORS + 3)]
 
 
 def test_work_passes_by_a_line(book: Book) -> None:
@@ -363,18 +363,20 @@ def test_unfinished_work_and_what_was_named_of_late_is_watched(book: Book) -> No
     book.see("c", 1, "claimed")
     book.write(("W", stamp(4), "claimed"))
     assert set(book.state.watched(ns(5))) == {"named", "owned", "claimed"}
-    assert book.state.watched(ns(5) + WATCHED_FOR) == ["owned"]
+    assert book.state.watched(ns(5) + WATCH_NS) == ["owned"]
     book.write(("K", "c", "owned"))
-    assert book.state.watched(ns(5) + WATCHED_FOR) == []
+    assert book.state.watched(ns(5) + WATCH_NS) == []
 
 
 def test_of_very_many_watched_paths_the_latest_are_looked_at_and_the_rest_in_turn(book: Book) -> None:
-    many = WATCHED * 2
+    many = MAX_PATHS_WATCHED * 2
     for number in range(many):
         book.change("a", "c", number + 1, f"f{number}")
     first = book.state.watched(ns(many))
-    assert len(first) == WATCHED
-    assert set(first[: WATCHED // 2]) == {f"f{number}" for number in range(many - WATCHED // 2, many)}
+    assert len(first) == MAX_PATHS_WATCHED
+    assert set(first[: MAX_PATHS_WATCHED // 2]) == {
+        f"f{number}" for number in range(many - MAX_PATHS_WATCHED // 2, many)
+    }
     seen = set(first)
     for turn in range(1, 8):
         for path in book.state.watched(ns(many)):
@@ -411,7 +413,7 @@ def test_a_change_that_was_seen_before_such_a_look_and_is_told_after_it_is_void(
 
 
 def test_a_look_at_the_whole_tree_is_owed_by_an_open_call_that_took_long_enough(book: Book) -> None:
-    book.write(("F", stamp(1), str(SECOND)))
+    book.write(("F", stamp(1), str(SECOND_NS)))
     long, short = book.begin("a", 10), book.begin("a", 25)
     closed = book.begin("a", 10, is_open=False)
     owes = [book.state.owes(book.state.calls[call], ns(40)) for call in (long, short, closed)]
@@ -464,7 +466,7 @@ def test_a_change_that_is_still_to_be_told_survives_with_whose_work_it_took_away
 
 def test_what_happened_long_ago_and_concerns_nobody_is_left_out_and_unfinished_work_is_not(book: Book) -> None:
     a_busy_day(book)
-    later = ns(20) + KEPT_FOR + WATCHED_FOR  # a program that a call left running counts for a working day
+    later = ns(20) + HISTORY_NS + WATCH_NS  # a program that a call left running counts for a working day
     again = State(book.state.lines(later))
     assert set(again.heads) == {path for path, head in book.state.heads.items() if head.owners}
     assert again.calls == {}
@@ -507,13 +509,13 @@ def test_lines_are_spare_that_a_later_one_says_anew(book: Book) -> None:
     book.see("c1", 1)
     book.edit("a", 1, "x")
     assert book.state.spare == 0
-    for number in range(SPARE // 3):
+    for number in range(MAX_OBSOLETE_LINES // 3):
         assert not book.state.is_wordy
         book.see("c1", 2 + number)
         book.survey(2 + number)
         book.begin("a", 2 + number, "a-1")
-    book.survey(SPARE)
-    book.survey(SPARE + 1)
+    book.survey(MAX_OBSOLETE_LINES)
+    book.survey(MAX_OBSOLETE_LINES + 1)
     assert book.state.is_wordy
     assert not State(book.state.shorter(ns(9))).is_wordy
 

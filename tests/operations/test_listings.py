@@ -115,7 +115,7 @@ def test_what_is_no_cursor_is_refused(name: str) -> None:
         with pytest.raises(Invalid, match="cursor"):
             crew.call("me", name, after=text)
     with pytest.raises(Invalid, match="limit"):
-        crew.call("me", name, limit=paging.MOST + 1)
+        crew.call("me", name, limit=paging.MAX_PAGE_ROWS + 1)
 
 
 def test_tasks_of_a_state_a_run_and_a_parent_come_in_pages() -> None:
@@ -131,8 +131,8 @@ def test_tasks_of_a_state_a_run_and_a_parent_come_in_pages() -> None:
 
 
 def test_a_page_that_has_looked_at_many_rows_in_vain_says_that_there_is_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "LOOKED_AT", 10)
-    monkeypatch.setattr(paging, "CHUNK", 4)
+    monkeypatch.setattr(paging, "MAX_ROWS_READ", 10)
+    monkeypatch.setattr(paging, "ROWS_PER_TRIP", 4)
     crew = Crew()
     for number in range(MANY):
         crew.add(f"t{number:02d}")
@@ -197,7 +197,7 @@ def test_agents_that_are_there_come_first() -> None:
 
 
 def test_a_dead_holders_task_is_found_behind_any_number_of_live_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulls, "ORPHANS", 3)
+    monkeypatch.setattr(pulls, "ORPHANS_PER_TRIP", 3)
     crew = Crew()
     for number in range(10):
         crew.add(f"t{number}")
@@ -210,7 +210,7 @@ def test_a_dead_holders_task_is_found_behind_any_number_of_live_ones(monkeypatch
 
 
 def test_max_tasks_holds_for_an_agent_with_any_number_of_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holds, "PAGE", 4)
+    monkeypatch.setattr(holds, "ROWS_PER_TRIP", 4)
     crew = Crew()
     crew.add("t0")
     crew.add("t1")
@@ -225,9 +225,9 @@ def test_the_briefing_after_many_losses_lists_some_and_counts_all(monkeypatch: p
     from dibs.operations.agents import beliefs, presence
     from dibs.operations.core import long_jobs
 
-    monkeypatch.setattr(beliefs, "LOSSES", 5)
-    monkeypatch.setattr(presence, "HELD", 3)
-    monkeypatch.setattr(long_jobs, "STEP", 8)
+    monkeypatch.setattr(beliefs, "MAX_LOSSES_LISTED", 5)
+    monkeypatch.setattr(presence, "MAX_CLAIMS_LISTED", 3)
+    monkeypatch.setattr(long_jobs, "RECORDS_PER_STEP", 8)
     fleet = Fleet()
     for number in range(12):
         fleet.claim("me", f"f{number:02d}.py", ttl=1_000)

@@ -133,7 +133,7 @@ def test_a_message_to_nobody_is_not_found_and_changes_nothing(to: str) -> None:
         {"to": "b", "text": "x", "type": "two words"},
         {"to": "b", "text": "x", "type": "line\nbreak"},
         {"to": "b", "text": "x", "type": "x" * 51},
-        {"to": "b", "text": "x", "payload": "x" * outbox.LARGEST},
+        {"to": "b", "text": "x", "payload": "x" * outbox.MAX_PAYLOAD_CHARS},
         {"to": "b", "text": "x", "payload": {"x": float("nan")}},
         {"to": "b", "text": "x", "payload": ["\x1a"]},
         {"to": "b", "text": "x", "expires": 0},
@@ -154,7 +154,7 @@ def test_what_makes_no_sense_is_invalid_and_changes_nothing(fleet: Fleet, fields
 
 @pytest.mark.parametrize("name", ["dibs", "Dibs", "DIBS"])
 def test_nobody_sends_under_the_name_by_which_dibs_speaks(fleet: Fleet, name: str) -> None:
-    with pytest.raises(Invalid, match="dibs itself speaks"):
+    with pytest.raises(Invalid, match="is dibs' own name"):
         send(fleet, name, "a")
 
 
@@ -304,7 +304,7 @@ def test_a_message_of_a_version_without_mailboxes_is_listed_and_can_be_acknowled
 
 def test_a_wait_says_when_to_look_again_and_gives_what_comes(fleet: Fleet) -> None:
     answer = fleet.call("b", "inbox", wait=60_000, wake="")
-    assert (answer["for"], answer["look_in"]) == ("a message", mailbox.LOOK_EVERY)
+    assert (answer["for"], answer["look_in"]) == ("a message", mailbox.POLL_MS)
     assert fleet.call("b", "inbox", wait=700, waiter=answer["waiting"], wake="")["look_in"] == 700
     send(fleet, "a", "b", "there")
     found = fleet.call("b", "inbox", wait=50_000, waiter=answer["waiting"], wake="w1")
@@ -330,7 +330,7 @@ def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) 
     for channel in ("done", "gone"):
         fleet.call("b", "inbox", wait=60_000, wake=channel)
     fleet.call("b", "inbox", wait=0, waiter="inbox", wake="done")
-    fleet.now += mailbox.PRESENT
+    fleet.now += mailbox.WAITER_LEASE_MS
     fleet.call("b", "inbox", wait=60_000, wake="here")
     send(fleet, "a", "b")
     assert {name for name in fleet.store.woken if not name.startswith("@")} == {"here"}
@@ -339,18 +339,18 @@ def test_who_has_its_answer_or_did_not_look_for_long_is_not_woken(fleet: Fleet) 
 def test_further_looks_of_one_wait_write_only_now_and_then(fleet: Fleet) -> None:
     fleet.call("b", "inbox", wait=60_000, wake="w1")
     head = fleet.store.head().commit
-    fleet.now += mailbox.LOOK_EVERY
+    fleet.now += mailbox.POLL_MS
     fleet.call("b", "inbox", wait=55_000, wake="w1")
     assert fleet.store.head().commit == head
-    fleet.now += mailbox.LOOK_EVERY
+    fleet.now += mailbox.POLL_MS
     fleet.call("b", "inbox", wait=50_000, wake="w1")
     assert fleet.store.head().commit == head + 1
 
 
 def test_more_processes_than_are_woken_look_often(fleet: Fleet) -> None:
-    for number in range(mailbox.WAITERS):
-        assert fleet.call("b", "inbox", wait=60_000, wake=f"w{number}")["look_in"] == mailbox.LOOK_EVERY
-    assert fleet.call("b", "inbox", wait=60_000, wake="one more")["look_in"] == mailbox.LOOK_OFTEN
+    for number in range(mailbox.MAX_WAITERS_WOKEN):
+        assert fleet.call("b", "inbox", wait=60_000, wake=f"w{number}")["look_in"] == mailbox.POLL_MS
+    assert fleet.call("b", "inbox", wait=60_000, wake="one more")["look_in"] == mailbox.EVENT_POLL_MS
 
 
 def test_a_wait_looks_when_something_is_to_be_told_again(fleet: Fleet) -> None:
@@ -444,7 +444,7 @@ def test_who_wanted_an_acknowledgement_is_told_that_there_was_none(fleet: Fleet,
     told(fleet, "b")
     fleet.now += 90 * SECOND
     if how == "claim":
-        fleet.now += -fleet.now % grants.ONE_IN  # a moment at which claims sweep on their way
+        fleet.now += -fleet.now % grants.SWEEP_ONE_IN  # a moment at which claims sweep on their way
         fleet.claim("c", "x.py")
     else:
         fleet.call("b", how)
@@ -549,10 +549,10 @@ def test_a_fleet_of_thousands_is_reached_in_steps_of_bounded_size() -> None:
     names = crowd(fleet, 1_500)
     before = fleet.store.head().seq
     answer = fleet.call("w0000", "send", to="all", text="x", request="r1")
-    assert (answer["count"], len(answer["to"])) == (1_499, long_jobs.NAMED)
+    assert (answer["count"], len(answer["to"])) == (1_499, long_jobs.MAX_IDS_LISTED)
     assert all(texts(fleet, name) == ["x"] for name in names[1:])
     sizes = Counter(event.commit for event in fleet.store.events(before, 10_000))
-    assert max(sizes.values()) * broadcasts.COPY <= long_jobs.STEP
+    assert max(sizes.values()) * broadcasts.RECORDS_PER_COPY <= long_jobs.RECORDS_PER_STEP
     assert fleet.call("w0000", "send", to="all", text="x", request="r1")["message"] == answer["message"]
     assert texts(fleet, "w1499") == ["x"]
     fleet.clean()
@@ -679,12 +679,12 @@ def test_a_kept_message_that_nobody_came_for_is_told_to_who_wanted_to_know(fleet
 
 
 def test_there_is_an_end_to_what_is_kept_for_a_type(fleet: Fleet) -> None:
-    for number in range(broadcasts.KEPT):
+    for number in range(broadcasts.MAX_MESSAGES_KEPT):
         fleet.call("ann", "send", to="type:tester", text=str(number), later=True, expires=60_000)
     with pytest.raises(Quota):
         fleet.call("ann", "send", to="type:tester", text="one more", later=True)
     fleet.call("new", "boot", type="tester")
-    assert len(fleet.call("new", "inbox", limit=1_000)["messages"]) == broadcasts.KEPT
+    assert len(fleet.call("new", "inbox", limit=1_000)["messages"]) == broadcasts.MAX_MESSAGES_KEPT
     fleet.now += 60_001
     fleet.call("ann", "send", to="type:tester", text="now", later=True)
 

@@ -24,7 +24,7 @@ def test_a_claim_that_a_sweep_ended_on_the_way_in_is_not_ended_again() -> None:
     fleet = Fleet()
     fleet.claim("a", "x.py", ttl=1000)
     fleet.now += 1000
-    fleet.now += -fleet.now % grants.ONE_IN  # at such a moment a claim sweeps
+    fleet.now += -fleet.now % grants.SWEEP_ONE_IN  # at such a moment a claim sweeps
     fleet.claim("b", "x.py")
     assert len(fleet.events("claim.ended")) == 1
     fleet.clean()

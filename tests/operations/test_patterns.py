@@ -325,7 +325,7 @@ def test_a_pattern_becomes_a_part_of_a_run_that_is_there(ws: Workspace) -> None:
 
 
 def test_more_tasks_than_fit_into_one_batch_come_in_several(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "MOST", 3)
+    monkeypatch.setattr(batches, "MAX_TASKS", 3)
     for run in (None, ws.run_start("campaign")["run"]["id"]):
         work = patterns.map_reduce(ws, list(range(8)), map="m", reduce="f", run=run)
         assert work.outlook()["total"] == 9

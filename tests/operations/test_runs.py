@@ -63,7 +63,7 @@ def test_a_run_has_an_id_made_of_its_name_a_coordinator_and_a_phase(fleet: Fleet
 @pytest.mark.parametrize("name", ["§§§", "../../etc", "a" * 2_000, "…", "-x-"])
 def test_whatever_the_name_the_id_can_name_a_file(fleet: Fleet, name: str) -> None:
     run = fleet.call("boss", "run start", name=name)["run"]["id"]
-    assert len(run) <= run_records.MAX_ID
+    assert len(run) <= run_records.MAX_ID_CHARS
     assert run[0].isalnum()
     assert not set(run) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
 
@@ -216,7 +216,7 @@ def test_a_killed_agent_cannot_join(fleet: Fleet) -> None:
 
 
 def test_a_run_takes_only_so_many_agents(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_records, "AGENTS", 2)
+    monkeypatch.setattr(run_records, "MAX_AGENTS", 2)
     start(fleet)
     for agent in ("a", "b", "a"):
         fleet.call(agent, "run join")
@@ -301,9 +301,9 @@ def test_an_unknown_phase_changes_nothing(fleet: Fleet) -> None:
 
 def test_the_record_keeps_the_last_phases_only(fleet: Fleet) -> None:
     start(fleet)
-    for turn in range(run_records.MOVES + 10):
+    for turn in range(run_records.MAX_PHASE_CHANGES + 10):
         fleet.call("boss", "run phase", phase=run_records.PHASES[1 + turn % 2])
-    assert len(fleet.record("u\tr1")["phases"]) == run_records.MOVES
+    assert len(fleet.record("u\tr1")["phases"]) == run_records.MAX_PHASE_CHANGES
 
 
 def test_errors_and_warnings_are_kept_in_order_with_who_said_them(fleet: Fleet) -> None:
@@ -318,7 +318,7 @@ def test_errors_and_warnings_are_kept_in_order_with_who_said_them(fleet: Fleet) 
 
 
 def test_a_run_keeps_only_so_many_errors(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_records, "NOTES", 2)
+    monkeypatch.setattr(run_records, "MAX_NOTES", 2)
     start(fleet)
     for _ in range(2):
         fleet.call("a", "run error", text="x")
@@ -567,7 +567,7 @@ def test_how_long_a_run_is_kept_can_be_said_by_the_config_at_the_end_and_afterwa
 
 
 def test_a_large_run_goes_in_parts_until_the_sweep_says_that_it_is_done(fleet: Fleet) -> None:
-    start(fleet, tasks=[{"title": "x"} for _ in range(3 * run_endings.A_FEW + 1)])
+    start(fleet, tasks=[{"title": "x"} for _ in range(3 * run_endings.ROWS_PER_SWEEP + 1)])
     fleet.call("boss", "run end", force=True, keep=0)
     fleet.call("boss", "inbox")
     sweeps = 1
@@ -587,7 +587,7 @@ def test_a_run_is_purged_at_once_when_asked(fleet: Fleet) -> None:
 
 def test_what_a_purge_leaves_goes_with_the_sweeps(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     ended(fleet)
-    monkeypatch.setattr(long_jobs, "STEP", 2)
+    monkeypatch.setattr(long_jobs, "RECORDS_PER_STEP", 2)
     fleet.carries_on = False
     assert fleet.call("boss", "run purge", run="r1")["more"] is True
     while fleet.call("x", "sweep")["more"]:
@@ -679,7 +679,7 @@ def test_a_message_that_nobody_acknowledges_fails_its_gate(fleet: Fleet) -> None
     start(fleet)
     fleet.call("w", "run join")
     message = fleet.call("boss", "send", to="w", text="please", ack=True)["message"]
-    fleet.now += quality_gates.PATIENCE * WORK["messages"]["visibility"] - 1
+    fleet.now += quality_gates.MAX_SILENT_PERIODS * WORK["messages"]["visibility"] - 1
     assert failing(fleet, "during") == []
     fleet.now += 1
     assert failing(fleet, "during") == ["messages are delivered"]
@@ -691,7 +691,7 @@ def test_work_of_which_nothing_is_heard_fails_its_gate_until_it_is(fleet: Fleet)
     start(fleet)
     add(fleet, "a")
     token = take(fleet, "w", "a")
-    fleet.now += quality_gates.WITHIN
+    fleet.now += quality_gates.DEFAULT_SILENCE_MS
     assert failing(fleet, "during") == []
     fleet.now += 1
     assert failing(fleet, "during") == ["progress is tracked"]

@@ -324,7 +324,7 @@ def test_after_a_week_the_deleted_are_forgotten_and_new_documents_begin_above_th
 def test_there_is_room_for_so_many_documents_and_deleting_makes_room(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "DOCUMENTS", 3)
+    monkeypatch.setattr(documents, "MAX_DOCUMENTS", 3)
     for number in range(3):
         put(fleet, "a", f"k{number}", 1)
     with pytest.raises(Quota) as error:

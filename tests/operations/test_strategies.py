@@ -203,7 +203,7 @@ def test_who_asked_lately_is_waited_for_but_not_for_longer_than_five_minutes(fle
     assert len(drain(fleet, "b")) == 1
     mine = add(fleet, strategy="sticky", key=next(of_a))
     assert drain(fleet, "b") == []
-    fleet.now += strategies.RECENT
+    fleet.now += strategies.PRESENCE_MS
     assert drain(fleet, "b") == [mine]
 
 
@@ -227,7 +227,7 @@ def test_who_works_on_a_task_is_waited_for_however_long_that_takes(fleet: Fleet)
     add(fleet, strategy="sticky", key=next(of_a))
     busy = fleet.call("a", "task next", wait=1_000, waiter=waiter)
     mine = add(fleet, strategy="sticky", key=next(of_a))
-    fleet.now += strategies.RECENT + MINUTE
+    fleet.now += strategies.PRESENCE_MS + MINUTE
     assert drain(fleet, "b") == []
     finish(fleet, "a", busy)
     assert drain(fleet, "a") == [mine]
@@ -269,7 +269,7 @@ def note(fleet: Fleet, run: str) -> dict[str, int]:
 def test_it_is_noted_once_a_minute_that_an_agent_asks_and_forgotten_after_a_day(fleet: Fleet) -> None:
     start = fleet.now
     assert note(fleet, "") == {"": start}
-    fleet.now += strategies.ASKED_EVERY - 1
+    fleet.now += strategies.ASKED_INTERVAL_MS - 1
     assert note(fleet, "") == {"": start}
     fleet.now += 1
     assert note(fleet, "") == {"": fleet.now}
@@ -279,10 +279,10 @@ def test_it_is_noted_once_a_minute_that_an_agent_asks_and_forgotten_after_a_day(
 
 
 def test_of_many_runs_only_the_last_asked_for_are_remembered(fleet: Fleet) -> None:
-    for number in range(strategies.RUNS + 5):
+    for number in range(strategies.MAX_ASKED_RUNS + 5):
         fleet.now += 1
         noted = note(fleet, f"r{number}")
-    assert sorted(noted) == sorted(f"r{number}" for number in range(5, strategies.RUNS + 5))
+    assert sorted(noted) == sorted(f"r{number}" for number in range(5, strategies.MAX_ASKED_RUNS + 5))
 
 
 # --- pull: round_robin, load_balanced, capability

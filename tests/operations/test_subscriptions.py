@@ -248,11 +248,11 @@ def test_what_nobody_can_subscribe_to_is_invalid(fleet: Fleet, what: str) -> Non
 
 
 def test_an_agent_has_so_many_subscriptions_and_no_more(fleet: Fleet) -> None:
-    for number in range(subscriptions.MOST):
+    for number in range(subscriptions.MAX_SUBSCRIPTIONS):
         subscribe(fleet, "b", f"x{number}")
     with pytest.raises(Quota) as refused:
         subscribe(fleet, "b", "one.more")
-    assert refused.value.limit == subscriptions.MOST
+    assert refused.value.limit == subscriptions.MAX_SUBSCRIPTIONS
     subscribe(fleet, "b", "x5")
     subscribe(fleet, "b", "x5", off=True)
     subscribe(fleet, "b", "one.more")
@@ -373,7 +373,7 @@ def test_data_too_large_for_a_message_is_left_out_and_that_is_said(
 ) -> None:
     subscribe(fleet, "b", "x")
     emit(fleet, "a", "x", "y" * 300)
-    monkeypatch.setattr(subscriptions, "LARGEST", 100)
+    monkeypatch.setattr(subscriptions, "MAX_DATA_CHARS", 100)
     (message,) = hear(fleet, "b")
     assert (message["data"], message["cut"]) == (None, True)
     assert len(message["text"]) < 300
@@ -480,9 +480,9 @@ def test_who_waits_for_a_document_is_woken_when_it_is_written(fleet: Fleet, what
 
 
 def test_who_waits_with_subscriptions_looks_every_second(fleet: Fleet) -> None:
-    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == mailbox.LOOK_EVERY
+    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == mailbox.POLL_MS
     subscribe(fleet, "b", "x")
-    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == mailbox.LOOK_OFTEN
+    assert fleet.call("b", "inbox", wait=60_000)["look_in"] == mailbox.EVENT_POLL_MS
 
 
 # --- random interleavings against a model

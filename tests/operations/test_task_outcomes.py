@@ -183,7 +183,7 @@ def test_a_permanent_failure_stays_and_blocks_what_comes_after_and_the_owner_is_
     assert crew.states("t", "u") == ["failed", "planned"]
     kind, text = crew.told("boss")[-1]
     assert kind == "task"
-    assert "failed for good" in text
+    assert "failed permanently" in text
     assert "dibs task move t planned" in text
     assert crew.show("t")["error"]["why"] == "the file is gone"
     with pytest.raises(NotFound):

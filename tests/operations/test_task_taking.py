@@ -524,7 +524,7 @@ def test_only_who_may_take_it_is_woken_and_each_for_one_task(crew: Crew) -> None
 
 def test_who_has_not_looked_for_a_while_is_not_woken(crew: Crew) -> None:
     crew.next("a", wait=600_000, wake="a")
-    crew.now += workforce.PRESENT
+    crew.now += workforce.WAITER_LEASE_MS
     crew.next("b", wait=600_000, wake="b")
     crew.add("t")
     assert crew.store.woken == {"b"}
@@ -542,7 +542,7 @@ def test_a_worker_that_waits_is_woken_by_the_commit_that_makes_a_task_ready(
     from dibs.doors import cli
 
     assert cli.main(["init", str(tmp_path)]) == 0
-    monkeypatch.setattr(pulls, "LOOK_EVERY", 60_000)
+    monkeypatch.setattr(pulls, "POLL_MS", 60_000)
     got: list[Any] = []
     with dibs.open(str(tmp_path), agent="boss") as boss:
 

@@ -156,7 +156,7 @@ def test_the_greatest_priorities_are_kept(crew: Crew, priority: int) -> None:
 
 
 def test_too_many_different_demands_are_refused_since_next_looks_at_each(crew: Crew) -> None:
-    for number in range(additions.POOLS):
+    for number in range(additions.MAX_POOLS):
         crew.add(f"t{number}", needs=[f"c{number}"])
     with crew.unchanged(), pytest.raises(Quota):
         crew.add("more", needs=["another"])
@@ -211,7 +211,7 @@ def test_a_dependency_on_itself_or_on_nothing_is_refused(crew: Crew) -> None:
         with pytest.raises(NotFound, match="no task nope"):
             crew.add("t", after=["a", "nope"])
         with pytest.raises(Quota):
-            crew.add("t", after=[f"x{number}" for number in range(additions.AFTER + 1)])
+            crew.add("t", after=[f"x{number}" for number in range(additions.MAX_DEPENDENCIES + 1)])
 
 
 def test_a_thousand_that_wait_for_one_are_ready_when_it_is_complete(crew: Crew) -> None:
@@ -268,7 +268,7 @@ def test_tasks_that_come_together_may_name_each_other_in_any_order(crew: Crew) -
     ],
 )
 def test_tasks_that_wait_for_each_other_in_a_circle_are_refused_together(crew: Crew, children: Any) -> None:
-    with pytest.raises(Invalid, match=r"circle|itself"):
+    with pytest.raises(Invalid, match=r"cycle|itself"):
         split(crew, *children)
     assert crew.state("p") == "executing"
     assert [crew.record(f"t\t{child['id']}") for child in children] == [None] * len(children)
@@ -501,7 +501,7 @@ def test_a_race_of_more_than_a_thousand_is_called_off_as_a_whole(crew: Crew) -> 
 
 
 GOOD: list[Any] = [
-    {}, [], 0, -1, 1.5, "", "text", False, {"a": [1, {"b": None}]}, "é\u2028", 2**53, "x" * (LARGEST - 2),
+    {}, [], 0, -1, 1.5, "", "text", False, {"a": [1, {"b": None}]}, "é\u2028", 2**53, "x" * (MAX_JSON_CHARS - 2),
 ]  # fmt: skip
 
 
@@ -514,11 +514,11 @@ def deep(levels: int) -> Any:
 
 BAD: list[Any] = [
     "\x1a", "a\x1ab", {"\x1a": 1}, {"a": ["\x1a"]}, float("nan"), float("inf"), [float("-inf")], 2**53 + 1,
-    -(2**53) - 1, deep(DEEPEST + 1), "x" * LARGEST, {1: 2}, {"a": {1, 2}}, b"bytes", ...,
+    -(2**53) - 1, deep(MAX_JSON_DEPTH + 1), "x" * MAX_JSON_CHARS, {1: 2}, {"a": {1, 2}}, b"bytes", ...,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [*GOOD, deep(DEEPEST)])
+@pytest.mark.parametrize("value", [*GOOD, deep(MAX_JSON_DEPTH)])
 def test_plain_json_is_kept_as_it_is_as_payload_and_as_result(crew: Crew, value: Any) -> None:
     crew.add("t", payload=value)
     answer = crew.next()
@@ -559,13 +559,13 @@ def test_notes_are_kept_and_the_last_one_is_in_the_briefing(crew: Crew) -> None:
     crew.add("t")
     crew.call("w", "boot", client=5)
     crew.take("t", client=5)
-    for number in range(board.NOTES + 7):
+    for number in range(board.MAX_NOTES + 7):
         crew.call("w", "task note", id="t", text=f"step {number}", client=5)
     notes = [note["text"] for note in crew.show("t")["notes"]]
-    assert notes == [f"step {number}" for number in range(7, board.NOTES + 7)]
+    assert notes == [f"step {number}" for number in range(7, board.MAX_NOTES + 7)]
     briefing = crew.call("w", "boot", client=5)
     assert briefing["task"]["id"] == "t"
-    assert briefing["task"]["note"] == f"step {board.NOTES + 6}"
+    assert briefing["task"]["note"] == f"step {board.MAX_NOTES + 6}"
 
 
 def test_whoever_takes_a_task_next_is_told_where_it_stood(crew: Crew) -> None:

@@ -202,7 +202,7 @@ def test_a_sweep_lapses_what_nobody_looked_at_and_tells_all(fleet: Fleet) -> Non
 def test_a_claim_on_its_way_lapses_what_is_due(fleet: Fleet) -> None:
     ask(fleet, "a", deadline=MINUTE)
     fleet.now += MINUTE
-    for _ in range(grants.ONE_IN):  # one of so many sweeps
+    for _ in range(grants.SWEEP_ONE_IN):  # one of so many sweeps
         fleet.now += 1
         fleet.claim("c", "x.py")
     assert len(outcomes(fleet)) == 1
@@ -296,7 +296,7 @@ def test_there_is_no_vote_on_nothing_and_no_ballot_for_anything_else(fleet: Flee
 
 
 def test_so_many_votes_may_be_open_at_once(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(votes, "OPEN_AT_ONCE", 2)
+    monkeypatch.setattr(votes, "MAX_OPEN_VOTES", 2)
     first, second = ask(fleet, "a"), ask(fleet, "a", deadline=MINUTE)
     with pytest.raises(Quota):
         ask(fleet, "a")
@@ -313,7 +313,7 @@ def test_so_many_votes_may_be_open_at_once(fleet: Fleet, monkeypatch: pytest.Mon
 def test_a_list_has_the_open_ones_first_and_says_that_there_are_more(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(votes, "LISTED", 3)
+    monkeypatch.setattr(votes, "MAX_LISTED", 3)
     for number in range(4):
         fleet.now += 1
         ask(fleet, "a", id=f"v{number}")

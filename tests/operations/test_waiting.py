@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Deadlock, Held, Quota
-from dibs.operations.claims.waiters import LOOK_OFTEN
-from dibs.operations.core.policy import WORK, YOUNG
+from dibs.operations.claims.waiters import PROCESS_POLL_MS
+from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, WORK
 from dibs.operations.upkeep import sweeps
 from tests.operations.fleet import Fleet
 
@@ -407,7 +407,7 @@ def test_a_sweep_frees_what_dead_processes_held_and_serves_who_waits(fleet: Flee
 
 
 def test_sweeps_look_at_all_agents_one_after_the_other(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "AGENTS", 3)
+    monkeypatch.setattr(sweeps, "AGENTS_PER_SWEEP", 3)
     for number in range(8):
         fleet.claim(f"a{number}", f"{number}.py", client=10 + number)
     fleet.kill9(17)
@@ -422,11 +422,11 @@ def test_sweeps_look_at_all_agents_one_after_the_other(fleet: Fleet, monkeypatch
 
 def test_who_is_next_behind_a_process_asks_after_it_each_second(fleet: Fleet) -> None:
     fleet.claim("a", "x.py", client=10)
-    fleet.now += YOUNG
+    fleet.now += HOLDER_CHECK_DELAY_MS
     first = fleet.claim("b", "x.py", wait=10 * MINUTE)
-    assert first["look_in"] == LOOK_OFTEN
+    assert first["look_in"] == PROCESS_POLL_MS
     fleet.kill9(10)
-    fleet.now += LOOK_OFTEN
+    fleet.now += PROCESS_POLL_MS
     fleet.claim("b", "x.py", wait=10 * MINUTE, waiter=first["waiting"])
     assert fleet.holders() == [("b", "x.py")]
 
@@ -435,7 +435,7 @@ def test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits(fleet
     fleet.claim("a", "x.py", client=10)
     fleet.kill9(10)
     first = fleet.claim("b", "x.py", wait=10 * MINUTE)
-    assert first["look_in"] == YOUNG, "who waits looks again as soon as it may ask"
+    assert first["look_in"] == HOLDER_CHECK_DELAY_MS, "who waits looks again as soon as it may ask"
     fleet.now += first["look_in"]
     fleet.claim("b", "x.py", wait=10 * MINUTE, waiter=first["waiting"])
     assert fleet.holders() == [("b", "x.py")]

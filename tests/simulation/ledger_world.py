@@ -20,7 +20,7 @@ from dibs.doors.hooks.trees import Tree
 from dibs.facts import contents, ledger_files
 from dibs.operations.guards import ledger
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
-from dibs.operations.guards.ledger import LIKELY, MERGES, MISSING, SECOND, SURE, WHOLE, State
+from dibs.operations.guards.ledger import LIKELY, MERGES, MISSING, SECOND_NS, SURE, WHOLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,7 +84,7 @@ class World:
         self.random = random.Random(seed)
         self.people = people
         self.over = False
-        self.time = 1_000_000 * SECOND
+        self.time = 1_000_000 * SECOND_NS
         self.disk: dict[str, tuple[bytes, int, int]] = {}  # content, ctime, inode
         self.index = {path: contents.blob_id(f"{path} at first".encode()) for path in PATHS}
         self.first = {path: f"{path} at first".encode() for path in PATHS}
@@ -118,7 +118,7 @@ class World:
     def run(self, steps: int) -> None:
         """Let somebody move, so often."""
         for _ in range(steps):
-            self.time += self.random.choice((0, 100_000, MS, 2 * MS, 5 * MS, 20 * MS, 300 * MS, SECOND))
+            self.time += self.random.choice((0, 100_000, MS, 2 * MS, 5 * MS, 20 * MS, 300 * MS, SECOND_NS))
             self._one()
         self.over = True
         for task in self.tasks:
@@ -294,15 +294,15 @@ class World:
         self._after(call, [path])
         if self.random.random() < 0.15:  # its client formats what it wrote
             self.pause()
-            if self.history[path][-1][2] == agent and self.time - self.history[path][-1][0] < 5 * SECOND:
+            if self.history[path][-1][2] == agent and self.time - self.history[path][-1][0] < 5 * SECOND_NS:
                 self._script(agent, path, self._new("formatted"))
 
     def _may(self, tree: Tree, agent: str, path: str, how: str) -> str | None:
         """The edit guard, with a second look under the claim; the content that it judged, None for a refusal."""
-        for _ in range(edit_guard.LOOKS):
+        for _ in range(edit_guard.MAX_LOOKS):
             tree.look([path])
             self.note(tree.write())
-            named = edit_guard._Named(edit_guard.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
+            named = edit_guard._NamedPath(edit_guard.Write(path, how), f"/repo/{path}", path, ("file", path, ""))
             facts = edit_guard.facts_of(tree, agent, named)
             before = tree.state.heads[path].content if path in tree.state.heads else MISSING
             if facts is not None and how == WHOLE and not self._passes(agent, path, facts, before):
@@ -516,6 +516,6 @@ def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
     }  # fmt: skip
     for name, part in book.items():
         patch.setattr(ledger_files, name, part)
-    patch.setattr(ledger, "LONG", 60)  # so that it is cut down now and then
-    patch.setattr(ledger, "SPARE", 12)  # and written anew often
+    patch.setattr(ledger, "COMPACT_AT_LINES", 60)  # so that it is cut down now and then
+    patch.setattr(ledger, "MAX_OBSOLETE_LINES", 12)  # and written anew often
     yield world

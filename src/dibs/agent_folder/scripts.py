@@ -21,7 +21,7 @@ from dibs.facts import clock
 from dibs.operations.agents.aliases import SAME, WHO
 from dibs.operations.core.call import Call
 from dibs.operations.tasks import registries
-from dibs.operations.tasks.lifecycle import EXECUTING, OVER
+from dibs.operations.tasks.lifecycle import EXECUTING, FINAL_STATES
 from dibs.session.session import Session
 from dibs.stores.sqlite.gate import Gate
 
@@ -33,7 +33,12 @@ if TYPE_CHECKING:
 LIFE = 1800  # seconds: what the scripts always took for stale, counted from the time in the claimed file
 GATE = 30.0  # seconds to wait for another script: twenty at once need some two on a busy machine
 ID_MAX = 120  # letters of a task's id
-TAKEN = (*registries.BY_HAND, EXECUTING, COMPLETE, CLAIMED)  # folders whose files are tasks; others are left alone
+TAKEN = (
+    *registries.MANUAL_STATES,
+    EXECUTING,
+    COMPLETE,
+    CLAIMED,
+)  # folders whose files are tasks; others are left alone
 AT_ONCE = 200  # tasks that come in with one transaction
 NOBODY: dict[str, Any] = {"state": "", "holder": "", "known_as": "", "since": None, "origin": ""}
 
@@ -86,8 +91,8 @@ class Desk:
         """Where each of these stands by the record, and who has it."""
         names = list(tasks)
         found: dict[str, dict[str, Any]] = {}
-        for start in range(0, len(names), registries.SEEN):
-            some = names[start : start + registries.SEEN]
+        for start in range(0, len(names), registries.MAX_TASKS_READ):
+            some = names[start : start + registries.MAX_TASKS_READ]
             ids = [task_id(name) for name in some]
             known = self.run(registries.LOOK, Call(self.session.config.policy), ids=ids)["tasks"]
             found.update({name: known.get(task_id(name), NOBODY) for name in some})
@@ -177,7 +182,7 @@ class Desk:
         if here == COMPLETE and found["holder"] and found["state"] == EXECUTING:
             holder = Call(self.session.config.policy, agent=found["holder"])
             self.run(registries.GIVE_BACK, holder, id=identifier, state=COMPLETE)
-        elif here in registries.BY_HAND and there in registries.BY_HAND:
+        elif here in registries.MANUAL_STATES and there in registries.MANUAL_STATES:
             self.run(registries.MOVE, self.caller(), id=identifier, state=here)
         else:
             return found
@@ -273,9 +278,9 @@ def _not_now(desk: Desk, task: str, found: dict[str, Any], refusal: DibsError) -
     """It is there, and cannot be claimed: not yet scoped, or finished."""
     here = desk.registry.state(task)
     desk.follow(task, desk.look_at(task))
-    if found["state"] in OVER and here in {SCOPED, CLAIMED}:
+    if found["state"] in FINAL_STATES and here in {SCOPED, CLAIMED}:
         say(f"ERROR: Task {task} is {found['state']} already.")
-    elif isinstance(refusal, NotFound) or found["state"] in {*OVER, "discovery"}:
+    elif isinstance(refusal, NotFound) or found["state"] in {*FINAL_STATES, "discovery"}:
         say(f"ERROR: Task {task} not found in scoped registry.")
     else:
         say(f"ERROR: {refusal.message}")
@@ -314,7 +319,7 @@ def check_stale(desk: Desk, _words: list[str]) -> int:
         if mark is None:
             continue
         found = desk.settle(task, found)
-        if not found["holder"] and found["state"] not in OVER:
+        if not found["holder"] and found["state"] not in FINAL_STATES:
             say(f"STALE: Task {task} claimed by {mark.agent} is stale (age: {age(mark)} seconds). Releasing.")
             desk.registry.back(task, found["state"] or SCOPED)
     places = desk.registry.places()

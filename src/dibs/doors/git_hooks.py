@@ -1,12 +1,11 @@
 """Git's hooks: pre-commit and pre-merge-commit, prepare-commit-msg, post-commit and post-merge, pre-push.
 
-Git asks before it commits and pushes, and tells afterwards; here git's words become operations. A refusal is exit 1
-with the reason and the safe command on stderr, which git shows. In doubt (the store is busy or damaged, git itself
-does not answer) it is a refusal too, unless the config says `on_doubt = "allow"`.
+Git asks before it commits and pushes, and reports afterwards; this file translates that into operations. A refusal is
+exit 1 with the reason and the safe command on stderr, which git shows. In doubt (the store is busy or damaged, git
+itself does not answer) the answer is a refusal too, unless the config says `on_doubt = "allow"`.
 
-That the guard was asked about a commit is remembered under the git process that asked, until that process tells of the
-commit. One that tells without having asked went past the guard (`--no-verify`), or replays commits (a rebase, a
-cherry-pick), for which git does not ask.
+A checked commit is remembered under the git process that asked, until that process reports the commit. A report without
+a check bypassed the guard (`--no-verify`), or replays commits (a rebase, a cherry-pick), for which git does not ask.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # make commits without asking
+REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # these make commits without asking
 WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
-OLD = 86_400  # seconds after which a memory of a commit that did not happen is cleared away
-SWEPT = 200  # of them, at most, at a time
-TRAILERS = 10  # paths that a commit's message names with their tokens
-SHOWN = 10  # paths in a refusal
-LOOKED = 2_000  # paths of a commit that are looked at one by one
+COMMIT_MEMORY_LIFE_S = 86_400  # of the memory of a commit that did not happen
+MAX_SWEPT = 200  # of them, in one call
+MAX_TRAILERS = 10  # paths in a commit's message, with their tokens
+MAX_PATHS_SHOWN = 10  # in a refusal
+MAX_PATHS_CHECKED = 2_000  # paths of a commit, one by one
 
 
 def main(words: Sequence[str]) -> int:
-    """Run one hook: its name, and what git gave it. Returns the exit code; never a traceback."""
+    """Run one hook: its name, and git's arguments. Returns the exit code; never a traceback."""
     hook = _HOOKS.get(words[0]) if words else None
     if hook is None:
         _say(f"there is no git hook {words[0] if words else ''!r} for dibs; there are {', '.join(_HOOKS)}")
@@ -61,7 +60,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _open() -> Session | None:
-    """The workspace around git's working tree; None where there is none any more."""
+    """The workspace around git's working tree; None if there is none any more."""
     from dibs.facts import workspace
     from dibs.session.session import Session
 
@@ -77,27 +76,27 @@ def _open() -> Session | None:
 
 
 def _doubt(session: Session | None, hook: str, why: str) -> int:
-    """It could not be decided: refused, unless the config lets doubts pass."""
+    """The call could not be checked: refused, unless the config lets such calls pass."""
     allowed = session is not None and session.config.policy.guards.get("on_doubt") == "allow"
     if not allowed or session is None:
         _say(
-            f"{hook} could not be decided, so it is refused: {why}\n"
-            "  Try again. `--no-verify` goes past the guard; it is noticed afterwards and logged."
+            f"{hook} blocked: dibs could not check it: {why}\n"
+            "  Try again. `--no-verify` bypasses the guard; that is noticed afterwards and logged."
         )
         return NO
-    _say(f'{hook} could not be decided and passes (on_doubt = "allow"): {why}')
+    _say(f'{hook} could not be checked and passes (on_doubt = "allow"): {why}')
     try:
         from dibs.operations.guards.audits import DOUBT
 
         session.run(DOUBT, session.identify(None), {"why": why, "tool": f"git {hook}"})
-    except DibsError:  # the store is what the doubt is about
+    except DibsError:  # the store itself is in doubt
         pass
     return YES
 
 
 def _note(why: str) -> int:
-    """After the fact nothing can be refused; it is said."""
-    _say(f"the commit is done, but dibs could not take note of it: {why}")
+    """After the fact nothing can be refused; a message is printed."""
+    _say(f"the commit is done, but dibs could not record it: {why}")
     return YES
 
 
@@ -129,11 +128,11 @@ def _pre_commit(session: Session, _: list[str]) -> int:
 
 
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
-    """Whose unfinished work each of these paths is, after a look at them; what nobody was told yet is told."""
+    """The owners of unfinished work in these paths, after a look at them; unreported changes are reported."""
     from dibs.doors.hooks import audit, trees
 
     tree = trees.of(session.place)
-    tree.survey(paths[:LOOKED])
+    tree.survey(paths[:MAX_PATHS_CHECKED])
     tree.write()
     audit.tell(session, call, [tree])
     heads = tree.state.heads
@@ -141,7 +140,7 @@ def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list
 
 
 def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
-    """Which files, whose they are, and the safe command instead."""
+    """The refused files, their holders, and the safe command."""
     lines: list[str] = []
     bad: dict[str, None] = {}
     if isinstance(error, Held):
@@ -157,31 +156,33 @@ def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
         return f"commit refused: {error.message}"
     elif "paths" in error.fields:
         bad = dict.fromkeys(error.paths)
-        lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:SHOWN]]]
+        lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:MAX_PATHS_SHOWN]]]
     else:
         return f"commit refused: {error.message}"
     names = _quoted([written.get(text, text) for text in bad])
     rest = [path for text, path in written.items() if text not in bad]
     back = "git restore --staged --" if git.head(top) else "git rm --cached --"
     lines.append(f"Take {'it' if len(bad) == 1 else 'them'} out of the commit:  {back} {names}")
-    if rest and len(rest) <= SHOWN:
+    if rest and len(rest) <= MAX_PATHS_SHOWN:
         lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")
     if isinstance(error, Held):
         lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
     else:
-        lines.append(f"or claim again, look at what is there now, and commit then:  dibs claim {names}")
-    return f"commit refused: {len(bad)} of {len(written)} paths cannot be yours now.\n" + "\n".join(lines)
+        lines.append(f"or claim it again, read it, and commit then:  dibs claim {names}")
+    many = "path" if len(written) == 1 else "paths"
+    why = "held by other agents" if isinstance(error, Held) else "no longer yours"
+    return f"commit refused: {len(bad)} of {len(written)} {many} {why}.\n" + "\n".join(lines)
 
 
 def _quoted(paths: Any) -> str:
     from shlex import quote
 
     names = [quote(path) for path in paths]
-    return " ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+    return " ".join(names[:MAX_PATHS_SHOWN]) + (" …" if len(names) > MAX_PATHS_SHOWN else "")
 
 
 def client_name() -> str:
-    """Which client's shell this is, by its session variable; "" if none is known."""
+    """The client whose shell this is, by its session variable; "" if none is known."""
     from dibs.session.known_clients import SESSION_VARIABLES
 
     return next((client for variable, client in SESSION_VARIABLES.items() if os.environ.get(variable)), "")
@@ -191,10 +192,10 @@ def client_name() -> str:
 
 
 def _prepare_message(session: Session, words: list[str]) -> int:
-    """Name the agent and its tokens in the message, where the guard was asked and there is a message already.
+    """Name the agent and its tokens in the message, if the guard was asked and there is a message already.
 
-    A message that a person is still to write stays empty: with a trailer in it, git would no longer take leaving it
-    empty for changing one's mind.
+    A message that a person is still to write stays empty: with a trailer in it, git would no longer treat an empty
+    message as an abort.
     """
     asked = _recall(session, forget=False)
     source = words[1] if len(words) > 1 else ""
@@ -205,8 +206,8 @@ def _prepare_message(session: Session, words: list[str]) -> int:
         if not any(line.strip() and not line.startswith("#") for line in file):
             return YES
     trailers = [f"Dibs-Agent: {asked['agent']}"]
-    trailers += [f"Dibs-Token: {name}={token}" for name, token in asked["tokens"][:TRAILERS]]
-    if len(asked["tokens"]) > TRAILERS:
+    trailers += [f"Dibs-Token: {name}={token}" for name, token in asked["tokens"][:MAX_TRAILERS]]
+    if len(asked["tokens"]) > MAX_TRAILERS:
         trailers.append("Dibs-Token: …")
     given = [part for trailer in trailers for part in ("--trailer", trailer)]
     git.ask(session.place.top, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *given, path)
@@ -224,7 +225,7 @@ def _post_commit(session: Session, _: list[str]) -> int:
 
 
 def _post_merge(session: Session, words: list[str]) -> int:
-    """After a merge or a fast-forward: what HEAD has now, it did not have before."""
+    """After a merge or a fast-forward: the commits that HEAD has now and did not have before."""
     asked = _recall(session, forget=True)
     top = session.place.top
     before = git.commit(top, "ORIG_HEAD")
@@ -235,7 +236,7 @@ def _post_merge(session: Session, words: list[str]) -> int:
 
 
 def tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
-    """Commits that were made in an agent's shell without a word from git, whose hooks were switched off there."""
+    """Report commits from an agent's shell in which git's hooks were switched off."""
     told = _told(session)
     for commit in commits:
         if commit not in told:
@@ -243,7 +244,7 @@ def tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
 
 
 def _told(session: Session) -> list[str]:
-    """The commits that were told of last."""
+    """The commits that were reported last."""
     try:
         with open(os.path.join(session.place.local, "commits", "told"), encoding="utf-8") as file:
             return file.read().split()
@@ -256,7 +257,7 @@ def _remember_told(session: Session, commit: str) -> None:
     os.makedirs(folder, 0o700, exist_ok=True)
     making = os.path.join(folder, f"told.{os.getpid()}")
     with open(making, "w", encoding="utf-8") as file:
-        file.write("\n".join([*_told(session)[-SWEPT:], commit]))
+        file.write("\n".join([*_told(session)[-MAX_SWEPT:], commit]))
     os.replace(making, os.path.join(folder, "told"))
 
 
@@ -274,12 +275,14 @@ def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: 
     answer = session.run(commit_guard.COMMITTED, call or session.identify(None), fields)
     _finished(session, [path for path, (_, same) in zip(blobs, items, strict=True) if same])
     for one in answer["unseen"]:
-        _say(f"{one['agent']} holds {', '.join(one['paths'][:SHOWN])}, which this commit changes; it was told.")
+        _say(
+            f"{one['agent']} holds {', '.join(one['paths'][:MAX_PATHS_SHOWN])}, which this commit changes; it was told."
+        )
     return YES
 
 
 def _finished(session: Session, paths: Sequence[str]) -> None:
-    """What was committed is nobody's unfinished work any more."""
+    """Committed paths are no longer unfinished work."""
     from dibs.doors.hooks import trees
 
     tree = trees.of(session.place)
@@ -291,12 +294,12 @@ def _finished(session: Session, paths: Sequence[str]) -> None:
 
 
 def _replays() -> bool:
-    """Is one of the git processes above one that makes commits without asking?"""
+    """Does a git process above this one make commits without asking?"""
     return any(subcommand(git.command_of(process[3])) in REPLAYS for process, _ in _gits())
 
 
 def subcommand(words: Sequence[str]) -> str:
-    """What git was told to do: its first word that is no option."""
+    """Git's subcommand: its first word that is no option."""
     left = iter(words[1:])
     for word in left:
         if word in WITH_VALUE:
@@ -306,7 +309,7 @@ def subcommand(words: Sequence[str]) -> str:
     return ""
 
 
-# --- what the guard was asked
+# --- the memory of checked commits
 
 
 def _gits() -> list[tuple[list[Any], str]]:
@@ -315,13 +318,13 @@ def _gits() -> list[tuple[list[Any], str]]:
 
 
 def _memory(session: Session) -> str:
-    """Where it is remembered that this git process asked."""
+    """The file that remembers this git process's check."""
     folder = os.path.join(session.place.local, "commits")
     nearest = _gits()
     if nearest:
         process = nearest[0][0]
         return os.path.join(folder, f"{process[3]}-{process[4]}")
-    from dibs.facts.git import objects  # started by something that is not called git: one commit a tree at a time
+    from dibs.facts.git import objects  # started by a program with another name: one commit a tree at a time
 
     return os.path.join(folder, objects.blob_id(os.fsencode(session.place.top))[:16])
 
@@ -334,9 +337,9 @@ def _remember(session: Session, what: dict[str, Any]) -> None:
         file.write(jsontext.encode(what))
     now = clock.wall() / 1000
     with os.scandir(folder) as entries:
-        for _, entry in zip(range(SWEPT), entries, strict=False):
+        for _, entry in zip(range(MAX_SWEPT), entries, strict=False):
             try:
-                if now - entry.stat().st_mtime > OLD:
+                if now - entry.stat().st_mtime > COMMIT_MEMORY_LIFE_S:
                     os.unlink(entry.path)
             except FileNotFoundError:  # another commit swept it
                 pass
@@ -358,7 +361,7 @@ def _recall(session: Session, *, forget: bool) -> dict[str, Any] | None:
 
 
 def _pre_push(session: Session, words: list[str]) -> int:
-    """A push to a protected branch is a deploy. Git says on stdin what goes where, and what is there now."""
+    """A push to a protected branch is a deploy. Git gives the refs, old and new, on stdin."""
     from dibs.running import deploy_checks
 
     updates = []
@@ -383,4 +386,4 @@ _HOOKS: dict[str, Callable[[Session, list[str]], int]] = {
     "post-merge": _post_merge,
     "pre-push": _pre_push,
 }
-_ASK = ("pre-commit", "pre-merge-commit", "pre-push")  # what they answer counts
+_ASK = ("pre-commit", "pre-merge-commit", "pre-push")  # git obeys their answer

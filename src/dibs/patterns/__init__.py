@@ -4,9 +4,9 @@
         work = dibs.patterns.map_reduce(ws, ["a.txt", "b.txt"], map="count", reduce="sum")
         total = work.wait(600).result()
 
-All tasks of a pattern are added in one transaction (a thousand in each, where there are more), as a run of their own or
-as a part of one that is active (`run=`).
-A worker gets `{"step": …, "item": …}` as payload and the results of what came before as inputs: `dibs worker --exec`,
+All tasks of a pattern are added in one transaction (or in batches of a thousand), as a run of their own or
+as a part of an active one (`run=`).
+A worker gets `{"step": …, "item": …}` as payload and the results of its dependencies as inputs: `dibs worker --exec`,
 `dibs worker --plan`, or in Python `dibs.work(ws, handler)`. `dibs run start FILE` has the same patterns for a file.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Poll", "Step", "Work", "map_reduce", "pipeline", "plan", "scatter_gather", "vote"]
 
-MINUTES = 600.0  # seconds that a vote is open
+VOTE_TIMEOUT_S = 600.0  # how long a vote is open
 
 
 def map_reduce(
@@ -42,7 +42,7 @@ def map_reduce(
 ) -> Work:
     """A task of the step `map` for each item, and one of the step `reduce` that gets all their results as inputs.
 
-    `fan_in` makes layers: each `reduce` gets at most so many results, and the last one gets theirs. The result is that
+    `fan_in` makes layers: each `reduce` gets at most this many results, the last one gets theirs. The result is that
     of the last `reduce`.
 
     >>> work = map_reduce(ws, ["to be", "or not to be"], map="count", reduce="sum")
@@ -88,7 +88,7 @@ def scatter_gather(
     run: str | None = None,
     name: str = "scatter_gather",
 ) -> Work:
-    """The same question several times; the first valid result wins, the others are called off, late results refused.
+    """The same question several times; the first valid result wins, the others are cancelled, late results refused.
 
     `candidates` is how many, or a list with one item for each. Valid is what has all names in `require`; the worker
     may hold it to more. The result is the winner's.
@@ -142,7 +142,7 @@ def vote(
     electorate: Sequence[str],
     *,
     options: Sequence[str] = ("yes", "no"),
-    deadline: float | str = MINUTES,
+    deadline: float | str = VOTE_TIMEOUT_S,
     step: Step | str | None = None,
     run: str | None = None,
     name: str = "vote",
@@ -168,7 +168,7 @@ def vote(
 
 
 def _prefix(name: str, run: str | None) -> str:
-    """What the ids of a pattern's tasks begin with; also the id of its run, if it starts one."""
+    """The prefix of the ids of a pattern's tasks; also the id of its run, if it starts one."""
     fresh = f"{name}-{clock.random_id()}"
     return f"{run}/{fresh}" if run else fresh
 
@@ -182,8 +182,8 @@ def _start(
     last: Sequence[str],
     how: str,
 ) -> Work:
-    """Add the tasks: to a run that is active, or with a run of their own."""
-    parts = [list(made[start : start + batches.MOST]) for start in range(0, len(made), batches.MOST)]
+    """Add the tasks: to an active run, or with a run of their own."""
+    parts = [list(made[start : start + batches.MAX_TASKS]) for start in range(0, len(made), batches.MAX_TASKS)]
     if not run:
         perform(ws, ws.session.operation("run start"), prefix, name=name, id=prefix, tasks=parts.pop(0))
     for part in parts:

@@ -1,6 +1,6 @@
-"""What a pattern gives back at once: a handle on work that others do. It waits, tells how far it is, brings the result.
+"""Handles on the work that a pattern started: they wait, report progress, and return the result.
 
-It holds nothing but ids, so another process can make the same handle from the same ids. It does no work itself: without
+A handle holds only ids, so another process can make the same handle from the same ids. It does no work itself: without
 workers nothing moves.
 """
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.answers import VoteView
     from dibs.operations.core.declare import Operation
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two looks; each is longer than the one before
-HOUR = 3600.0
-ONE, ALL, FIRST = "one", "all", "first"  # whose results are the result
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two polls; each is longer than the one before
+DEFAULT_WAIT_S = 3600.0
+ONE, ALL, FIRST = "one", "all", "first"  # the tasks whose results count
 
 
 class Work:
-    """A pattern's tasks, on their way."""
+    """The tasks of a pattern."""
 
     __slots__ = ("_how", "_last", "_own", "_workspace", "run", "tasks")
 
@@ -35,13 +35,13 @@ class Work:
         self, workspace: Workspace, run: str, tasks: Sequence[str], last: Sequence[str], how: str, *, own: bool
     ) -> None:
         self._workspace, self._how = workspace, how
-        self._last = list(last)  # the tasks whose results are the result
-        self._own = own  # is the run all its own? Then what its tasks are broken down into counts as well
+        self._last = list(last)  # the tasks whose results are the pattern's
+        self._own = own  # does the run belong to the pattern? Then tasks that its tasks are split into count as well
         self.run = run
         self.tasks = list(tasks)
 
     def outlook(self) -> dict[str, Any]:
-        """Counts by state, whether anything can still go on (`going`), what is stuck, and what failed."""
+        """Counts by state, whether anything can still continue (`going`), what is stuck, and what failed."""
         which: dict[str, Any] = {"run": self.run} if self._own else {"tasks": self.tasks}
         found: dict[str, Any] = perform(self._workspace, batches.OUTLOOK, **which)
         return found
@@ -51,12 +51,15 @@ class Work:
         return int(self.outlook()["progress"])
 
     def over(self) -> bool:
-        """Is there nothing more to wait for? Also where something failed and the rest cannot go on."""
+        """Is there nothing more to wait for? Also if a task failed and the rest cannot continue."""
         going: int = perform(self._workspace, batches.OUTLOOK, tasks=self._last)["going"]
         return not going
 
-    def wait(self, timeout: float | str = HOUR) -> Self:
-        """Wait until it is over, at most that long (seconds, or "30m"); then TimeoutError, and the work goes on."""
+    def wait(self, timeout: float | str = DEFAULT_WAIT_S) -> Self:
+        """Wait until it is over, at most this long (seconds, or "30m").
+
+        After that it raises TimeoutError, and the work continues.
+        """
         longest = durations.read(timeout, "timeout")
         end, pause = clock.since_boot() + longest, FIRST_PAUSE
         while not self.over():
@@ -69,7 +72,7 @@ class Work:
         return self
 
     def result(self) -> Any:
-        """What came of it. Raises Failed, naming the tasks, where it cannot come any more; Conflict before the end."""
+        """The result. Raises Failed, naming the tasks, if it cannot come any more; Conflict before the end."""
         shown = [self._workspace.task_show(name)["task"] for name in self._last]
         done = [task for task in shown if task["state"] == COMPLETE]
         if len(done) < (1 if self._how == FIRST else len(shown)):
@@ -81,7 +84,7 @@ class Work:
             return Conflict("it is not over yet; `wait()` waits for it", run=self.run)
         found = self.outlook()
         names = ", ".join(f"{task['id']} ({task['why'] or task['state']})" for task in found["failed"][:3])
-        text = f"it did not come to its end: {names or 'it was called off'}."
+        text = f"it did not finish: {names or 'it was cancelled'}."
         return Failed(text, run=self.run, failed=found["failed"], states=found["states"])
 
     def __repr__(self) -> str:
@@ -90,7 +93,7 @@ class Work:
 
 
 class Poll(Work):
-    """A vote on its way. It is over when it is decided, undecided for good, or past its deadline."""
+    """A vote. It is over when it is decided, undecided, or past its deadline."""
 
     __slots__ = ("vote",)
 
@@ -99,7 +102,7 @@ class Poll(Work):
         self.vote = vote
 
     def show(self) -> VoteView:
-        """The vote as it stands: state, option, tally, who is missing."""
+        """The vote: state, option, tally, and the electors that have not voted."""
         return self._workspace.vote_show(self.vote)["vote"]
 
     def over(self) -> bool:

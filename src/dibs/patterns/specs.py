@@ -1,6 +1,6 @@
-"""The tasks that a pattern is made of, as the objects that `task add` takes. Pure: nothing is looked at or added here.
+"""The tasks of a pattern, as the objects that `task add` takes. Pure: nothing is read or added here.
 
-Every task carries `{"step": NAME, "item": …}`: a worker looks up what to do by the step's name, on its own machine. No
+Every task carries `{"step": NAME, "item": …}`: a worker looks up the step's command by its name, on its own machine. No
 command ever goes through the store. The ids are `PREFIX/STEP/NUMBER`, so that a second start with the same prefix
 cannot add the same work twice.
 """
@@ -19,30 +19,31 @@ if TYPE_CHECKING:
 
     Spec = dict[str, Any]
 
-TITLE = 120  # letters of a task's title that its item may fill
-NAME = 40  # letters of a step's name: it is part of a task's id
-SIGNS = frozenset("._-")  # beside letters and digits
-LEAST_FAN_IN = 2
+MAX_TITLE_CHARS = 120  # of an item, in a task's title
+MAX_STEP_NAME_CHARS = 40  # it is part of a task's id
+NAME_SIGNS = frozenset("._-")  # in addition to letters and digits
+MIN_FAN_IN = 2
 
 
 @dataclass(frozen=True)
 class Step:
-    """One kind of work in a pattern: its name, and what is asked of whoever does it."""
+    """One kind of work in a pattern: its name, and its demands on an agent."""
 
     name: str
     type: str = ""  # only agents of this type
     needs: Sequence[str] = ()  # capabilities
-    attempts: int = 0  # failed or lost so often, it is quarantined; 0: as the config says
+    attempts: int = 0  # failed or lost attempts before quarantine; 0: as the config says
     expect: float | str = 0  # seconds, or a text such as "30m"
     priority: int = 0
-    require: Sequence[str] = ()  # names that the result must have
-    gather: bool = False  # in a pipeline: one task for all that the stage before made
+    require: Sequence[str] = ()  # keys that the result must have
+    gather: bool = False  # in a pipeline: one task for all results of the stage before
 
     def __post_init__(self) -> None:
         """Refuse names that would not fit into a task's id."""
-        fine = all(letter.isalnum() or letter in SIGNS for letter in self.name)
-        if not self.name or len(self.name) > NAME or not fine:
-            text = f"a step's name: 1 to {NAME} letters, digits or {''.join(sorted(SIGNS))}, not {self.name!r}"
+        fine = all(letter.isalnum() or letter in NAME_SIGNS for letter in self.name)
+        if not self.name or len(self.name) > MAX_STEP_NAME_CHARS or not fine:
+            signs = "".join(sorted(NAME_SIGNS))
+            text = f"a step's name: 1 to {MAX_STEP_NAME_CHARS} letters, digits or {signs}, not {self.name!r}"
             raise Invalid(text, field="step")
 
     def spec(self, identifier: str, item: Any, **more: Any) -> Spec:
@@ -60,7 +61,7 @@ class Step:
 
 
 def step_of(given: Step | str) -> Step:
-    """A step, by itself or by its name."""
+    """A step, given as itself or by its name."""
     return Step(given) if isinstance(given, str) else given
 
 
@@ -68,17 +69,17 @@ def _short(item: Any) -> str:
     """An item in one line, for people."""
     words = " ".join(str(item).split())
     kept = "".join(letter if letter.isprintable() else "·" for letter in words)
-    return kept if len(kept) <= TITLE else kept[: TITLE - 1] + "…"
+    return kept if len(kept) <= MAX_TITLE_CHARS else kept[: MAX_TITLE_CHARS - 1] + "…"
 
 
 def _numbered(prefix: str, step: Step, count: int) -> list[str]:
-    """Ids in a row; as wide as the last, so that they sort."""
+    """Ids in sequence, with leading zeros, so that they sort."""
     width = len(str(count))
     return [f"{prefix}/{step.name}/{number:0{width}d}" for number in range(1, count + 1)]
 
 
 def check_items(items: Sequence[Any]) -> list[Any]:
-    """Something to do, and no text where a list is meant: its letters would be the items."""
+    """Refuse an empty list, and a text instead of a list: its letters would be the items."""
     if isinstance(items, (str, bytes)) or not items:
         raise Invalid("items: a list of at least one", field="items")
     return list(items)
@@ -92,16 +93,16 @@ def check_different(steps: Sequence[Step]) -> None:
         raise Invalid(f"two steps are called {twice[0]}", field="step")
 
 
-# --- the patterns. Each gives its tasks, and the ids of those whose results are the pattern's result.
+# --- the patterns. Each returns its tasks, and the ids of those whose results are the pattern's result.
 
 
 def map_reduce(
     prefix: str, items: Sequence[Any], map: Step, reduce: Step, fan_in: int = 0
 ) -> tuple[list[Spec], list[str]]:
-    """A task for each item, and one that gets all their results; with `fan_in`, in layers of at most so many."""
+    """A task for each item, and one that gets all their results; with `fan_in`, in layers of at most that many."""
     check_different([map, reduce])
-    if fan_in and fan_in < LEAST_FAN_IN:
-        raise Invalid(f"fan_in: at least {LEAST_FAN_IN}, or 0 for all at once", field="fan_in")
+    if fan_in and fan_in < MIN_FAN_IN:
+        raise Invalid(f"fan_in: at least {MIN_FAN_IN}, or 0 for all at once", field="fan_in")
     values = check_items(items)
     before = _numbered(prefix, map, len(values))
     specs = [map.spec(name, item) for name, item in zip(before, values, strict=True)]
@@ -141,7 +142,7 @@ def pipeline(prefix: str, items: Sequence[Any], stages: Sequence[Step]) -> tuple
 
 
 def scatter_gather(prefix: str, title: str, candidates: Sequence[tuple[Step, Any]]) -> tuple[list[Spec], list[str]]:
-    """The same question to all of them; the first valid result wins, and the others are called off."""
+    """The same question for all of them; the first valid result wins, and the others are cancelled."""
     if not candidates:
         raise Invalid("candidates: at least one", field="candidates")
     counts: dict[str, int] = {}
@@ -156,13 +157,13 @@ def scatter_gather(prefix: str, title: str, candidates: Sequence[tuple[Step, Any
 
 
 def plan(prefix: str, title: str, step: Step, item: Any = None) -> tuple[list[Spec], list[str]]:
-    """One task, whose worker breaks it down; it comes back to be finished when its children are complete."""
+    """One task, whose worker splits it; it comes back to be finished when its children are complete."""
     name = f"{prefix}/{step.name}/1"
     return [step.spec(name, item, title=title)], [name]
 
 
 def vote(prefix: str, title: str, electorate: Sequence[str], step: Step, poll: str) -> tuple[list[Spec], list[str]]:
-    """A ballot for each elector, which nobody else can take: it asks for a capability that only that one has."""
+    """A ballot for each elector, which no other agent can take: it needs a capability that only the elector has."""
     names = _numbered(prefix, step, len(electorate))
     specs = []
     for name, elector in zip(names, electorate, strict=True):
@@ -173,7 +174,7 @@ def vote(prefix: str, title: str, electorate: Sequence[str], step: Step, poll: s
 
 
 def ballot_of(elector: str) -> str:
-    """The capability that an elector's ballot asks for."""
+    """The capability that an elector's ballot needs."""
     if any(sign in elector for sign in " ,|"):
         raise Invalid(f"an elector that has a task is named without blank, comma or |, not {elector!r}", field="step")
     return f"ballot:{elector}"

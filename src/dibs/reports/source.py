@@ -11,7 +11,7 @@ from dibs.facts import clock
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
 from dibs.operations.tasks import lifecycle
-from dibs.operations.tasks.outcomes import NOT_DONE
+from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.reports import timeline
 from dibs.reports.story import Story
 from dibs.stores.seam import KEYS_AT_ONCE, read_event
@@ -65,8 +65,8 @@ def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
             cut = len(text) > RESULT or room <= 0
             begins = text[: RESULT // 10] if room > 0 else ""
             kept[name] = {"cut": True, "letters": len(text), "begins": begins} if cut else value
-            if cut and isinstance(value, dict) and NOT_DONE in value:
-                kept[name][NOT_DONE] = value[NOT_DONE]
+            if cut and isinstance(value, dict) and NOT_DONE_KEY in value:
+                kept[name][NOT_DONE_KEY] = value[NOT_DONE_KEY]
             room -= min(len(text), RESULT)
     return kept
 
@@ -76,7 +76,7 @@ READ = Operation(
     "run read",
     _read,
     "Read all that belongs to a run.",
-    fields=(run_records.RUN, Field("facts", "json", "what only a door can know")),
+    fields=(run_records.RUN, Field("facts", "json", "facts that only a door can know")),
     writes=False,
 )
 
@@ -122,7 +122,7 @@ class Gathered:
                 self.story.begin(task["task"], task["agent"], task["started"])
                 span = self.story.spans[-1]
                 span.end = task["finished"] or self.end
-                span.outcome = task["state"] if task["state"] in lifecycle.OVER else "returned"
+                span.outcome = task["state"] if task["state"] in lifecycle.FINAL_STATES else "returned"
 
     def at(self, when: int) -> str:
         """A time of the store's clock as the run's own start saw it."""
@@ -225,8 +225,8 @@ class Gathered:
             found["error"] = {**task["error"], "at": self.at(task["error"]["at"])}
         if task["task"] in self.raw["results"]:
             found["result"] = self.raw["results"][task["task"]]
-            if isinstance(found["result"], dict) and found["result"].get(NOT_DONE):
-                found[NOT_DONE] = found["result"][NOT_DONE]
+            if isinstance(found["result"], dict) and found["result"].get(NOT_DONE_KEY):
+                found[NOT_DONE_KEY] = found["result"][NOT_DONE_KEY]
         if task["used"]:
             found["used"] = task["used"]
         return found

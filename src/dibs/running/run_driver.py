@@ -92,7 +92,7 @@ class Drive:
             asked: dict[str, Any] = {"electorate": list(plan.electorate), "options": list(plan.options)}
             self._do("vote open", title=plan.title, id=poll, key=poll, deadline=plan.deadline, **asked)
         spec = f"{os.path.basename(plan.path)} sha256:{plan.digest} tasks:{len(tasks)}"
-        first, rest = tasks[: batches.MOST], tasks[batches.MOST :]
+        first, rest = tasks[: batches.MAX_TASKS], tasks[batches.MAX_TASKS :]
         self._do("run start", request=self.run, name=plan.name, id=self.run, spec=spec, tasks=first)
         self._phase = PHASES[0]
         self._add(rest)
@@ -112,8 +112,8 @@ class Drive:
     def _add(self, tasks: list[dict[str, Any]]) -> None:
         """What does not fit into one transaction; who is interrupted here adds the rest when the run is resumed."""
         try:
-            for start in range(0, len(tasks), batches.MOST):
-                part = tasks[start : start + batches.MOST]
+            for start in range(0, len(tasks), batches.MAX_TASKS):
+                part = tasks[start : start + batches.MAX_TASKS]
                 self._perform(batches.ADD, "", tasks=part, run=self.run, missing=True)
         except (Invalid, Conflict, Quota, NotFound):  # it will never be whole
             self._do("run end", run=self.run, force=True)

@@ -90,7 +90,7 @@ def _end(child: child_process.Child) -> None:
 def _tail(file: int) -> str:
     """The end of what a command wrote, as plain text."""
     size = os.fstat(file).st_size
-    text = os.pread(file, 4 * OUTPUT, max(0, size - 4 * OUTPUT)).decode(errors="replace")
+    text = os.pread(file, 4 * MAX_OUTPUT_CHARS, max(0, size - 4 * MAX_OUTPUT_CHARS)).decode(errors="replace")
     plain = ESCAPES.sub("", text.replace("\r\n", "\n"))
     shown = [letter if letter.isprintable() or letter in "\n\t" else UNKNOWN for letter in plain]
-    return "".join(shown).strip()[-OUTPUT:]
+    return "".join(shown).strip()[-MAX_OUTPUT_CHARS:]

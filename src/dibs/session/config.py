@@ -11,7 +11,7 @@ import os
 from dibs import jsontext
 from dibs.errors import Invalid
 from dibs.facts import paths
-from dibs.operations.core.policy import ABSURD, Policy, check_duration
+from dibs.operations.core.policy import MAX_DURATION_MS, Policy, check_duration
 from dibs.session.known_clients import DIGEST
 
 TYPE_CHECKING = False
@@ -203,7 +203,7 @@ def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
     for name in DURATIONS:
         if name in table:
             value = durations.parse(str(table[name]), f"{path}: {name}")
-            found[name] = check_duration(value, f"{path}: {name}", most=ABSURD)
+            found[name] = check_duration(value, f"{path}: {name}", most=MAX_DURATION_MS)
     return found
 
 

@@ -7,7 +7,7 @@ who wait for the store come first. Interrupted or killed here, the job stays and
 from __future__ import annotations
 
 from dibs.facts import clock
-from dibs.operations.core.long_jobs import GO_ON, SMALLEST, STEP
+from dibs.operations.core.long_jobs import CONTINUE, MIN_RECORDS_PER_STEP, RECORDS_PER_STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +24,17 @@ TELL_EVERY_MS = 1_000
 def carry_on(session: Session, call: Call, answer: dict[str, Any]) -> None:
     """Finish the jobs that an answer names, and add to it what they say. Tells a person how far it is."""
     request, call.request = call.request, ""  # it belongs to the operation that left the jobs
-    told, room = clock.since_boot(), STEP
+    told, room = clock.since_boot(), RECORDS_PER_STEP
     try:
         for job in answer.pop("jobs"):
             while True:
                 began = clock.since_boot()
-                step = session.run(GO_ON, call, {"job": job, "room": room})
-                room = min(STEP, room * 2) if clock.since_boot() - began <= LONG_MS else max(SMALLEST, room // 2)
+                step = session.run(CONTINUE, call, {"job": job, "room": room})
+                room = (
+                    min(RECORDS_PER_STEP, room * 2)
+                    if clock.since_boot() - began <= LONG_MS
+                    else max(MIN_RECORDS_PER_STEP, room // 2)
+                )
                 if not step["more"]:
                     answer.update(step["answer"])
                     break

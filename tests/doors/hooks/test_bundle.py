@@ -144,7 +144,7 @@ def test_where_it_cannot_be_written_hooks_work_all_the_same(copy: Copy) -> None:
 
 def test_every_name_in_its_lists_is_a_module() -> None:
     """A name that is none would make the bundle impossible, and every hook slow, without a word."""
-    named = {name for together in build.TOGETHER.values() for name in together} | set(build.TOGETHER)
+    named = {name for together in build.BUNDLED_MODULES.values() for name in together} | set(build.BUNDLED_MODULES)
     missing = [name for name in sorted(named) if not _source(name).exists() and name not in build.EXTENSIONS]
     assert missing == []
     assert [file for file in build.LEFT_OUT if not (SRC / "dibs" / file).exists()] == []

@@ -335,7 +335,7 @@ PATCH = "*** Begin Patch\nthis is no patch\n"
 def test_what_cannot_be_decided_is_refused_with_the_way_past_it(repo: Repository) -> None:
     ada = repo.agent("ada")
     refusal = ada.patch(PATCH).refusal
-    assert "could not decide whether this is safe: the patch cannot be read" in refusal
+    assert "could not check this call: the patch cannot be read" in refusal
     assert 'on_doubt = "allow"' in refusal
     assert repo.events("guard.doubted") == []
 

@@ -287,7 +287,7 @@ def test_what_would_touch_the_held_file_is_refused_with_its_holder_and_no_word_o
         assert "src/held.py" in refusal, line
         assert "ada" in refusal, line
         assert "fatal" not in refusal, line
-        assert "could not decide" not in refusal, line
+        assert "could not check" not in refusal, line
 
 
 def test_a_pull_is_judged_by_what_the_remote_has_now_and_brings_nothing_by_being_judged(shared: Shared) -> None:

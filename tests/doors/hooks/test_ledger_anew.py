@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.doors.hooks import trees
 from dibs.facts import contents, ledger_files, workspace
-from dibs.operations.guards.ledger import SPARE
+from dibs.operations.guards.ledger import MAX_OBSOLETE_LINES
 from tests.doors.hooking import Repository
 
 NEEDED = 40  # lines that two agents and a few files may have
@@ -15,10 +15,10 @@ def test_the_ledger_of_an_agent_whose_client_tells_of_no_end_stays_short(repo: R
     ada.boot()
     live = repo.folder / ".git" / "dibs" / "live"
     lengths = []
-    for number in range(SPARE):
+    for number in range(MAX_OBSOLETE_LINES):
         assert ada.may("Edit", f"call-{number % 4}", file_path="a.py", old_string="a", new_string="b").allowed
         lengths.append(len(live.read_text().splitlines()))
-    assert max(lengths) < SPARE + NEEDED
+    assert max(lengths) < MAX_OBSOLETE_LINES + NEEDED
 
 
 def test_an_agent_knows_what_it_wrote_although_the_ledger_was_written_anew_while_that_was_found(

@@ -420,7 +420,7 @@ def test_a_client_that_is_not_known_is_a_wrong_word() -> None:
     ("/usr/bin/python3", ""),
 ])  # fmt: skip
 def test_interpreters_that_runners_throw_away_are_told_from_those_that_stay(python: str, why: str) -> None:
-    assert launcher.passing(python) == why
+    assert launcher.why_temporary(python) == why
 
 
 def test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The agents' clients: one folder each. `adapter.py` says what a client is; docs/ARCHITECTURE.md how to add one.
 
 A client's `hook.py` is plain values and functions, and all that its hooks load; its `install.py` is for `dibs init`,
-`dibs doctor` and the launcher. What every call must know of all clients is in
-`session/known_clients.py`, which `make generate` writes. Here are dibs' own words for what a client tells.
+`dibs doctor` and the launcher. `session/known_clients.py`, which `make generate` writes, has what every call must know
+of all clients. This file has dibs' own terms for a client's events and tools.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.clients.adapter import Client, Dialect
 
-# The moments of an agent's life that a hook may tell of.
+# The moments of an agent's life that a hook may report.
 BOOT, BEFORE, AFTER, PROMPT, STOP, END, BORN, DIED = (
     "boot", "before", "after", "prompt", "stop", "end", "born", "died",
 )  # fmt: skip
-# What a tool does.
+# The effects of a tool.
 EDIT, PATCH, SHELL, READ, OTHER = "edit", "patch", "shell", "read", "other"
-COMMON = "claude"  # whose dialect most clients read: a client that is not known is refused in it
+DEFAULT_CLIENT = "claude"  # most clients read its dialect: an unknown client is refused in it
 
 
 def dialect(name: str) -> Dialect:

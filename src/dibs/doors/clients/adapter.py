@@ -1,8 +1,8 @@
-"""What a client is to dibs: the contract that each folder beside this file fulfils.
+"""The contract between dibs and a client, which each folder next to this file fulfils.
 
-`Dialect` is its hook.py: a client's payload becomes an Event (`doors/hooks/payload.py`), and dibs' answer the client's
-own JSON. A hook loads that and nothing else, so it is a module of plain values and functions: to make a class costs as
-much as to load ten functions. `Client` is in its install.py. Nothing is decided here.
+`Dialect` is its hook.py: it turns a client's payload into an Event (`doors/hooks/payload.py`), and dibs' answer into
+the client's own JSON. A hook loads that and nothing else, so it is a module of plain values and functions: making a
+class costs as much as loading ten functions. `Client` is in its install.py. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
         @property
         def SILENT(self) -> Collection[str]:  # noqa: N802
-            """Events that dibs has no business with; any other one is a doubt."""
+            """Events that dibs ignores; any other unknown one is a doubt."""
 
         @property
         def TOOLS(self) -> Mapping[str, str]:  # noqa: N802
-            """Its tool → what it does; any other one is judged by its input."""
+            """Its tool → what it does; any other tool is judged by its input."""
 
         @property
         def HARMLESS(self) -> Collection[str]:  # noqa: N802
-            """Tools that write no file: no suspects for what changes meanwhile."""
+            """Tools that write no file: never suspects for a change."""
 
         @property
         def PROJECT_VARIABLE(self) -> str:  # noqa: N802
-            """In which it tells hooks the project's folder, and then sh runs its commands; "" if it does not."""
+            """The variable with the project's folder for its hooks (then sh runs its commands); "" if none."""
 
         @property
         def YIELDS_AFTER_NS(self) -> int:  # noqa: N802
-            """It tells of the end of a command that still runs after this; 0: it never does."""
+            """After this time it reports the end of a command that still runs; 0: never."""
 
         def deny(self, event: str, reason: str) -> dict[str, Any]:
             """A refusal in its own dialect."""
@@ -48,66 +48,66 @@ if TYPE_CHECKING:
             """Something that the model should know."""
 
 
-# Seconds. A guard answers in milliseconds. It waits for another agent's git command for ten seconds at most, and for a
-# remote for five; the rest is for a machine that is on its knees.
+# A guard answers in milliseconds. It waits up to ten seconds for another agent's git command, and five for a remote;
+# the rest is for an overloaded machine.
 HOOK_TIMEOUT_S = 20
-END_TIMEOUT_S = 1  # what Codex gives a session's end; Claude Code gives all hooks together 1.5
-COMMANDS = ("dibs", ".dibs/dibs")  # what models run; the second where the first is not on the PATH
-MADE = "# made by `dibs init`"  # how a file begins that is ours alone
-# Clients without a folder here: their processes are known as agents' clients all the same.
+END_TIMEOUT_S = 1  # Codex gives a session's end one second; Claude Code gives all hooks together 1.5
+COMMANDS = ("dibs", ".dibs/dibs")  # the commands that models run; the second if the first is not on the PATH
+MADE = "# made by `dibs init`"  # the first words of a file that is only ours
+# Clients without a folder here: their processes are recognised as agents' clients anyway.
 UNGUARDED = ("cursor-agent", "opencode")
 
 
 class Client:
-    """One client. What has no value here must be said; the rest is as most clients have it."""
+    """One client. Fields without a value here are required; the others have the usual values."""
 
     name: ClassVar[str]  # the word in `.dibs/hook NAME`; also the name of its folder
 
-    # --- who it is, for every call (session/known_clients.py is made of these)
+    # --- identity, for every call (session/known_clients.py is made of these)
 
-    session_variables: ClassVar[Sequence[str]] = ()  # in which its shell says which session runs it
-    process_names: ClassVar[Sequence[str]] = ()  # under which it runs; not `node`, which is anybody
-    strict: ClassVar[Sequence[str]] = ()  # its files that nobody edits without an explicit claim
+    session_variables: ClassVar[Sequence[str]] = ()  # in which its shell has the session id
+    process_names: ClassVar[Sequence[str]] = ()  # its processes' names; not `node`, which many programs have
+    strict: ClassVar[Sequence[str]] = ()  # its files that need an explicit claim
 
     # --- for `dibs init`
 
-    title: ClassVar[str]  # as people call it
-    aliases: ClassVar[Sequence[str]] = ()  # what else `--clients` takes for it; hyphens, blanks, capitals do not matter
-    in_repository: ClassVar[Sequence[str]] = ()  # what tells that it is in use: there,
+    title: ClassVar[str]  # its product name
+    aliases: ClassVar[Sequence[str]] = ()  # further names for `--clients`; hyphens, blanks, capitals do not matter
+    in_repository: ClassVar[Sequence[str]] = ()  # signs that it is in use: in the repository,
     in_home: ClassVar[Sequence[str]] = ()  # in the user's home,
     program: ClassVar[str]  # and on the PATH
     settings_file: ClassVar[str]  # where its hooks are registered, from the repository's top
-    settings_start: ClassVar[Mapping[str, Any]] = {}  # what a new one has beside the hooks
+    settings_start: ClassVar[Mapping[str, Any]] = {}  # further content of a new one
     names_event: ClassVar[bool] = False  # does its command name the event, because its payload does not?
-    reads: ClassVar[Sequence[str]] = ()  # tools that pass where the launcher is missing: on a branch from before dibs
-    pages: ClassVar[Sequence[str]]  # the instruction files that it reads; the first is made if none is there
-    imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page take that one in?
+    reads: ClassVar[Sequence[str]] = ()  # tools that pass if the launcher is missing: on a branch from before dibs
+    pages: ClassVar[Sequence[str]]  # the instruction files that it reads; the first is created if none exists
+    imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page import that one?
     note: ClassVar[str] = ""  # what init says about running `dibs` without asking
 
     def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
-        """The entry of each event in its settings; `tools`: those that the config keeps from roles."""
+        """The entry of each event in its settings; `tools`: those that the config bans for roles."""
         raise NotImplementedError
 
     def merged(self, text: str) -> str:
-        """Its settings with whatever else dibs puts in beside the hooks."""
+        """Its settings with everything else that dibs adds next to the hooks."""
         return text
 
     def cleaned(self, text: str) -> str:
-        """Its settings without that again."""
+        """Its settings without those additions."""
         return text
 
     def own_files(self) -> dict[str, str]:
-        """Files that are dibs' alone, with their text, which begins with MADE."""
+        """Files that are only dibs', with their text, which begins with MADE."""
         return {}
 
     def start_notice(self, text: str) -> dict[str, Any] | None:
-        """What a session's start shows where dibs is not installed; None for a client that would show nothing."""
+        """What a session's start shows if dibs is not installed; None for a client that would show nothing."""
         return {"systemMessage": text, **self.hook.context(self.event_of(BOOT), text)}
 
     # --- for `dibs doctor`
 
     trust_order: ClassVar[str] = ""  # what a person does so that it runs the hooks of a folder
-    advice: ClassVar[Sequence[tuple[str, str]]] = ()  # what cannot be seen from here: a check's name, and a sentence
+    advice: ClassVar[Sequence[tuple[str, str]]] = ()  # what dibs cannot see: a check's name, and a sentence
 
     def switched_off(self, tree: str) -> list[str]:
         """Its settings that switch hooks off, here or for this user: a sentence each."""
@@ -115,19 +115,19 @@ class Client:
         return []
 
     def untrusted(self, tree: str) -> str:
-        """Why it would not run the hooks of this folder before a person has said that it may; "" if one has."""
+        """Why it would not run the hooks of this folder before a person has trusted it; "" if one has."""
         del tree
         return ""
 
     def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
-        """The payload that it sends before a session writes to a path in a folder."""
+        """Its payload before a session writes to a path in a folder."""
         raise NotImplementedError
 
     def denies(self, answer: Any) -> bool:
         """Would it take this answer for a refusal? May raise LookupError or TypeError for a no."""
         return bool(answer["hookSpecificOutput"]["permissionDecision"] == "deny")
 
-    # --- what follows from the above
+    # --- derived
 
     @property
     def hook(self) -> Dialect:
@@ -135,11 +135,11 @@ class Client:
         return dialect(self.name)
 
     def event_of(self, moment: str) -> str:
-        """The event of its settings that tells of a moment."""
+        """The event of its settings for a moment."""
         return next(event for event in self.entries() if self.hook.EVENTS[event] == moment)
 
     def handler(self, event: str, timeout: int | None = None) -> dict[str, Any]:
-        """The usual shape of a handler in its settings."""
+        """The usual form of a handler in its settings."""
         from dibs.doors.install.launcher import command
 
         seconds = END_TIMEOUT_S if self.hook.EVENTS[event] == END else HOOK_TIMEOUT_S

@@ -1,6 +1,6 @@
-"""A client's own files on this machine, read: for what they say about trust and switches.
+"""Readers of a client's own files on this machine, for its trust settings and switches.
 
-Read-only; a file that is not there or cannot be read says nothing.
+Read-only; a missing or unreadable file counts as empty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def home() -> str:
 
 
 def upward(folder: str) -> Iterator[str]:
-    """A folder and all above it."""
+    """A folder and all its parents."""
     while True:
         yield folder
         parent = os.path.dirname(folder)
@@ -29,7 +29,7 @@ def upward(folder: str) -> Iterator[str]:
 
 
 def json_object(path: str) -> dict[str, Any]:
-    """A file of JSON, with comments or without."""
+    """A JSON file, with comments or without."""
     from dibs.doors.install import jsonc
 
     try:
@@ -41,7 +41,7 @@ def json_object(path: str) -> dict[str, Any]:
 
 
 def toml_table(path: str) -> dict[str, Any]:
-    """A file of TOML."""
+    """A TOML file."""
     import tomllib
 
     try:
@@ -52,5 +52,5 @@ def toml_table(path: str) -> dict[str, Any]:
 
 
 def listed(value: Any) -> list[Any]:
-    """A list, or none."""
+    """A list, or an empty one."""
     return value if isinstance(value, list) else []

@@ -1,6 +1,6 @@
 """Makes session/known_clients.py from the clients' folders: what every call must know of all, without loading them.
 
-`make generate` runs it with the rest; `python -m dibs.doors.clients.make_index` alone.
+`make generate` runs it; `python -m dibs.doors.clients.make_index` runs it alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIGEST = "{digest}"  # of these: what is kept of a config is read anew when they
 
 
 def found() -> list[Client]:
-    """The clients of the folders beside this file, by name."""
+    """The clients of the folders next to this file, by name."""
     return [of(name) for name in sorted(os.listdir(HERE)) if os.path.exists(os.path.join(HERE, name, "install.py"))]
 
 

@@ -1,8 +1,8 @@
 """What a git command that brings commits would change: pull, merge, rebase, cherry-pick, revert, am.
 
-A pull is judged by what it really brings: the remote is asked first, for some seconds at most; where it does not
-answer, by what is known of it. What stopped half-way is judged by what is staged and still to come. Facts only, see
-git_scope.py.
+A pull is judged by what it really brings: the remote is asked first, for some seconds at most; if it does not answer,
+by what is known of it. An operation that stopped half-way is judged by what is staged and still to come. Facts only,
+see git_scope.py.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
-NO = frozenset({"false", "no", "off", "0", ""})
-THEIRS = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
+FALSE_WORDS = frozenset({"false", "no", "off", "0", ""})
+WAIT_OR_ASK = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."
 
 
 def look(found: Look, effect: GitEffect) -> None:
@@ -44,7 +44,7 @@ def look(found: Look, effect: GitEffect) -> None:
 
 
 def _meant(found: Look, effect: GitEffect, names: list[str]) -> list[str]:
-    """The names as git will know them when the command runs; what the same line makes before may be unknown now."""
+    """The names as git will know them when the command runs; a name that the same line creates may be unknown now."""
     remotes.ask_all(found, effect)
     meant = [found.coming.get(name, name) for name in names]
     plain = [name for name in meant if ".." not in name and not name.startswith("^")]
@@ -60,11 +60,13 @@ def _sweep(found: Look, effect: GitEffect, paths: list[str], note: str = "") -> 
 
 
 def _stashes_itself(found: Look, effect: GitEffect) -> bool:
-    """Does it take uncommitted changes away for as long as it works, everybody's?"""
+    """Does it stash all uncommitted changes while it works, other agents' included?"""
     if effect.has("autostash"):
         return True
     kinds = {"pull": ("rebase", "merge"), "merge": ("merge",)}.get(effect.kind, ("rebase",))
-    return not effect.has("no-autostash") and any(_setting(found, f"{kind}.autostash") not in NO for kind in kinds)
+    return not effect.has("no-autostash") and any(
+        _setting(found, f"{kind}.autostash") not in FALSE_WORDS for kind in kinds
+    )
 
 
 def _setting(found: Look, name: str) -> str:
@@ -72,15 +74,15 @@ def _setting(found: Look, name: str) -> str:
     return done.out.decode(errors="replace").strip() if done.ok else ""
 
 
-# --- what comes from elsewhere
+# --- commits from elsewhere
 
 
 def _pull(found: Look, effect: GitEffect) -> None:
-    """What the branch that is followed, or those that are named, would bring."""
+    """What the followed branch, or the named ones, would bring."""
     follows = git.upstream(found.where)
     remote = effect.remote or (follows.remote if follows else "")
     if not remote:
-        return  # git says that it does not know from where
+        return  # git reports that it has no upstream
     names: list[str] = []
     note = ""
     if effect.refspecs:
@@ -109,12 +111,12 @@ def _rebases(found: Look, effect: GitEffect) -> bool:
         return False
     for option, value in reversed(effect.options):
         if option in {"rebase", "r"}:
-            return (value or "true") not in NO
+            return (value or "true") not in FALSE_WORDS
     setting = _setting(found, f"branch.{git.branch(found.where)}.rebase") or _setting(found, "pull.rebase")
-    return setting not in NO
+    return setting not in FALSE_WORDS
 
 
-# --- commits that are made anew
+# --- rewritten commits
 
 
 def _rebase(found: Look, effect: GitEffect) -> None:
@@ -137,7 +139,7 @@ def _rebase(found: Look, effect: GitEffect) -> None:
 
 
 def _replay(found: Look, effect: GitEffect, upstream: str, *, onto: str = "", note: str = "") -> None:
-    """Our commits since `upstream` are made anew on top of it, or of `onto`."""
+    """Our commits since `upstream` are rewritten on top of it, or of `onto`."""
     commits = git_commits.between(found.where, upstream)
     base = onto or upstream
     comes = git_commits.merged(found.where, base) if base else []
@@ -163,22 +165,22 @@ def _mail(found: Look, effect: GitEffect) -> None:
     _sweep(found, effect, paths)
 
 
-# --- what stopped half-way
+# --- operations that stopped half-way
 
 
 def _go_on(found: Look, effect: GitEffect) -> None:
     """--continue, --skip, --abort."""
     stopped = git_commits.stopped(found.where, effect.kind)
     if not stopped.running:
-        return  # git says so
-    paths = git.staged(found.where)  # what is unmerged is among them
+        return  # git reports it
+    paths = git.staged(found.where)  # unmerged files are among them
     if effect.action != "abort":
         paths += stopped.paths + git_commits.paths_of(found.where, stopped.commits)
-    if effect.kind == "rebase" and effect.action in {"skip", "abort"}:  # as by `git reset --hard`
+    if effect.kind == "rebase" and effect.action in {"skip", "abort"}:  # like `git reset --hard`
         paths += [change.path for change in git.dirty(found.where, untracked=False)]
     if effect.action == "abort" and stopped.back:
         paths += git.diff_paths(found.where, "HEAD", stopped.back)
         dropped = git_commits.between(found.where, stopped.back, "HEAD", stopped.onto)
         found.fact(effect, does="drop", makers=git_commits.makers(found.where, dropped))
     does = {"abort": "write over", "skip": "write over"}.get(effect.action, "change or commit")
-    found.sweep(effect, paths, does, other=THEIRS)
+    found.sweep(effect, paths, does, other=WAIT_OR_ASK)

@@ -1,7 +1,7 @@
-"""After a look: those whom a change concerns are told, and the agent hears what is new. The store is opened for that.
+"""After a look: the agents that a change concerns are told, and the agent gets its news. The store is opened for that.
 
-Whether there is anything to do is known without the store: changes of which nobody was told yet, claims that end with
-the call, commits that git's hooks did not tell of, mail, or a sign of life that is due.
+The need is known without the store: unreported changes, claims that end with the call, commits that git's hooks did not
+report, mail, or a sign of life that is due.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def report(
     release: Sequence[str] = (),
     diary: int = -1,
 ) -> str:
-    """Tell what there is to tell; returns what the model should know.
+    """Report everything that is due; returns what the model should know.
 
-    `tell_missed` tells of commits that git's hooks did not tell of.
+    `tell_missed` reports commits that git's hooks did not report.
     """
     moves, missed = _head(place, diary)
     due = [tree for tree in known if tree.untold()]
@@ -62,7 +62,7 @@ def report(
 
 
 def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[str]]:
-    """What moved HEAD since git's diary was that long, and the commits that were made."""
+    """What moved HEAD since git's reflog had this length, and the new commits."""
     if diary < 0 or not place.common:
         return [], []
     from dibs.facts.git import reflog
@@ -75,7 +75,7 @@ def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], li
 
 
 def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:
-    """Before a call and at other moments: those concerned are told by message, the agent at its next news."""
+    """Before a call and at other events: the agents concerned are told by message, this agent with its next news."""
     for tree in known:
         if tree.untold():
             from dibs.operations.guards.audits import CHANGED
@@ -85,7 +85,7 @@ def tell(session: Session, call: Call, known: Iterable[Tree]) -> None:
 
 
 def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
-    """What was told is noted, and what was taken away is kept for long."""
+    """Mark changes as reported, and keep overwritten contents for long."""
     for violation in violations:
         if violation["tree"] == tree.top:
             pin(place, violation["violation"], violation["blob"], tree.top)
@@ -94,7 +94,7 @@ def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
 
 
 def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequence[str] = (), tool: str = "") -> str:
-    """Run the operation about the changes that are not told yet, and keep what they took away."""
+    """Run the operation on the unreported changes, and keep the contents that they removed."""
     from dibs.doors.hooks import briefing
     from dibs.operations.guards.audits import AUDIT
 
@@ -109,7 +109,7 @@ def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequenc
 
 
 def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
-    """The changes of which nobody was told, as the operation wants them."""
+    """The unreported changes, as the operation wants them."""
     from dibs.doors.hooks.git_paths import resource_of
 
     return [
@@ -124,7 +124,7 @@ def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
 
 
 def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
-    """Make a content that was overwritten one of git's objects with a name, so that it lasts."""
+    """Make an overwritten content a named git object, so that it lasts."""
     from dibs.errors import DibsError
     from dibs.facts.git import objects
 

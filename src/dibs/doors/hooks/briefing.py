@@ -1,4 +1,4 @@
-"""What a model is told: few plain lines, facts only. Other people's words are quoted and labelled as theirs."""
+"""The texts for models: few plain lines, facts only. Other agents' words are quoted and labelled as theirs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from dibs.operations.guards.ledger import Head
     from dibs.session.session import Session
 
-SHOWN = 12  # of each kind; a briefing is read only if it is short
-CHANGED = 200  # files that the agent knows which are looked at
+MAX_SHOWN = 12  # of each kind; a briefing is read only if it is short
+MAX_FILES_CHECKED = 200  # files that the agent knows
 
 
 def text(session: Session, result: dict[str, Any], source: str = "", files: Sequence[dict[str, Any]] = ()) -> str:
-    """The briefing at boot. What is not the agent's comes first: a model that reads on starts to work."""
+    """The briefing at boot. What the agent does not hold comes first: a model that reads on starts to work."""
     from dibs.session import loss_texts, memory_files
 
     agent, name = result["agent"], named(result)
@@ -50,7 +50,7 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
 
 
 def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
-    """A subagent works for its parent, which was told the rest: a few lines will do."""
+    """A subagent works for its parent, which was told the rest: a few lines are enough."""
     from dibs.session import loss_texts
 
     lines = [
@@ -70,7 +70,7 @@ def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
 
 
 def _others(result: dict[str, Any]) -> list[str]:
-    """Who else is at work, and on what."""
+    """The other agents at work, and their files."""
     found = result.get("others") or {"agents": (), "more": 0}
     lines = []
     for other in found["agents"]:
@@ -82,7 +82,7 @@ def _others(result: dict[str, Any]) -> list[str]:
 
 
 def news(session: Session, found: dict[str, Any]) -> str:
-    """What the agent should hear between two calls; "" if nothing is new."""
+    """The news between two calls; "" if nothing is new."""
     lines = []
     lines += [f"dibs: {one['text']}" for one in found.get("violations", ()) if one["text"]]
     lines += _messages(found.get("messages", []))
@@ -92,13 +92,13 @@ def news(session: Session, found: dict[str, Any]) -> str:
 
 
 def _task(task: dict[str, Any]) -> list[str]:
-    """The task at hand, and where it stood; title and note are somebody's words, and quoted."""
+    """The current task and its last note; title and note are others' words, and quoted."""
     from dibs.session import quotes
 
     lines = quotes.task(task)
     if "title" in task:
         how = f"dibs task done {task['id']} --token {task['token']} --result JSON"
-        lines.append(f"Finish it with `{how}`; keep where it stands with `dibs task note {task['id']} TEXT`.")
+        lines.append(f"Finish it with `{how}`; record progress with `dibs task note {task['id']} TEXT`.")
     return lines
 
 
@@ -106,33 +106,33 @@ def _held(result: dict[str, Any]) -> list[str]:
     if not result["held"]:
         return ["You hold nothing."]
     lines = []
-    for claim in result["held"][:SHOWN]:
+    for claim in result["held"][:MAX_SHOWN]:
         left = claim["left"].replace("its", "your")
         lines.append(f"You hold {', '.join(claim['resources'][:5])} ({left}; token {claim['token']}).")
     return lines + _more(result["held_count"], "claims: `dibs status`")
 
 
 def _more(count: int, what: str) -> list[str]:
-    return [f"And {count - SHOWN} more {what}."] if count > SHOWN else []
+    return [f"And {count - MAX_SHOWN} more {what}."] if count > MAX_SHOWN else []
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[str]:
-    """Labelled as data from a named sender: what another agent writes is not an instruction of the person's."""
+    """Labelled as data from a named sender: another agent's text is not an instruction of the person."""
     if not messages:
         return []
     from dibs.session import quotes
 
-    lines = [line for message in messages[:SHOWN] for line in quotes.lines(message)]
+    lines = [line for message in messages[:MAX_SHOWN] for line in quotes.lines(message)]
     return lines + _more(len(messages), "messages: `dibs inbox`")
 
 
 def _changed(session: Session, agent: str) -> list[str]:
-    """Files that the agent read or wrote and that are not as it knows them."""
+    """Files that the agent read or wrote and that have changed since."""
     from dibs.doors.hooks import trees
 
     tree = trees.of(session.place)
     found = []
-    for path, known in list(ledger_files.Seen(tree.folder, agent).files().items())[-CHANGED:]:
+    for path, known in list(ledger_files.Seen(tree.folder, agent).files().items())[-MAX_FILES_CHECKED:]:
         head = tree.state.heads.get(path)
         full = f"{tree.top}/{path}"
         signature = contents.signature(full)
@@ -144,14 +144,14 @@ def _changed(session: Session, agent: str) -> list[str]:
     if not found:
         return []
     return [
-        f"Changed since you last saw them: {', '.join(found[:SHOWN])}"
-        + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+        f"Changed since you last saw them: {', '.join(found[:MAX_SHOWN])}"
+        + (f" and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else "")
         + ". Read them again before you edit."
     ]
 
 
 def _writer(head: Head | None, agent: str, now: str) -> str:
-    """Who put the content there, if that is known and another agent."""
+    """The author of the content, if that is known and another agent."""
     if head is None or head.content != now or head.change is None:
         return ""
     who = head.change.actor
@@ -173,7 +173,7 @@ def _rules(session: Session, rules: dict[str, Any] | None) -> list[str]:
 
 
 def plain_rules(words: str) -> list[str]:
-    """The rules as a model needs them: no headings, no blank lines, and nothing that is still to be filled in."""
+    """The rules as a model needs them: no headings, no blank lines, no placeholders."""
     lines = []
     for line in words.splitlines():
         said = line.strip()

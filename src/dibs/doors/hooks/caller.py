@@ -1,4 +1,4 @@
-"""Who calls a hook, in which workspace, and the note that a call begins: what every guard starts with."""
+"""The caller of a hook, its workspace, and the note that a call begins: every guard starts with these."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-TIMEOUT = 3.0  # seconds for the store: well under the time limit that `init` gives the hooks
+STORE_TIMEOUT_S = 3.0  # well under the time limit that `init` gives the hooks
 SHELLS = frozenset(
     {"sh", "dash", "bash", "zsh", "ksh", "fish", "busybox", "env", "timeout", "nice", "nohup", "uv", "direnv"}
 )
@@ -20,18 +20,18 @@ def open_session(place: Place) -> Session:
     """The workspace, for one hook call."""
     from dibs.session.session import Session
 
-    return Session(place.top, place.root, timeout=TIMEOUT, short_lived=True, place=place, missing="refuse")
+    return Session(place.top, place.root, timeout=STORE_TIMEOUT_S, short_lived=True, place=place, missing="refuse")
 
 
 def identify(session: Session, event: Event) -> Call:
-    """Who calls, and from which client process: it started this hook, so it is the nearest one that is no shell."""
+    """The caller and its client process: that started this hook, so it is the nearest process that is no shell."""
     client = next((process for process, name in session.chain() if name not in SHELLS), None)
     return session.identify(event.agent, client=client)
 
 
 def begin(tree: Tree, event: Event, *, is_open: bool, left: bool = False, diary: int = -1,
           claims: list[str] | None = None) -> None:  # fmt: skip
-    """Note that the call begins, before the paths that it names."""
+    """Write into the ledger that the call begins, before the paths that it names."""
     tree.open_call(event.key, event.agent, is_open=is_open, left=left, diary=diary, claims=claims or [])
     tree.write()
     tree.shorten()

@@ -1,7 +1,7 @@
-"""Throws away what the guards kept and nobody needs any more: contents of days ago, what agents long gone have seen.
+"""Deletes old files of the guards: contents of days ago, and the read marks of agents that are long gone.
 
-Done at boot, a little at a time. What was overwritten was made a git object when it was found; what is somebody's
-unfinished work stays. So the other copies are safe to drop after two days.
+Done at boot, a little at a time. An overwritten content became a git object when it was found, and unfinished work
+stays, so the other copies are safe to delete after two days.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.trees import Tree
     from dibs.facts.workspace import Place
 
-DAY = 86_400
-CONTENTS = 2 * DAY
-SEEN = 30 * DAY  # an agent that comes back within a month is still told what changed
-A_FEW = 500  # files looked at in one boot
+DAY_S = 86_400
+CONTENT_LIFE_S = 2 * DAY_S
+SEEN_LIFE_S = 30 * DAY_S  # an agent that comes back within a month is still told what changed
+MAX_FILES_PER_BOOT = 500
 
 
 def tidy(place: Place, tree: Tree) -> None:
-    """Remove some of what is old."""
-    left = _old_files(f"{place.private}/seen", SEEN, A_FEW)
-    left = _old_files(f"{place.local}/alive", SEEN, left)
+    """Delete some old files."""
+    left = _old_files(f"{place.private}/seen", SEEN_LIFE_S, MAX_FILES_PER_BOOT)
+    left = _old_files(f"{place.local}/alive", SEEN_LIFE_S, left)
     left = _old_files(
-        f"{place.local}/wakes", SEEN, left
-    )  # marks of mail for agents that never came; pipes are no files
+        f"{place.local}/wakes", SEEN_LIFE_S, left
+    )  # mail marks of agents that never came; pipes are no files
     try:
         folders = sorted(os.listdir(tree.objects))
     except OSError:
@@ -36,13 +36,15 @@ def tidy(place: Place, tree: Tree) -> None:
     needed = {head.content for head in tree.state.heads.values() if head.owners}
     first = time.time_ns() // 1_000_000_000 // 60 % len(folders) if folders else 0  # another one each minute
     for folder in folders[first:] + folders[:first]:
-        left = _old_files(f"{tree.objects}/{folder}", CONTENTS, left, {one[2:] for one in needed if one[:2] == folder})
+        left = _old_files(
+            f"{tree.objects}/{folder}", CONTENT_LIFE_S, left, {one[2:] for one in needed if one[:2] == folder}
+        )
         if left <= 0:
             return
 
 
 def _old_files(folder: str, age: int, limit: int, needed: Collection[str] = ()) -> int:
-    """Remove files of that age but the needed ones; returns how many more may be looked at."""
+    """Delete files of that age but the needed ones; returns how many more may be looked at."""
     before = time.time() - age
     try:
         with os.scandir(folder) as entries:

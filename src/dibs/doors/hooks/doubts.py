@@ -1,7 +1,7 @@
-"""Targets that the words of a command leave open, as the command's decision wants them: in which tree, and where.
+"""Targets that the words of a command leave open, in the form for the shell guard's decision: which tree, and where.
 
-The reading of a command tells how the path begins, if it tells anything. What lies outside of every working tree is no
-concern of dibs; the rest becomes resources of that tree.
+The parsed command says how the path begins, if that is known. Paths outside of every working tree are left out; the
+others become resources of that tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell import Doubt
     from dibs.session.session import Session
 
-WILD = "*?[\\"  # what would mean something else in a glob
+GLOB_SIGNS = "*?[\\"  # characters with a meaning in a glob
 
 
 def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
@@ -46,7 +46,7 @@ def _tree(session: Session, cwd: str | None) -> str:
 
 
 def _resources(session: Session, beginning: str) -> tuple[str, list[list[str]]]:
-    """The working tree, and what in it begins so; nothing for what is elsewhere."""
+    """The working tree, and the resources that begin so; nothing for paths elsewhere."""
     folder, _, start = beginning.rpartition("/")
     real = os.path.realpath(folder or "/")
     top = session.place.top
@@ -54,10 +54,10 @@ def _resources(session: Session, beginning: str) -> tuple[str, list[list[str]]]:
         _, text, _, tree = session.paths.located(f"{real}/{start}" if start else real, "/", literal=True)
     except Invalid:
         above = real if real.endswith("/") else real + "/"
-        # Whoever puts something into the folder of temporary files does not mean a workspace that happens to lie there.
+        # A command that writes into the folder of temporary files does not mean a workspace that happens to lie there.
         reaches = f"{top}/".startswith(above + start) and real not in _temporary()
         return top, [["tree", ""]] if reaches else []
-    if not start or any(mark in text for mark in WILD):
+    if not start or any(mark in text for mark in GLOB_SIGNS):
         return tree, [["tree", text if not start else text.rpartition("/")[0]]]
     return tree, [["glob", f"{text}*"], ["glob", f"{text}*/**"]]
 

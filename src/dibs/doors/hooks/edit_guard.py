@@ -1,8 +1,8 @@
-"""Before files are written: the edit guard is asked with what the ledger says of each, and the call is noted.
+"""Before files are written: asks the edit guard, with the ledger's facts about each file, and records the call.
 
 Used for edits and patches, and for the files that a shell command names. The guard's claim comes first, then the files
-are looked at once more: what somebody wrote and committed between the first look and the claim is seen then, and from
-then on nobody else may write them.
+are looked at once more: a change between the first look and the claim is seen then, and from then on no other agent may
+write them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dibs.doors.clients import PATCH
 from dibs.doors.hooks import trees
 from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
-from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, Target
 from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 
 TYPE_CHECKING = False
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-WITHIN = 2_000  # files of a folder that is written as a whole which are looked at, one by one
-LOOKS = 3  # at the files, before and after the claim; a file that changes more often than that is refused
-MOST = 200  # paths of one request; beyond it their folders are claimed
+MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
+MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused
+MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 
 
 class Write:
@@ -46,12 +46,12 @@ class Write:
         goes: bool = False,
     ) -> None:
         self.path, self.how = path, how
-        self.content = content  # the whole content that it will have, if that is known
-        self.edits = edits  # or what is replaced in it
-        self.goes = goes  # it will be gone
+        self.content = content  # the whole new content, if that is known
+        self.edits = edits  # or the replacements in it
+        self.goes = goes  # the file is deleted
 
     def expected(self, before: bytes | None) -> bytes | None:
-        """The content that the file will have, where that follows from the words."""
+        """The file's new content, if it follows from the call."""
         if self.content is not None:
             return self.content.encode("utf-8", "surrogateescape")
         if not self.edits or before is None:
@@ -65,7 +65,7 @@ class Write:
 
 
 def writes_of(event: Event) -> list[Write]:
-    """What an edit or a patch names."""
+    """The writes of an edit or a patch."""
     if event.kind != PATCH:
         how = WHOLE if event.content is not None else MERGES
         return [Write(path, how, event.content, event.edits) for path in event.paths]
@@ -82,8 +82,8 @@ def writes_of(event: Event) -> list[Write]:
     ]
 
 
-class _Named:
-    """One path that is to be written, in its working tree."""
+class _NamedPath:
+    """One path to be written, in its working tree."""
 
     __slots__ = ("alias", "ignored", "kind", "path", "real", "text", "write")
 
@@ -94,14 +94,14 @@ class _Named:
 
 
 def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], known: dict[str, Tree]) -> list[str]:
-    """May these be written? Raises the refusal; gives the tops of the working trees that are concerned.
+    """May these be written? Raises the refusal; returns the tops of the working trees concerned.
 
     `known` has the working trees that were looked at already, by their tops; others are added.
     """
     from dibs.operations.guards.edit_guard import EDIT
 
     named, outside = _located(session, event, writes)
-    for _ in range(LOOKS):
+    for _ in range(MAX_LOOKS):
         parts = []
         before: dict[str, list[str]] = {}
         for top, items in named.items():
@@ -110,17 +110,17 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
             tree.look(paths)
             tree.settle()
             before[top] = [_content(tree, path) for path in paths]
-            rows = _folded([_item(tree, call.agent, one) for one in items])
-            for start in range(0, len(rows), MOST):
-                some = rows[start : start + MOST]
-                parts.append({"items": some, "tree": top, "local": top == session.place.root})
+            rows = _folded([_target(tree, call.agent, one) for one in items])
+            for start in range(0, len(rows), MAX_PATHS):
+                some = rows[start : start + MAX_PATHS]
+                parts.append({"targets": some, "tree": top, "local": top == session.place.root})
         parts += outside
         if parts:
             first, *more = parts
             try:
                 session.run(EDIT, call, {**first, "more": more, "client": event.client, "tool": event.tool})
             except BaseException:
-                for top in named:  # what was looked at counts, whatever the answer is
+                for top in named:  # the looks count, whatever the answer is
                     known[top].write()
                 raise
         if not any(_changed(known[top], items, before[top]) for top, items in named.items()):
@@ -132,27 +132,26 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
 
 def _located(
     session: Session, event: Event, writes: Sequence[Write]
-) -> tuple[dict[str, list[_Named]], list[dict[str, Any]]]:
-    """The paths by working tree; and those outside of all, where roles have a say in them."""
-    named: dict[str, list[_Named]] = {}
+) -> tuple[dict[str, list[_NamedPath]], list[dict[str, Any]]]:
+    """The paths by working tree; and those outside of all, if roles apply to them."""
+    named: dict[str, list[_NamedPath]] = {}
     outside: list[dict[str, Any]] = []
     roles = session.config.policy.guards["roles"]
     for write in writes:
         real = event.real(write.path)
         wanted = write.path
         if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
-            wanted = real = session.place.top  # the folder that the working tree lies in goes with all of the tree
+            wanted = real = session.place.top  # a parent folder of the working tree: all of the tree goes with it
         try:
             kind, text, alias, top = session.paths.located(wanted, event.cwd or session.cwd, literal=True)
         except Invalid:
-            if workspace.tree_of(session.place, real):  # a name that nobody can claim, a loop of links
+            if workspace.tree_of(session.place, real):  # an invalid name, a loop of links
                 raise
-            if roles["default"] or roles["assign"]:  # whoever may write only here may not write elsewhere either
-                item = [["file", real, ""], True, "", None, ()]
-                outside.append({"items": [item], "tree": "", "local": False})
+            if roles["default"] or roles["assign"]:  # an agent that may write only here may not write elsewhere either
+                outside.append({"targets": [Target(["file", real, ""], ignored=True)], "tree": "", "local": False})
             continue
         path = real[len(top) + 1 :] if real.startswith(f"{top}/") else text
-        named.setdefault(top, []).append(_Named(write, real, path, (kind, text, alias)))
+        named.setdefault(top, []).append(_NamedPath(write, real, path, (kind, text, alias)))
     from dibs.facts.git.ignored import ignored_among
 
     for top, items in named.items():
@@ -162,16 +161,15 @@ def _located(
     return named, outside
 
 
-def _item(tree: Tree, agent: str, one: _Named) -> list[Any]:
-    """What the operation wants to know of one path."""
+def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
+    """The facts about one path, for the operation."""
     resource = [one.kind, one.text, one.alias]
     if one.ignored:
-        return [resource, True, "", None, ()]
+        return Target(resource, ignored=True)
     if one.kind == "tree":
-        inside = _within(one.real, tree.top)
-        return [resource, False, "", _facts_within(tree, one, agent), inside]
+        return Target(resource, facts=_facts_within(tree, one, agent), inside=_within(one.real, tree.top))
     content = _content(tree, one.path)
-    return [resource, False, "" if content == MISSING else content, facts_of(tree, agent, one), ()]
+    return Target(resource, content="" if content == MISSING else content, facts=facts_of(tree, agent, one))
 
 
 def _content(tree: Tree, path: str) -> str:
@@ -179,8 +177,8 @@ def _content(tree: Tree, path: str) -> str:
     return head.content if head is not None else MISSING
 
 
-def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
-    """What the ledger says of a file that is to be written: what the agent knows of it, whose it is, since when."""
+def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
+    """What the ledger says of a file to be written: what the agent knows of it, whose it is, since when."""
     head = tree.state.heads.get(one.path)
     if head is None:
         return None
@@ -206,8 +204,8 @@ def facts_of(tree: Tree, agent: str, one: _Named) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
-    """The same of a folder: whose unfinished work is in it."""
+def _facts_within(tree: Tree, one: _NamedPath, agent: str) -> dict[str, Any] | None:
+    """The same for a folder: whose unfinished work is in it."""
     start = f"{one.path}/" if one.path else ""
     owners = [owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found]
     if not owners:
@@ -217,34 +215,35 @@ def _facts_within(tree: Tree, one: _Named, agent: str) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _folded(items: list[list[Any]]) -> list[list[Any]]:
-    """Very many paths: their folders stand for them, those that git ignores apart from the others."""
-    if len(items) <= MOST:
-        return items
-    folders: dict[tuple[str, bool], list[list[Any]]] = {}
-    for item in items:
-        folders.setdefault((os.path.dirname(item[0][1]), item[1]), []).append(item)
+def _folded(targets: list[Target]) -> list[Target]:
+    """Very many paths: their folders stand for them, ignored paths apart from the others."""
+    if len(targets) <= MAX_PATHS:
+        return targets
+    folders: dict[tuple[str, bool], list[Target]] = {}
+    for target in targets:
+        folders.setdefault((os.path.dirname(target.resource[1]), target.ignored), []).append(target)
     found = []
     for (folder, ignored), inside in folders.items():
-        if len(inside) < MOST // 8 or not folder:
+        if len(inside) < MAX_PATHS // 8 or not folder:
             found += inside
         else:
-            found.append([["tree", folder, ""], ignored, "", None, [item[0][1] for item in inside]])
+            paths = [target.resource[1] for target in inside]
+            found.append(Target(["tree", folder, ""], ignored=ignored, inside=paths))
     return found
 
 
 def _within(folder: str, top: str) -> list[str]:
-    """The files in a folder, from the top of its working tree: what is strict may be among them."""
+    """The files in a folder, from the top of its working tree: some may be strict."""
     found: list[str] = []
     for directory, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in {".git", "node_modules"}]
         found += [os.path.join(directory, name)[len(top) + 1 :] for name in files]
-        if len(found) > WITHIN:
+        if len(found) > MAX_FILES_IN_FOLDER:
             break
-    return found[:WITHIN]
+    return found[:MAX_FILES_IN_FOLDER]
 
 
-def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
+def _changed(tree: Tree, items: list[_NamedPath], before: list[str]) -> bool:
     """Has any of the files changed since the operation was asked about it?"""
     paths = [one.path for one in items if one.kind == "file" and not one.ignored]
     tree.look(paths, always=True)
@@ -252,14 +251,14 @@ def _changed(tree: Tree, items: list[_Named], before: list[str]) -> bool:
     return [_content(tree, path) for path in paths] != before
 
 
-def _before(tree: Tree, one: _Named) -> bytes | None:
-    """What is in the file that an edit changes."""
+def _before(tree: Tree, one: _NamedPath) -> bytes | None:
+    """The content of the file that an edit changes."""
     seen = tree.found.get(one.path)
     return seen.data if seen is not None else contents.read(one.real)[1]
 
 
-def _note(tree: Tree, event: Event, agent: str, items: list[_Named]) -> None:
-    """The names go into the ledger with the call that they belong to."""
+def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None:
+    """Write the names into the ledger, with their call."""
     busy = tree.state.is_busy(agent)
     for one in items:
         if one.kind == "file" and not one.ignored:

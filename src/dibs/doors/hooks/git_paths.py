@@ -1,4 +1,4 @@
-"""A path that git names, as the resource that claims know it by."""
+"""A path from git, as the resource that claims use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def resource_of(session: Session, path: str, top: str = "") -> list[str]:
-    """A path of git's as a resource. Git's are literal; a link is itself, whatever it points to."""
+    """A path from git as a resource. Git's paths are literal; a link is itself, whatever it points to."""
     top = top or session.place.top
     try:
         if not os.path.islink(os.path.join(top, path)):
             return list(session.paths.resource(path, top, literal=True))
         folder, _, name = path.rpartition("/")
         above = session.paths.resource(folder or ".", top, literal=True)[1]
-    except Invalid:  # nobody can claim a name with control characters or broken letters, but a folder that has it
+    except Invalid:  # an invalid name (control characters, broken letters) cannot be claimed, but its folder can
         text = os.fsencode(path).decode("utf-8", "replace")
         return ["file", "".join(sign if sign.isprintable() else "\ufffd" for sign in text), ""]
     name = name.casefold() if session.paths.fold else name

@@ -1,15 +1,15 @@
 """What a git command would do to files that it does not name, to HEAD, to the stashes: found by asking git.
 
-Decided elsewhere (operations/guards/working_tree.py says what each fact means). Paths are given as claims have them:
-from the top of the working tree that the command is run in. Here are the commands that take in, throw away or delete;
-arrivals.py has those that bring commits, heads.py those that move HEAD or a branch.
+Facts only; operations/guards/working_tree.py decides. Paths are given as claims have them: from the top of the
+command's working tree. This file has the commands that take in, discard or delete; arrivals.py has those that bring
+commits, heads.py those that move HEAD or a branch.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import OWN_TREE, quoted, retold, what
+from dibs.doors.hooks.gitadvice import OWN_TREE, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 SPELL_OUT = "Write the names out."
-UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes what git does not know, too
-RECORD = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
+UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes untracked files, too
+LOCAL_FOLDER = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
 
 
 class Look:
-    """What was found, and the place of the command that is looked at."""
+    """The facts found so far, and the place of the present command."""
 
     __slots__ = (
         "asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "undone", "unresolved", "where",
@@ -36,16 +36,16 @@ class Look:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.where = self.top = self.prefix = ""
-        self.asked: dict[str, str] = {}  # remotes that were fetched from → why that failed, "" if it did not
-        self.coming: dict[str, str] = {}  # names that the same line makes before → the commits that they will mean
+        self.asked: dict[str, str] = {}  # fetched remotes → why that failed, "" if it did not
+        self.coming: dict[str, str] = {}  # names that the same line creates earlier → the commits that they will mean
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
         self.undone: list[tuple[str, str]] = []  # files that go back to what git has: the working tree, the path in it
         self.unresolved: list[str] = []
-        self.index: list[list[str]] = []  # git's index, HEAD and stashes, as far as they are touched: resources
+        self.index: list[list[str]] = []  # resources: git's index, HEAD and stashes, as far as they are touched
 
     def at(self, effect: GitEffect) -> bool:
-        """Go to where the command is run; False where that is no working tree of this workspace."""
+        """Go to the command's directory; False if that is no working tree of this workspace."""
         if effect.cwd is None:
             self.unresolved.append(what(effect))
             return False
@@ -65,7 +65,7 @@ class Look:
         return True
 
     def hold(self, name: str) -> None:
-        """The command needs this for as long as it runs."""
+        """The command holds this while it runs."""
         from dibs.facts.paths import Paths
 
         resource = list(Paths(self.top, self.session.paths.fold).resource(name, self.top))
@@ -73,7 +73,7 @@ class Look:
             self.index.append(resource)
 
     def _inner(self, directory: str) -> str:
-        """Where a repository inside this working tree begins, whose paths git gives from there; "" for our own."""
+        """The folder of a repository inside this working tree, from which git counts paths; "" for our own."""
         while directory.startswith(f"{self.top}/"):
             if os.path.exists(f"{directory}/.git"):
                 return directory[len(self.top) + 1 :] + "/"
@@ -83,7 +83,7 @@ class Look:
     # --- facts for the decision
 
     def fact(self, effect: GitEffect, **fields: Any) -> dict[str, Any]:
-        """One thing that git would do here."""
+        """One effect of a git command here."""
         found = {"what": what(effect), "tree": self.top, "main": self.top == self.session.place.root, **fields}
         self.sweeps.append(found)
         return found
@@ -92,7 +92,7 @@ class Look:
         self, effect: GitEffect, paths: list[str] | None, does: str, *, safe: str = "", wide: str = "",
         other: str = "", **more: Any,
     ) -> None:  # fmt: skip
-        """One thing that git would do to many files; None for nobody knows which."""
+        """One effect on many files; `paths` is None if they are not known."""
         texts = None if paths is None else [self.text(path) for path in dict.fromkeys(paths)]
         fields = {"paths": texts, "does": does, "else": other, **more}
         if safe:
@@ -104,13 +104,13 @@ class Look:
         self.fact(effect, **fields)
 
     def text(self, path: str) -> str:
-        """A path of git's as claims write it: letters may be composed, or case folded."""
+        """A path from git as claims write it: letters may be composed, or case folded."""
         path = self.prefix + path
         if path.isascii() and not self.session.paths.fold:
             return path
         try:
             return self.session.paths.located(path, self.top, literal=True)[1]
-        except Invalid:  # nobody can claim such a name
+        except Invalid:  # such a name cannot be claimed
             return path
 
     def commit_of(self, name: str) -> str:
@@ -119,7 +119,7 @@ class Look:
         return known or (git.commit(self.where, name) if name and not name.startswith("-") else "")
 
     def doubt(self, effect: GitEffect) -> None:
-        """What it would do cannot be found out: it may be anything."""
+        """The effect cannot be found out: it may be anything."""
         self.sweep(effect, None, _may(effect), other=OWN_TREE, may=True)
 
     # --- one command each
@@ -133,22 +133,22 @@ class Look:
             changes = [change for change in changes if not change.untracked]
         kept = ("A", "all", "no-ignore-removal")
         self.sweep(
-            effect, _paths(changes), "take in", safe=retold(effect, drop=kept),
-            wide=retold(effect) if effect.all else retold(effect, drop=kept, also=("-A",)),
+            effect, _paths(changes), "take in", safe=without_paths(effect, drop=kept),
+            wide=without_paths(effect) if effect.all else without_paths(effect, drop=kept, also=("-A",)),
         )  # fmt: skip
 
     def commit(self, effect: GitEffect) -> None:
-        """Commit what is staged, all that is tracked, or what is named."""
+        """Commit what is staged, all tracked files, or the named ones."""
         paths = [] if effect.paths else git.staged(self.where, effect.index_file)
         if effect.all or effect.paths:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
-        self.sweep(effect, paths, "commit", safe=retold(effect, drop=("a", "all", "i", "include", "o", "only")))
+        self.sweep(effect, paths, "commit", safe=without_paths(effect, drop=("a", "all", "i", "include", "o", "only")))
         if effect.has("amend"):
             last = git_commits.chosen(self.where, ["HEAD"])
             self.fact(effect, does="rewrite", makers=git_commits.makers(self.where, last))
 
     def stash(self, effect: GitEffect) -> None:
-        """Take changes away, or bring them back."""
+        """Stash changes, or bring them back."""
         self.hold("git:stash")
         listed = _stashes(self.where)
         chosen = effect.refspecs[0] if effect.refspecs and effect.action != "branch" else ""
@@ -171,15 +171,15 @@ class Look:
         if effect.has("a", "all"):
             verb = "stash push" if "push" in effect.words else ""
             drop = ("a", "all", "u", "include-untracked")
-            self.fact(effect, record=retold(effect, verb=verb, drop=drop, also=("-u",)))
-        safe = retold(effect, verb="stash push")
+            self.fact(effect, record=without_paths(effect, verb=verb, drop=drop, also=("-u",)))
+        safe = without_paths(effect, verb="stash push")
         self.sweep(
             effect, _paths(git.dirty(self.where, effect.paths, untracked=untracked)), "take away",
             safe=safe if effect.action == "push" else "git stash push -u" if untracked else "git stash push",
         )  # fmt: skip
 
     def restore(self, effect: GitEffect) -> None:
-        """Files go back to what the index or a commit has."""
+        """Reset files to the index or a commit."""
         if not effect.tree:
             return
         source = effect.value("s", "source") if effect.kind == "restore" else ""
@@ -197,7 +197,7 @@ class Look:
         options: tuple[str, ...] = ()
         if source and effect.kind == "checkout":
             options = (f"--source={quoted(source)}", "--staged", "--worktree")
-        safe = retold(effect, verb="restore", keep=same, also=options)
+        safe = without_paths(effect, verb="restore", keep=same, also=options)
         self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE)
         for path in effect.paths:
             real = os.path.realpath(os.path.join(self.where, path))
@@ -205,7 +205,7 @@ class Look:
                 self.undone.append((self.top, real[len(self.top) + 1 :]))
 
     def clean(self, effect: GitEffect) -> None:
-        """Delete what git does not know. Git itself is asked what that would be."""
+        """Delete untracked files. Git itself is asked which ones."""
         given = []
         for option, value in effect.options:
             if option in {"d", "x", "X", "f", "force"}:
@@ -223,18 +223,18 @@ class Look:
         named = "".join([f" -- {' '.join([quoted(path) for path in effect.paths])}" if effect.paths else ""])
         only = "!" if effect.has("X") else ""  # then a pattern says what else goes, and with a ! what stays
         if self.top == self.session.place.root and not self.prefix and any(_holds_record(one) for one in folders):
-            left = [f"-e {quoted(only + RECORD)}"]
-            if only:  # the record has an ignore file of its own, which counts for what is in it
-                left.append(f"-e {quoted(f'{only}{RECORD}/**')}")
-            self.fact(effect, record=f"{retold(effect)} {' '.join(left)}{named}")
-        self.sweep(effect, files, "delete", safe=retold(effect), without=only, named=named,
+            left = [f"-e {quoted(only + LOCAL_FOLDER)}"]
+            if only:  # the record has an ignore file of its own, which applies inside it
+                left.append(f"-e {quoted(f'{only}{LOCAL_FOLDER}/**')}")
+            self.fact(effect, record=f"{without_paths(effect)} {' '.join(left)}{named}")
+        self.sweep(effect, files, "delete", safe=without_paths(effect), without=only, named=named,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
 
     def names(self, effect: GitEffect) -> None:
         """rm, mv: edits of the files that they name."""
         if not effect.tree:
             paths = git.tracked_matching(self.where, effect.paths) if effect.paths else []
-            self.sweep(effect, paths, "take out of the index", safe=retold(effect))
+            self.sweep(effect, paths, "take out of the index", safe=without_paths(effect))
             return
         for path in effect.paths:
             wild = any(mark in path for mark in "*?[") and not os.path.lexists(os.path.join(self.where, path))
@@ -245,7 +245,7 @@ class Look:
                 self.named.append(os.path.join(self.where, path))
 
     def apply(self, effect: GitEffect) -> None:
-        """The files that a patch names; of one that cannot be read `at` has said so."""
+        """The files that a patch names; `at` has reported one that cannot be read."""
         if effect.tree:
             self.named += effect.paths
         elif effect.index and effect.paths:
@@ -253,19 +253,19 @@ class Look:
             self.sweep(effect, [os.path.relpath(path, base) for path in effect.paths], "stage changes of")
 
     def update_index(self, effect: GitEffect) -> None:
-        """The index by hand."""
+        """Change the index by hand."""
         base = os.path.join(self.top, self.prefix)
         paths = [os.path.relpath(os.path.join(self.where, path), base) for path in effect.paths]
         self.sweep(effect, paths, "change in the index", other="Leave them to those who hold them.")
 
     def checkout_index(self, effect: GitEffect) -> None:
-        """Files are written as the index has them; existing ones only if forced."""
+        """Write files as the index has them; existing ones only if forced."""
         if effect.force and not effect.has("prefix"):
             changes = git.dirty(self.where, effect.paths, untracked=False)
             self.sweep(effect, _paths(changes), "write over", safe="git restore")
 
     def read_tree(self, effect: GitEffect) -> None:
-        """The index, and with -u the files, become those of a commit."""
+        """Set the index, and with -u the files, to a commit's."""
         commits = [commit for name in effect.refspecs if (commit := self.commit_of(name))]
         paths = git.staged(self.where)
         for commit in commits:
@@ -275,7 +275,7 @@ class Look:
         self.sweep(effect, paths, "write over" if effect.tree else "change in the index", other=OWN_TREE)
 
     def submodule(self, effect: GitEffect) -> None:
-        """Whatever is held in a submodule goes with its files."""
+        """Claims in a submodule are affected with its files."""
         if not effect.force:
             return
         from dibs.facts.git import aliases
@@ -285,7 +285,7 @@ class Look:
         self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
 
     def sparse(self, effect: GitEffect) -> None:
-        """Only some folders stay; dibs' own have to be among them."""
+        """Only some folders stay; dibs' own must be among them."""
         if effect.action not in {"set", "init"} or self.prefix:
             return
         kept = {word.strip("/").removesuffix("/*") for word in effect.refspecs}
@@ -295,7 +295,7 @@ class Look:
         self.fact(effect, record=f"git sparse-checkout set {names} .dibs".replace("  ", " "))
 
     def worktree(self, effect: GitEffect) -> None:
-        """Remove or move a working tree: whatever is held there goes with it."""
+        """Remove or move a working tree: claims there are affected."""
         if effect.tree and effect.paths:
             top = os.path.realpath(os.path.join(self.where, effect.paths[0]))
             does = "delete" if effect.action == "remove" else "move"
@@ -311,7 +311,7 @@ def _may(effect: GitEffect) -> str:
 
 
 def look(session: Session, effects: list[GitEffect]) -> Look:
-    """What these commands would do, together."""
+    """The effects of these commands together."""
     found = Look(session)
     for effect in effects:
         if not found.at(effect) or (effect.unknown and (effect.tree or effect.index)):
@@ -324,8 +324,8 @@ def look(session: Session, effects: list[GitEffect]) -> Look:
 
 
 def _look_at(found: Look, effect: GitEffect) -> None:
-    if effect.kind in _LOOKS:
-        _LOOKS[effect.kind](found, effect)
+    if effect.kind in _HANDLERS:
+        _HANDLERS[effect.kind](found, effect)
     elif effect.kind in _ARRIVALS:
         from dibs.doors.hooks import arrivals
 
@@ -336,7 +336,7 @@ def _look_at(found: Look, effect: GitEffect) -> None:
         heads.look(found, effect)
 
 
-_LOOKS = {
+_HANDLERS = {
     "add": Look.add, "stage": Look.add, "commit": Look.commit, "stash": Look.stash, "restore": Look.restore,
     "clean": Look.clean, "apply": Look.apply, "rm": Look.names, "mv": Look.names, "worktree": Look.worktree,
     "update-index": Look.update_index, "checkout-index": Look.checkout_index, "read-tree": Look.read_tree,
@@ -362,7 +362,7 @@ def _stashes(cwd: str) -> list[str]:
 
 
 def _unquoted(name: str) -> str:
-    """A name as git shows it: with odd letters in it, in quotes and with escapes."""
+    """A name as git prints it: quoted and escaped if it has special characters."""
     if not name.startswith('"'):
         return name
     escaped = os.fsencode(name[1:-1]).decode("unicode_escape")
@@ -371,4 +371,4 @@ def _unquoted(name: str) -> str:
 
 def _holds_record(folder: str) -> bool:
     folder = folder.strip("/")
-    return folder in {"", ".", ".dibs", RECORD} or folder.startswith(f"{RECORD}/")
+    return folder in {"", ".", ".dibs", LOCAL_FOLDER} or folder.startswith(f"{LOCAL_FOLDER}/")

@@ -1,7 +1,7 @@
-"""The words about a git command: how it was typed, and how the safe command begins that a refusal proposes.
+"""Texts about a git command: how it was typed, and the beginning of the safe command that a refusal proposes.
 
-What the agent gave (its message, its author, its flags) is kept; what is left out are paths, and options that would
-take in more than is named.
+The agent's own options (its message, its author, its flags) are kept; left out are paths, and options that would take
+in more than is named.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.git.effects import GitEffect
 
-LONGEST = 200  # letters of an option's value that a safe command repeats
-SHOWN = 120  # letters of the command that a refusal repeats
+MAX_VALUE_CHARS = 200  # of an option's value, in a safe command
+MAX_COMMAND_CHARS = 120  # of the command, in a refusal
 OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait until they have committed."
 
 
@@ -19,15 +19,15 @@ def what(effect: GitEffect) -> str:
     """The command as the agent gave it."""
     shown = effect.text or " ".join([word if word is not None else "…" for word in effect.words])
     shown = " ".join(shown.split())
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
+    return shown if len(shown) <= MAX_COMMAND_CHARS else shown[: MAX_COMMAND_CHARS - 1] + "…"
 
 
-def called(effect: GitEffect) -> list[str]:
-    """`git` with what stands before the subcommand."""
+def git_prefix(effect: GitEffect) -> list[str]:
+    """`git` with the options before the subcommand."""
     return [_value(word) for word in effect.words[: effect.at]]
 
 
-def retold(
+def without_paths(
     effect: GitEffect,
     *,
     verb: str = "",
@@ -39,7 +39,7 @@ def retold(
     from dibs.facts.git import subcommands
 
     short, long, _ = subcommands.KINDS[effect.kind]
-    told = [*called(effect), verb or effect.kind]
+    told = [*git_prefix(effect), verb or effect.kind]
     words = effect.words[effect.at + 1 :]
     i = 0
     while i < len(words) and words[i] != "--":
@@ -78,11 +78,11 @@ def _cluster(word: str, short: str) -> tuple[str, str, str]:
 
 
 def _value(word: str | None) -> str:
-    return "…" if word is None or len(word) > LONGEST else quoted(word)
+    return "…" if word is None or len(word) > MAX_VALUE_CHARS else quoted(word)
 
 
 def quoted(text: str) -> str:
-    """As a shell takes it for one word."""
+    """Quoted as one word for a shell."""
     plain = text and all(letter.isalnum() or letter in "/._-+@%,=:" for letter in text)
     name, equals, value = text.partition("=")
     if not plain and equals and name.startswith("--") and name.replace("-", "").isalnum():

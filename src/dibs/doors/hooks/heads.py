@@ -1,14 +1,14 @@
 """What a git command would do to HEAD and to branches: checkout, switch, reset, bisect, branch, update-ref, push.
 
-Others who are at work in the same working tree expect their next commit on the branch that they know. Facts only: which
-branch would be there instead, which files would change, which agents' commits would be dropped. See git_scope.py.
+Other agents at work in the same working tree expect their next commit on the branch that they know. Facts only: the new
+branch, the changed files, the agents' commits that would be dropped. See git_scope.py.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import OWN_TREE, called, quoted
+from dibs.doors.hooks.gitadvice import OWN_TREE, git_prefix, quoted
 from dibs.facts.git import commits
 from dibs.facts.git import queries as git
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
-BACK = "restore --source=HEAD --staged --worktree"  # what `git reset --hard` is for some files
+RESTORE_HEAD = "restore --source=HEAD --staged --worktree"  # `git reset --hard`, for some files
 
 
 def look(found: Look, effect: GitEffect) -> None:
@@ -53,8 +53,8 @@ def _way_out(found: Look, name: str, new: str, start: str) -> str:
     if not branch or branch.startswith(("-", "@", ".")) or not _is_plain(branch):
         return OWN_TREE
     folder = f"{os.path.basename(found.session.place.root)}-{branch.replace('/', '-')}"
-    beside = os.path.dirname(found.session.place.root)
-    place = f"../{folder}" if os.path.dirname(os.path.realpath(found.where)) == beside else f"{beside}/{folder}"
+    parent = os.path.dirname(found.session.place.root)
+    place = f"../{folder}" if os.path.dirname(os.path.realpath(found.where)) == parent else f"{parent}/{folder}"
     words = ["-b", quoted(new), quoted(place)] if new else [quoted(place), quoted(name)]
     words += [quoted(start)] if start else []
     added = f"git worktree add {' '.join(words)}"
@@ -81,10 +81,10 @@ def _switch(found: Look, effect: GitEffect) -> None:
     if name and not commit:
         commit = commits.tracking(found.where, name)
     if name and not commit:
-        if effect.kind == "checkout" and git.tracked_matching(found.where, [name]):  # a file that is not there now
+        if effect.kind == "checkout" and git.tracked_matching(found.where, [name]):  # a file that is missing now
             effect.paths, effect.refspecs = [name], []
             found.restore(effect)
-        elif effect.later:  # what it names may be made before
+        elif effect.later:  # an earlier command may create what it names
             switched(found, effect, name)
         return
     if (name and name not in {here, "HEAD"}) or effect.has("d", "detach"):
@@ -111,15 +111,15 @@ def _create(found: Look, effect: GitEffect) -> None:
 
 
 def _lost(found: Look) -> list[str]:
-    """The uncommitted changes that would be gone."""
+    """The uncommitted changes that would be lost."""
     return [change.path for change in git.dirty(found.where, untracked=False)]
 
 
 def _back(effect: GitEffect) -> str:
-    return " ".join([*called(effect), BACK])
+    return " ".join([*git_prefix(effect), RESTORE_HEAD])
 
 
-# --- the branch of this working tree elsewhere
+# --- this working tree's branch, moved
 
 
 def _reset(found: Look, effect: GitEffect) -> None:
@@ -163,7 +163,7 @@ def _bisect(found: Look, effect: GitEffect) -> None:
 
 
 def _moved(found: Look, effect: GitEffect, top: str) -> None:
-    """A branch that a working tree has would be somewhere else, or history another one."""
+    """A checked-out branch would move, or history would be rewritten."""
     if not found.prefix:
         fact = found.fact(effect, head="move", to="", **{"else": OWN_TREE})
         fact["tree"], fact["main"] = top, top == found.session.place.root
@@ -206,7 +206,7 @@ def _reference(found: Look, effect: GitEffect) -> None:
 
 
 def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
-    """A branch becomes another commit ("" if it goes away), wherever it is checked out."""
+    """A branch moves to another commit ("" if it is deleted), wherever it is checked out."""
     old = found.commit_of(f"refs/heads/{branch}")
     if old and old == commit:
         return

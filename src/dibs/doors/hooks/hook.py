@@ -1,8 +1,8 @@
-"""One hook call from the client's JSON to the answer that the client obeys.
+"""One hook call, from the client's JSON to the answer that the client obeys.
 
-What a client does with a hook that fails is mostly to let the write through. So everything that cannot be decided
-ends as a refusal in the client's own dialect with exit code 2: bad JSON, an unknown event, a store that is busy, an
-error in dibs itself. Only the config can say otherwise (`on_doubt = "allow"`), and then it is logged.
+Most clients let a write through if a hook fails. So everything that cannot be decided ends as a refusal in the client's
+own dialect with exit code 2: bad JSON, an unknown event, a busy store, an error in dibs itself. Only the config can
+change that (`on_doubt = "allow"`), and then it is logged.
 
 A Read is answered from this file alone: what the agent sees is appended to the ledger, and nothing is read back.
 """
@@ -13,7 +13,7 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.doors.clients import AFTER, BEFORE, BOOT, COMMON, PROMPT, READ, SHELL, dialect
+from dibs.doors.clients import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, PROMPT, READ, SHELL, dialect
 from dibs.doors.hooks import payload
 from dibs.errors import DibsError
 from dibs.facts import contents, ledger_files, workspace
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 else:
     import _signal  # `signal` itself imports enum
 
-PATIENCE = 3.0  # seconds for the client's text
-LARGEST = 16 * 1024 * 1024  # bytes of a payload; a file that long is not written by a model
+HOOK_STDIN_TIMEOUT_S = 3.0  # for the client's payload
+MAX_PAYLOAD_BYTES = 16 * 1024 * 1024  # a model writes no file that long
 ALLOW, DENY = 0, 2
 
 
 def leave(code: int) -> NoReturn:
-    """End at once: closing the database would only fold its log, which others do."""
+    """Exit at once: closing the database would only checkpoint its log, which other processes do."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
         event = payload.read(client, name, jsontext.decode(_sent()))
         return ALLOW if event is None else _answer(event)
     except DibsError as error:
-        if error.exit == 1 and event is not None:  # decided: no
+        if error.exit == 1 and event is not None:  # decided: refused
             return _refuse(event, error.message)
         return _doubt(event, client, name, error.message)
     except KeyboardInterrupt:
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _words(error: BaseException) -> str:
-    if os.environ.get("DIBS_TRACEBACK"):  # for those who work on dibs
+    if os.environ.get("DIBS_TRACEBACK"):  # for developers of dibs
         import traceback
 
         traceback.print_exception(error)
@@ -76,11 +76,11 @@ def _words(error: BaseException) -> str:
 
 
 def _sent() -> str:
-    """What the client sends. One that does not come to an end would keep the hook until the client lets it through."""
+    """The client's payload. One that never ends would keep the hook until the client lets the call through."""
     parts: list[bytes] = []
     size = 0
     _signal.signal(_signal.SIGALRM, _too_late)
-    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE)
+    _signal.setitimer(_signal.ITIMER_REAL, HOOK_STDIN_TIMEOUT_S)
     try:
         while True:
             part = os.read(0, 1 << 16)
@@ -88,8 +88,8 @@ def _sent() -> str:
                 break
             parts.append(part)
             size += len(part)
-            if size > LARGEST:
-                raise payload.Unreadable(f"the payload is longer than {LARGEST} bytes")
+            if size > MAX_PAYLOAD_BYTES:
+                raise payload.Unreadable(f"the payload is longer than {MAX_PAYLOAD_BYTES} bytes")
     finally:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
         _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
@@ -100,7 +100,7 @@ def _sent() -> str:
 
 
 def _too_late(_: int, __: object) -> NoReturn:
-    raise payload.Unreadable(f"the client's text did not come to an end within {PATIENCE} s.")
+    raise payload.Unreadable(f"the client's text did not come to an end within {HOOK_STDIN_TIMEOUT_S} s.")
 
 
 # --- answers
@@ -109,7 +109,7 @@ def _too_late(_: int, __: object) -> NoReturn:
 def _answer(event: payload.Event) -> int:
     place = _place(event)
     if place is None or not place.exists:
-        return ALLOW  # hooks of a user's own settings fire everywhere; here nobody coordinates
+        return ALLOW  # hooks in a user's own settings run everywhere; here is no workspace
     if event.moment == BEFORE and _bans_tools(place):
         from dibs.doors.hooks import tool_call
 
@@ -123,15 +123,15 @@ def _answer(event: payload.Event) -> int:
     else:
         from dibs.doors.hooks import lifecycle
 
-        told = lifecycle.MOMENTS[event.moment](event, place)
+        told = lifecycle.HANDLERS[event.moment](event, place)
     if told:
         _print(event.dialect.context(event.name, _spelled(event, place, told)))
     return ALLOW
 
 
 def _bans_tools(place: Place) -> bool:
-    """Does the config have a list of tools for some role? Most have none, and then no store is opened for it."""
-    for path in (place.config, f"{place.shared}/config.toml"):  # on a branch from before dibs, what it last said
+    """Does the config ban tools for some role? Most do not, and then no store is opened for it."""
+    for path in (place.config, f"{place.shared}/config.toml"):  # on a branch from before dibs: its last copy
         try:
             with open(path, "rb") as file:
                 return any(b"tools" in line.partition(b"#")[0] for line in file)
@@ -141,7 +141,7 @@ def _bans_tools(place: Place) -> bool:
 
 
 def _spelled(event: payload.Event, place: Place, text: str) -> str:
-    """The text with the commands that it advises as they can be run here: dibs may not be on the client's PATH."""
+    """The text with its advised commands as they can be run here: dibs may not be on the client's PATH."""
     if "`dibs " not in text:
         return text
     from dibs import errors
@@ -152,14 +152,14 @@ def _spelled(event: payload.Event, place: Place, text: str) -> str:
 
 
 def _place(event: payload.Event) -> Place | None:
-    """The workspace: the launcher's own working tree, wherever the agent has gone meanwhile; else the agent's."""
+    """The workspace: the launcher's own working tree, wherever the agent has gone; else the agent's."""
     start = os.environ.get("DIBS_TREE") or os.environ.get(event.dialect.PROJECT_VARIABLE) or event.cwd or os.getcwd()
     try:
         return workspace.find(start, os.environ.get("DIBS_WORKSPACE"))
     except DibsError:
         if workspace.nearest(start) is not None or os.environ.get("DIBS_WORKSPACE"):
             raise
-    for path in event.paths:  # without the launcher's word: wherever the agent is, the file may be in a workspace
+    for path in event.paths:  # without the launcher's variable: the file may be in a workspace, wherever the agent is
         above = workspace.nearest(os.path.dirname(path)) if path.startswith("/") else None
         if above is not None:
             return workspace.find(_existing(os.path.dirname(path)), None)
@@ -169,14 +169,14 @@ def _place(event: payload.Event) -> Place | None:
 
 
 def _existing(directory: str) -> str:
-    """The nearest directory upward that is there."""
+    """The nearest existing directory upward."""
     while not os.path.isdir(directory):
         directory = os.path.dirname(directory)
     return directory
 
 
 def _read(event: payload.Event, place: Place) -> int:
-    """The agent looks at a file: note what it sees. Noted before it looks, so that it never knows too much."""
+    """The agent reads a file: record what it sees. Recorded before it reads, so that it never knows too much."""
     real = event.real(event.paths[0])
     top = workspace.tree_of(place, real)
     if not top:
@@ -187,7 +187,7 @@ def _read(event: payload.Event, place: Place) -> int:
     signature = contents.signature(real)
     content = contents.read(real)[0] if signature != contents.MISSING else contents.MISSING
     git_dir = folder.removesuffix(f"/{workspace.OURS}") if folder.endswith(f"/{workspace.OURS}") else ""
-    if content == contents.Index(git_dir).blob(path):  # else it is somebody's work, and whose is found at a look
+    if content == contents.Index(git_dir).blob(path):  # else it is unfinished work, and a look finds its owner
         ledger_files.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
     ledger_files.saw(folder, agent, [(path, content, now)])
     if ledger_files.is_due(place.local, agent):
@@ -200,7 +200,7 @@ def _read(event: payload.Event, place: Place) -> int:
 
 
 def _refuse(event: payload.Event, reason: str) -> int:
-    """A decision against it. Only before a call can it be enforced; otherwise the agent is told."""
+    """A refusal. It can be enforced only before a call; otherwise the agent is told."""
     try:
         place = _place(event)
         reason = reason if place is None else _spelled(event, place, reason)
@@ -227,14 +227,14 @@ def _deny(client: str, name: str, reason: str) -> int:
 def _dialect(client: str) -> Dialect:
     try:
         return dialect(client)
-    except ImportError:  # not known: then the one that most of them read
-        return dialect(COMMON)
+    except ImportError:  # unknown: then the dialect that most clients read
+        return dialect(DEFAULT_CLIENT)
 
 
 def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int:
-    """It could not be decided. Then it is refused, with the way past it, unless the config says otherwise.
+    """The call could not be checked. It is refused, with the way past it, unless the config says otherwise.
 
-    To look at a file harms nobody: a Read passes.
+    A Read passes: to look at a file harms nobody.
     """
     if event is not None and event.kind == READ:
         return ALLOW
@@ -247,8 +247,8 @@ def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int
     if event is not None and (_allowed_in_doubt(event, why) or _makes_room(event)):
         return ALLOW
     reason = (
-        f"could not decide whether this is safe: {why} Refused for that reason. Try again; `dibs doctor` says what is "
-        'wrong; a person can let doubtful calls pass with `on_doubt = "allow"` under [guards] in .dibs/config.toml.'
+        f"blocked: dibs could not check this call: {why} Try again; `dibs doctor` shows what is wrong. "
+        'A person can let unchecked calls pass with `on_doubt = "allow"` under [guards] in .dibs/config.toml.'
     )
     return _deny(client, event.name if event is not None else name, reason)
 
@@ -264,7 +264,7 @@ def _allowed_in_doubt(event: payload.Event, why: str) -> bool:
 
 
 def _makes_room(event: payload.Event) -> bool:
-    """Is the disk full, and is that why the call could not be decided? What only makes room passes then."""
+    """Is the disk full, and is that why the call could not be checked? Then a command that only makes room passes."""
     if event.kind != SHELL:
         return False
     try:

@@ -1,7 +1,7 @@
-"""An agent's life but for its tool calls: it boots, a person speaks to it, its turn is over, it ends.
+"""An agent's life without its tool calls: it boots, a person prompts it, its turn ends, it ends.
 
 Each function gets the event and the workspace's place, raises a DibsError to refuse, and returns what the model should
-be told ("" for nothing). Facts are gathered, operations decide.
+be told ("" for nothing). Facts are gathered here; operations decide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def boot(event: Event, place: Place) -> str:
-    """The agent begins, or begins again: register it and tell it what is true."""
+    """The agent starts, or starts again: register it and brief it."""
     from dibs.doors.hooks import audit, briefing, cleanup, trees
     from dibs.session import env_beliefs, memory_files
 
@@ -51,13 +51,13 @@ def boot(event: Event, place: Place) -> str:
 
 
 def prompt(event: Event, place: Place) -> str:
-    """A person spoke: calls that nobody told of the end of are over, and it is a good moment for news."""
+    """A person prompts the agent: its open calls are over, and it gets its news."""
     _step(event, place)
     return sign_of_life(event, place)
 
 
 def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
-    """The agent went on: no call of its is open any more."""
+    """The agent continued: none of its calls is open any more."""
     from dibs.doors.hooks import trees
 
     tree = trees.of(place)
@@ -68,7 +68,7 @@ def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
 
 
 def sign_of_life(event: Event, place: Place) -> str:
-    """The store hears that the agent is active, which renews its claims, and the agent hears what is new."""
+    """The store learns that the agent is active, which renews its claims, and the agent gets its news."""
     from dibs.doors.hooks import audit, trees
 
     session = open_session(place)
@@ -77,7 +77,7 @@ def sign_of_life(event: Event, place: Place) -> str:
 
 
 def stop(event: Event, place: Place) -> str:
-    """The agent's turn is over: what it holds and did not change is free again."""
+    """The agent's turn is over: unchanged files that it holds are released."""
     from dibs.doors.hooks import audit
     from dibs.operations.guards.audits import IDLE, MINE
 
@@ -98,17 +98,18 @@ def stop(event: Event, place: Place) -> str:
 
 
 def end(event: Event, place: Place) -> str:
-    """The agent ends: what it holds is free, or passes to its parent. Its unfinished work stays its own."""
+    """The agent ends: its claims are released, or pass to its parent. Its unfinished work stays its own."""
     from dibs.doors.hooks import audit
     from dibs.operations.guards.audits import KNOWN
 
     session = open_session(place)
     call = identify(session, event)
-    if session.run(KNOWN, call, {})["known"]:  # compaction tells of the end of subagents that never began
+    # after a compaction, clients report the end of subagents that never began
+    if session.run(KNOWN, call, {})["known"]:
         tree = _step(event, place, over=True)
         audit.tell(session, call, [tree])
         session.run(session.operation("leave"), call, {})
     return ""
 
 
-MOMENTS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end}
+HANDLERS = {BOOT: boot, PROMPT: prompt, STOP: stop, END: end, BORN: boot, DIED: end}

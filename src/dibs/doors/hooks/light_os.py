@@ -1,10 +1,10 @@
-"""A light `os` for a hook's process: importing the real one costs a sixth of what a bare interpreter costs to start.
+"""A light `os` for a hook's process: importing the real one takes a sixth of a bare interpreter's start.
 
-Nearly all of that cost is `_collections_abc`, which `os` loads for the class of `os.environ`. The stand-in has what
-`posix` has, `os.path`, and the few things that hooks use beyond that. Whatever else is asked of it (`os.walk`,
-`os.PathLike`, what `subprocess` wants) loads the real module, and from then on the stand-in has all of its contents.
+Nearly all of that is `_collections_abc`, which `os` loads for the class of `os.environ`. The replacement has what
+`posix` has, `os.path`, and the few other things that hooks use. Any other attribute (`os.walk`, `os.PathLike`, what
+`subprocess` wants) loads the real module, and from then on the replacement has all of its contents.
 
-It is put in place only by the bundle, before any other module of a hook is loaded; everything else has the real `os`.
+Only the bundle puts it in place, before any other module of a hook is loaded; everything else has the real `os`.
 Nothing on the hook path writes to `os.environ`: the dictionary here would not pass that on to the process.
 """
 
@@ -27,7 +27,7 @@ def fsencode(name: "str | bytes") -> bytes:
 
 
 def put_in_place() -> None:
-    """From now on `import os` gives the stand-in."""
+    """From now on `import os` gives the replacement."""
     if "os" in sys.modules:
         return
     light = type(sys)("os")
@@ -40,7 +40,7 @@ def put_in_place() -> None:
     )  # fmt: skip
 
     def load_real(name: str) -> object:
-        if name.startswith("__"):  # what the import system asks of every module
+        if name.startswith("__"):  # the import system asks every module for these
             raise AttributeError(name)
         del names["__getattr__"]
         del sys.modules["os"]
@@ -52,7 +52,7 @@ def put_in_place() -> None:
 
     names["__getattr__"] = load_real
     sys.modules["os"] = light
-    import _stat  # what `posixpath` asks `stat` for is all in here; that would be one more module to run
+    import _stat  # it has all that `posixpath` needs of `stat`, which would be one more module to run
 
     lent = sys.modules.setdefault("stat", _stat)
     import posixpath

@@ -1,8 +1,8 @@
-"""What a client sends, as an Event in dibs' own words. Nothing is decided.
+"""A client's payload, as an Event in dibs' own terms. Nothing is decided.
 
 A moment (boot, before, after, prompt, stop, end, born, died) and, around a tool call, what the tool does (edit, patch,
-shell, read, other) to which paths. What a client calls its events and tools is in its file in doors/clients; how a
-tool's input is read is the same for all, since MCP servers' tools come through any of them.
+shell, read, other) to which paths. A client's names for events and tools are in its file in doors/clients; a tool's
+input is read in the same way for all, since MCP servers' tools come through any client.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _PATHS = (
 )  # fmt: skip
 _MOVES = (("source", "destination"), ("from", "to"), ("old_path", "new_path"), ("src", "dst"))  # both are written
 _MOVING = ("move", "rename", "copy")
-_SHELL_NAMES = ("shell", "bash", "exec", "terminal", "run_command", "runcommand")  # in the name of a tool that runs one
+# in the name of a tool that runs a shell
+_SHELL_NAMES = ("shell", "bash", "exec", "terminal", "run_command", "runcommand")
 _OLD = ("old_string", "old_str", "oldString")
 _NEW = ("new_string", "new_str", "newString")
 _WHOLE = ("content", "contents", "file_text", "text")
@@ -37,7 +38,7 @@ _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "work
 
 
 class Event:
-    """One call of one hook, in dibs' own words."""
+    """One call of one hook, in dibs' own terms."""
 
     __slots__ = ("call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment", "name", "paths",
                  "session", "source", "subagent", "tool", "type")  # fmt: skip
@@ -47,31 +48,31 @@ class Event:
         self.session = self.subagent = self.type = self.cwd = self.source = ""
         self.tool = self.kind = self.command = self.call = ""
         self.paths: list[str] = []
-        self.content: str | None = None  # what an edit puts into its file, where it brings the whole of it
-        self.edits: list[tuple[str, str, bool]] = []  # old text, new text, everywhere: where it changes what is there
+        self.content: str | None = None  # an edit's whole content, if it brings one
+        self.edits: list[tuple[str, str, bool]] = []  # old text, new text, everywhere: an edit's replacements
 
     @property
     def agent(self) -> str:
-        """The agent's id: as whoever started the client named it, else the client's own session id."""
+        """The agent's id: from the client's environment, else the client's own session id."""
         base = os.environ.get("DIBS_AGENT") or self.session
         return f"{base}/{self.subagent.replace('/', '-')}" if self.subagent else base
 
     @property
     def key(self) -> str:
-        """The call, as the ledger has it: ids of calls are an agent's own."""
+        """The call's key in the ledger: ids of calls are unique to an agent."""
         return f"{self.agent} {self.call or self.tool}"
 
     def real(self, path: str) -> str:
-        """Where a path of the client's really leads."""
+        """The real path of a path from the client."""
         return os.path.realpath(os.path.join(self.cwd or os.getcwd(), path))
 
 
 class Unreadable(Exception):
-    """The payload is not what this client sends, so nothing about it can be trusted."""
+    """The payload is not what this client sends, so nothing in it can be trusted."""
 
 
 def read(client: str, name: str, sent: Any) -> Event | None:
-    """A payload as an Event; None for an event that dibs has no business with. Raises Unreadable in doubt."""
+    """A payload as an Event; None for an event that dibs ignores. Raises Unreadable in doubt."""
     try:
         spoken = dialect(client)
     except ImportError:
@@ -110,14 +111,14 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
         raise Unreadable("the payload names no tool")
     event.kind = event.dialect.TOOLS.get(event.tool, OTHER)
     given = sent.get("tool_input") if "tool_input" in sent else sent.get("toolArgs")
-    if event.kind == OTHER:  # by whatever name: an MCP server's, or one that came after this table
+    if event.kind == OTHER:  # any name: an MCP server's tool, or one that is newer than this table
         if _runs(event.tool, given):
             event.kind = SHELL
         elif _writes(event, given):
             event.kind = EDIT
         else:
             return
-    if isinstance(given, str):  # Copilot sends its arguments as a text now and then
+    if isinstance(given, str):  # Copilot sometimes sends its arguments as a text
         from dibs import jsontext
 
         try:
@@ -156,7 +157,7 @@ def _read_change(event: Event, given: dict[str, Any]) -> None:
 
 
 def _named(event: Event, given: dict[str, Any]) -> list[Any]:
-    """What the input of a tool names as files, wherever it does."""
+    """The files that a tool's input names, in any of its fields."""
     found = [given[field] for field in _PATHS if given.get(field) is not None]
     if event.tool not in event.dialect.TOOLS:
         for pair in _MOVES if any(sign in event.tool.lower() for sign in _MOVING) else ():
@@ -169,7 +170,7 @@ def _named(event: Event, given: dict[str, Any]) -> list[Any]:
 
 
 def _writes(event: Event, given: Any) -> bool:
-    """Does a tool that is not in the table look like one that writes? It names a file, and brings what to put there."""
+    """Does an unknown tool look like one that writes? It names a file, and brings a content."""
     if not isinstance(given, dict):
         return False
     named = any(isinstance(path, str) and path for path in _named(event, given))
@@ -181,7 +182,7 @@ def _writes(event: Event, given: Any) -> bool:
 
 
 def _runs(tool: str, given: Any) -> bool:
-    """Does a tool that is not in the table look like one that runs a shell command?"""
+    """Does an unknown tool look like one that runs a shell command?"""
     plain = tool.lower().replace("-", "_")
     return (
         isinstance(given, dict)

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.git_scope import Look
     from dibs.facts.git.effects import GitEffect
 
-REMOTES = 3  # that are asked for one line
+MAX_REMOTES = 3  # asked for one line
 
 
 def ask_all(found: Look, effect: GitEffect) -> None:
-    """Where the same line fetches first, names mean what they will mean then."""
-    for remote, spec in effect.fetched[:REMOTES]:
+    """If the same line fetches first, names mean what they will mean then."""
+    for remote, spec in effect.fetched[:MAX_REMOTES]:
         name, _, branch = spec.lstrip("+").partition(":")
         if not name:
-            for one in [remote] if remote else git.remotes(found.where)[:REMOTES]:
+            for one in [remote] if remote else git.remotes(found.where)[:MAX_REMOTES]:
                 ask(found, one)
             follows = git.upstream(found.where)
             if follows is not None and remote in {"", follows.remote}:
@@ -35,7 +35,7 @@ def ask_all(found: Look, effect: GitEffect) -> None:
 
 
 def ask(found: Look, remote: str) -> str:
-    """Bring up to date what is known of a remote, once for a line; why that failed, "" if it did not."""
+    """Fetch from a remote, once for a line; returns why that failed, "" if it did not."""
     if remote not in found.asked:
         try:
             commits.fetched(found.where, remote)

@@ -1,7 +1,7 @@
-"""A full disk: nothing can be claimed or noted, so whatever writes is refused. Making room must still be possible.
+"""A full disk: nothing can be claimed or recorded, so every write is refused. Making room must still be possible.
 
-Loaded only after a decision failed. A command passes if its words do nothing but delete, and if what they delete is
-free: git ignores it, the config says so, or it lies outside of every working tree. Nobody can hold that.
+Loaded only after a check failed. A command passes if it only deletes, and only free paths: git ignores them, the config
+says so, or they are outside of every working tree. Nobody can hold those.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from dibs.facts.workspace import Place
     from dibs.session.session import Session
 
-SCANT_BYTES = 256 * 1024  # what a few transactions and their lines in the ledger need; below it the disk counts as full
+SCANT_BYTES = 256 * 1024  # for a few transactions and their lines in the ledger; below it the disk counts as full
 
 
 def is_made_by(event: Event, place: Place) -> bool:
-    """Is the disk full, and does this command do nothing but make room?"""
+    """Is the disk full, and does this command only make room?"""
     status = os.statvfs(place.local)
     if status.f_bavail * status.f_frsize > SCANT_BYTES:
         return False
@@ -33,17 +33,17 @@ def is_made_by(event: Event, place: Place) -> bool:
     session = open_session(place)
     roles = session.config.policy.guards["roles"]
     if roles["default"] or roles["assign"]:
-        return False  # which role the agent has is in the record
+        return False  # the agent's role is in the record, which cannot be read
     return all(target.how == "delete" and _is_free(session, target.path) for target in reading.writes)
 
 
 def _is_free(session: Session, path: str) -> bool:
     from dibs.facts.git.ignored import ignored_among
-    from dibs.operations.guards.edit_guard import FREE, sort_of
+    from dibs.operations.guards.edit_guard import FREE, guard_level
 
     real = os.path.realpath(path)
     if not workspace.tree_of(session.place, real):
-        return not session.place.root.startswith(f"{real}/")  # a folder that the workspace lies in is not free
+        return not session.place.root.startswith(f"{real}/")  # a parent folder of the workspace is not free
     try:
         kind, text, alias, top = session.paths.located(path, "/", literal=True)
     except Invalid:
@@ -51,4 +51,4 @@ def _is_free(session: Session, path: str) -> bool:
     if not text or text.split("/")[0] in {".git", ".dibs"}:
         return False
     ignored = bool(ignored_among(top, session.paths.common, [text]))
-    return sort_of(session.config.policy.guards, [kind, text, alias], ignored=ignored) == FREE
+    return guard_level(session.config.policy.guards, [kind, text, alias], ignored=ignored) == FREE

@@ -1,7 +1,7 @@
-"""Before a shell command: its words are read, its files go to the edit guard, the rest to the command's own decision.
+"""Before a shell command: its words are parsed, its files go to the edit guard, the rest to the shell guard.
 
-Facts only: which files the words name and show, what git would sweep up, whether it is a deploy. A command of which
-nothing is to be said (`ls`, `make`, `pytest`) passes without opening the store, and is audited afterwards.
+Facts only: the files that it names and shows, what git would sweep up, whether it is a deploy. A command without any of
+these (`ls`, `make`, `pytest`) passes without opening the store, and is audited afterwards.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-PATIENCE = 10.0  # seconds that a command waits for git's index, which others hold for as long as a commit takes
-REMOTE = 3.0  # seconds for a remote, where a deploy is refused anyway
-GLANCE = 0.15  # seconds between two looks
+# for git's index, which others hold for as long as a commit takes
+INDEX_LOCK_TIMEOUT_S = 10.0
+REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
+INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
@@ -65,7 +66,7 @@ def before(event: Event, place: Place) -> str:
 
 
 def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
-    """What dibs' own commands among them would do as somebody else, or that is not an agent's to do."""
+    """The dibs commands in it that act as another agent, or that are not for agents."""
     if "dibs" not in event.command and "DIBS_AGENT" not in event.command:
         return []
     from dibs.facts import dibs_commands
@@ -74,7 +75,7 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
 
 
 def _trees(event: Event, place: Place) -> dict[str, Tree]:
-    """The working tree in use, and the one that the command is run in, if that is another."""
+    """The working tree in use, and the command's own, if that is another."""
     found = {place.top: trees.of(place)}
     here = os.path.realpath(event.cwd or os.getcwd())
     if here != place.top and not here.startswith(f"{place.top}/"):
@@ -119,7 +120,7 @@ def _note(
             if head is None or head.content == MISSING:
                 continue
             if f"{top}/{path}" in partly and head.content != tree.index.blob(path):
-                continue  # an earlier version is shown, and not what is there
+                continue  # it shows an earlier version, not the present one
             seen.append((path, head.content, tree.now))
         if seen:
             ledger_files.saw(tree.folder, event.agent, seen)
@@ -178,7 +179,7 @@ def _decide(
 
 
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
-    """Others' unfinished work in these working trees, after a look at all that git calls changed."""
+    """Other agents' unfinished work in these working trees, after a look at all files that git calls changed."""
     from dibs.doors.hooks.git_paths import resource_of
 
     found = []
@@ -195,7 +196,7 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
 
 
 def _write(target: Any) -> Write:
-    """A target of the command, as the edit guard wants it."""
+    """A target of the command, for the edit guard."""
     from dibs.doors.hooks.edit_guard import Write
 
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
@@ -203,7 +204,7 @@ def _write(target: Any) -> Write:
 
 
 def _not_claimed(reading: Any) -> list[Any]:
-    """The targets, but for those that the command itself claims first (`dibs claim F --wait 60s && … > F`)."""
+    """The targets, without those that the command itself claims first (`dibs claim F --wait 60s && … > F`)."""
     first = reading.commands[0] if reading.commands else None
     words = first.words if first is not None else []
     if words[:2] != ["dibs", "claim"] or first is None or first.cwd is None:
@@ -213,7 +214,7 @@ def _not_claimed(reading: Any) -> list[Any]:
 
 
 def _doubts(session: Session, reading: Any) -> list[Any]:
-    """What the words leave open, in the working trees of this workspace."""
+    """The open targets, in the working trees of this workspace."""
     if not reading.unresolved:
         return []
     from dibs.doors.hooks import doubts
@@ -222,7 +223,7 @@ def _doubts(session: Session, reading: Any) -> list[Any]:
 
 
 def _effects(reading: Any) -> list[Effect]:
-    """What the git commands among them would do, each with the directory it is run in."""
+    """The git commands in it, each with its directory."""
     if not reading.git:
         return []
     from dibs.facts.git import aliases
@@ -231,7 +232,7 @@ def _effects(reading: Any) -> list[Effect]:
 
 
 def _acts(effects: list[Effect]) -> list[str]:
-    """What a role may forbid."""
+    """The acts that a role may forbid."""
     acts = []
     if any(effect.kind in MAKE_COMMITS for effect in effects):
         acts.append("commit")
@@ -241,10 +242,10 @@ def _acts(effects: list[Effect]) -> list[str]:
 
 
 def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
-    """The decision; where only git's index is in the way, a moment later it is free."""
+    """The decision; if only git's index is in the way, it is retried until that is free."""
     from dibs.operations.guards.shell_guard import COMMAND
 
-    until = clock.since_boot() + int(PATIENCE * 1000)
+    until = clock.since_boot() + int(INDEX_LOCK_TIMEOUT_S * 1000)
     while True:
         try:
             claims: list[str] = session.run(COMMAND, call, fields)["claims"]
@@ -252,7 +253,7 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
             if not error.fields.get("transient") or clock.since_boot() > until:
                 raise
             call.facts.clear()
-            clock.sleep(GLANCE)
+            clock.sleep(INDEX_LOCK_POLL_S)
         else:
             return claims
 
@@ -280,7 +281,7 @@ def _deploys(session: Session, reading: Any) -> list[list[str]]:
 
 
 def _may_deploy(simple: Any, patterns: dict[str, str]) -> bool:
-    """Are its words worth a closer look? Programs that run no others are not, unless the config names them."""
+    """Do its words need a closer look? Programs that run no others do not, unless the config names them."""
     first = simple.words[0] if simple.words else None
     if first in shell.PLAIN_LOOKS:
         return False
@@ -288,8 +289,8 @@ def _may_deploy(simple: Any, patterns: dict[str, str]) -> bool:
 
 
 def _against(session: Session, call: Call, target: str) -> str:
-    """What speaks against a deploy right now; "" if nothing does."""
+    """Why a deploy would be refused now; "" if it would not."""
     from dibs.running import deploy_checks
 
-    error = deploy_checks.check(session, call, target, session.place.top, timeout=REMOTE)
+    error = deploy_checks.check(session, call, target, session.place.top, timeout=REMOTE_TIMEOUT_S)
     return "" if error is None else error.message

@@ -1,4 +1,4 @@
-"""Around a tool call: may the tool do that, and what did it leave? Facts are gathered, operations decide.
+"""Around a tool call: may the tool do that, and what did it change? Facts are gathered here; operations decide.
 
 Each function gets the event and the workspace's place, raises a DibsError to refuse, and returns what the model should
 be told ("" for nothing). Files go to edit_guard.py, commands to shell_guard.py.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-AFTER_ALL = 300  # changed files that are looked at after a command; the rest is left to the next sweep
+MAX_FILES_CHECKED = 300  # after a command; the next sweep takes the rest
 
 
 # --- before a call
@@ -53,7 +53,7 @@ def before(event: Event, place: Place) -> str:
 
 
 def use(event: Event, place: Place) -> None:
-    """May the agent use this tool, whatever it does? Raises the refusal."""
+    """May the agent use this tool at all? Raises the refusal."""
     from dibs.operations.agents import roles
 
     session = open_session(place)
@@ -63,7 +63,7 @@ def use(event: Event, place: Place) -> None:
 
 
 def _before_other(event: Event, place: Place) -> str:
-    """A tool whose writes cannot be known beforehand: allowed, and audited afterwards."""
+    """A tool whose writes are not known beforehand: allowed, and audited afterwards."""
     if event.tool not in event.dialect.HARMLESS:
         from dibs.doors.hooks import trees
 
@@ -77,7 +77,7 @@ def _before_other(event: Event, place: Place) -> str:
 
 
 def after(event: Event, place: Place) -> str:
-    """Note what the agent left in its files, and look at everybody else's; then the news."""
+    """Record what the agent changed in its files, and look at all others; then the news."""
     from dibs.doors.hooks import audit, trees
 
     known = [trees.of(place)]
@@ -99,13 +99,13 @@ def after(event: Event, place: Place) -> str:
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
         if place.common and tree.state.owes(call, over[0]):
-            tree.look_at_all(AFTER_ALL)
+            tree.look_at_all(MAX_FILES_CHECKED)
         tree.cut()
     return audit.report(event, place, known, _tell_missed, release=claims, diary=diary)
 
 
 def _yielded(event: Event, ns: int) -> bool:
-    """Does the client tell of the end of a command that may still run?"""
+    """Does the client report the end of a command that may still run?"""
     return 0 < event.dialect.YIELDS_AFTER_NS < ns
 
 
@@ -116,7 +116,7 @@ def _tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
 
 
 def _others(event: Event, place: Place) -> list[str]:
-    """Other working trees than the one in use that an edit names files of."""
+    """Further working trees in which an edit names files."""
     paths = event.paths
     if event.kind == PATCH:
         from dibs.facts import patches
@@ -140,7 +140,7 @@ def _tops(place: Place, paths: list[str]) -> list[str]:
 
 
 def allowed_in_doubt(event: Event, place: Place, why: str) -> bool:
-    """Does the config let pass what cannot be decided? Then the log has it, if that can be had."""
+    """Does the config let an unchecked call pass? Then the log has it, if the store can be opened."""
     session = open_session(place)
     if session.config.policy.guards["on_doubt"] != "allow":
         return False

@@ -1,7 +1,7 @@
-"""One working tree as a hook finds it: looks at its files, and writes into its ledger what they show.
+"""One working tree as a hook finds it: looks at its files, and writes what they show into its ledger.
 
-Nothing is decided here: operations/guards/ledger.py says what lines mean, operations/guards/attribution.py whose a
-change is. The order of a look is what makes it sound: note the time, stat and read the files, read the ledger, judge,
+Nothing is decided here: operations/guards/ledger.py gives lines their meaning, operations/guards/attribution.py
+attributes a change. The order of a look makes it sound: note the time, stat and read the files, read the ledger, judge,
 append. A tool writes only after its first hook has ended, so the call that made a change is in the ledger before the
 change can be seen.
 """
@@ -17,13 +17,13 @@ from dibs.operations.guards.ledger import (
     CLOSED,
     GITTED,
     LIKELY,
+    MAX_PATHS_WATCHED,
     MISSING,
     NAMED,
     OPEN,
     OUTSIDE,
     SURE,
     UNKNOWN,
-    WATCHED,
     State,
 )
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from dibs.operations.guards.ledger import Change, Head, Line
 
 
-MOMENT = 3_000_000_000  # ns within which a command that emptied a file fills it
-ALL = 2_000  # changed files of a working tree that a look at the whole of it takes
+REFILL_NS = 3_000_000_000  # the time in which a command that emptied a file fills it
+MAX_CHANGED_FILES = 2_000  # of a working tree, in a look at the whole of it
 
 
 class Seen:
@@ -59,15 +59,15 @@ class Tree:
         self._known = (0, 0)
         self._index: contents.Index | None = None
         self._lines: list[Line] = []  # to be appended
-        self._pending: set[str] = set()  # the changes among them, by id
-        self._half_done = False  # something was left for a later look
+        self._pending: set[str] = set()  # the ids of the changes among them
+        self._half_done = False  # a later look must take something
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
-    # --- what there is
+    # --- state
 
     @property
     def state(self) -> State:
-        """What the ledger says."""
+        """The ledger's state."""
         if self._state is None:
             lines, self._known = ledger_files.load(self.folder)
             self._state = State(lines)
@@ -75,31 +75,31 @@ class Tree:
 
     @property
     def index(self) -> contents.Index:
-        """What git's index has."""
+        """Git's index."""
         if self._index is None:
             in_git = os.path.basename(self.folder) == workspace.OURS
             self._index = contents.Index(os.path.dirname(self.folder) if in_git else "")
         return self._index
 
     def inner(self, real: str) -> str:
-        """A real path as the ledger has it; "" for what is not in this working tree."""
+        """A real path as the ledger has it; "" for a path outside of this working tree."""
         return real[len(self.top) + 1 :] if real.startswith(f"{self.top}/") else ""
 
     # --- looking
 
     def survey(self, more: Iterable[str] = ()) -> None:
-        """Look at all that is watched, and at these. One line tells that the rest is as it was."""
+        """Look at all watched paths, and at these. One line says that the rest is unchanged."""
         moves = self.state.moves
         watched = self.state.watched(self.now)
         self._half_done = False
         self.look([*watched, *more])
-        if 0 < len(watched) < WATCHED and not self._half_done:
+        if 0 < len(watched) < MAX_PATHS_WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
 
     def look(self, paths: Iterable[str], *, always: bool = False) -> None:
-        """Look at these paths; what is new goes into the ledger with the next `write`, with `always` what is not too.
+        """Look at these paths; news goes into the ledger with the next `write`, with `always` also unchanged paths.
 
-        The shorter ago a path was looked at, the fewer calls can have changed it since.
+        The more recent the last look at a path, the fewer calls can have changed it since.
         """
         self.now, self.offset = ledger_files.now()
         state = self.state
@@ -119,8 +119,8 @@ class Tree:
             for one in seen:
                 self._note(one)
 
-    def look_at_all(self, most: int = ALL) -> None:
-        """Look at whatever git calls changed. What is somebody's work and is not among it was committed unseen."""
+    def look_at_all(self, most: int = MAX_CHANGED_FILES) -> None:
+        """Look at every file that git calls changed. Unfinished work that is not among them was committed unseen."""
         from dibs.facts.git.queries import dirty
 
         before = ledger_files.now()[0]
@@ -133,7 +133,7 @@ class Tree:
         self.write()
 
     def _refresh(self) -> None:
-        """Read what others added since: the calls that made what was just seen."""
+        """Read what others added since: the calls that made the changes just seen."""
         if self._known[0]:
             added = ledger_files.tail(self.folder, self._known)
             if added is not None:
@@ -143,7 +143,7 @@ class Tree:
         self._state = None
 
     def _note(self, seen: Seen) -> None:
-        """One path that is new, or not certainly as it was."""
+        """Record one path that is new, or not certainly unchanged."""
         head = self.state.heads.get(seen.path)
         if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
             self._half_done = True
@@ -163,17 +163,17 @@ class Tree:
         self._judge(seen, head, before, is_git=seen.content == in_git)
 
     def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
-        """Was the file emptied just now by a call that runs, and will be looked at when that has filled it?
+        """Was the file just emptied by a running call, which will fill it? Then a later look takes it.
 
         While a file is emptied, its time of change may still be the earlier one.
         """
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
-        fresh = self.now - changed < MOMENT or (head is not None and changed < head.looked)
+        fresh = self.now - changed < REFILL_NS or (head is not None and changed < head.looked)
         return fresh and self.state.is_being_written(seen.path, self.now)
 
     def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
-        now = ledger_files.now()[0]  # not when the look began: a call may have begun and written since
+        now = ledger_files.now()[0]  # not the start of the look: a call may have begun and written since
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git
         )
@@ -190,7 +190,7 @@ class Tree:
         self._pending.add(identifier)
 
     def made(self, path: str, actor: str, flags: str = NAMED) -> None:
-        """The caller itself wrote this path just now, and nobody else could have (`dibs restore`)."""
+        """The caller itself wrote this path just now, and no one else could have (`dibs restore`)."""
         self.now, self.offset = ledger_files.now()
         full = f"{self.top}/{path}"
         signature = contents.signature(full)
@@ -203,7 +203,7 @@ class Tree:
             self._change(seen, before, actor, SURE, [actor], flags)
 
     def keep(self, seen: Seen) -> None:
-        """Keep what was seen, so that it can be brought back."""
+        """Keep the content that was seen, so that it can be restored."""
         if seen.data is not None:
             contents.keep(self.objects, seen.content, seen.data)
         elif seen.content != MISSING:
@@ -216,23 +216,23 @@ class Tree:
         self._lines += lines
 
     def stamp(self) -> str:
-        """This moment, as the ledger writes it."""
+        """This moment, in the ledger's form."""
         wall, offset = ledger_files.now()
         return f"{wall}:{offset}"
 
     def open_call(
         self, call: str, agent: str, *, is_open: bool, left: bool = False, diary: int = -1, claims: Sequence[str] = ()
     ) -> None:
-        """A call begins. It comes before the names that were noted for it."""
+        """A call begins. Its line comes before the names that it writes."""
         kind = OPEN if is_open else CLOSED
         self._lines.insert(0, ("O", self.stamp(), call, agent, kind, "1" if left else "", str(diary), ",".join(claims)))
 
     def name(
         self, call: str, path: str, how: str, expected: bytes | None = None, *, goes: bool = False, keep: bool = False
     ) -> None:
-        """The call names a path that it writes; `expected` is the content that it will have, unless it goes.
+        """The call names a path that it writes; `expected` is the new content, unless the file is deleted.
 
-        Where others are at work, that is kept: it may be overwritten before anybody looks.
+        If others are at work, that content is kept: it may be overwritten before the next look.
         """
         blob = MISSING if goes else ""
         if expected is not None:
@@ -242,9 +242,9 @@ class Tree:
         self.add(("N", call, how, blob, path))
 
     def settle(self) -> None:
-        """Append at once if a change was found; what only says that nothing changed waits for the next `write`.
+        """Append at once if a change was found; lines that say "unchanged" wait for the next `write`.
 
-        It counts for this hook all the same: to read such a line a second time changes nothing.
+        They count for this hook anyway: reading such a line a second time changes nothing.
         """
         if self._pending:
             self.write()
@@ -252,14 +252,14 @@ class Tree:
             self.state.add(self._lines)
 
     def write(self) -> list[Change]:
-        """Append what was found; the changes that count, because nobody else had found them before."""
+        """Append the new lines; returns the changes that count, because no other hook had found them before."""
         if not self._lines:
             return []
         lines, self._lines = _without_repeats(self._lines), []
         pending, self._pending = self._pending, set()
         state = self.state
         added = ledger_files.append(self.folder, lines, self._known)
-        if added is None:  # it was written anew meanwhile, or there was none
+        if added is None:  # it was rewritten meanwhile, or there was none
             self._state = None
             counted = self._counted(lines)
         else:
@@ -271,7 +271,7 @@ class Tree:
         return mine
 
     def _counted(self, lines: list[Line]) -> list[Change]:
-        """Which of the changes among these lines count, in a ledger that was read again."""
+        """The changes among these lines that count, in a ledger that was read again."""
         found = dict(self.state.untold)
         for line in lines:
             head = self.state.heads.get(line[-1]) if line[0] == "T" else None
@@ -280,7 +280,7 @@ class Tree:
         return list(found.values())
 
     def _learn(self, change: Change) -> None:
-        """What the actor of a change knows of the new content."""
+        """Update what the actor of a change knows of the new content."""
         if change.grade not in {SURE, LIKELY}:
             return
         known = ledger_files.Seen(self.folder, change.actor)
@@ -294,23 +294,23 @@ class Tree:
         )  # fmt: skip
         maker = self.state.heads[change.path].authors.get(change.before, change.actor)
         if not knows and not last and maker in {change.actor, BASE}:
-            return  # it never saw the file, and nobody else had changed it: no more is unknown than before
+            return  # it never saw the file, and no other agent had changed it: no more is unknown than before
         content = change.after if knows else "" if change.is_back else ledger_files.BLIND
         ledger_files.saw(self.folder, change.actor, [(change.path, content, change.looked)])
 
     def _is_foreign(self, change: Change) -> bool:
-        """Is it git's or another's content that came back, and not brought by a call that said what it would write?"""
+        """Did git's or another agent's content come back, without a call that announced it?"""
         if self.state.heads[change.path].authors.get(change.after, change.actor) in {change.actor, OUTSIDE}:
             return False
         calls = [call for call in self.state.calls.values() if call.agent == change.actor]
         return all(call.named.get(change.path, ("", ""))[1] != change.after for call in calls)
 
     def untold(self) -> list[Change]:
-        """Changes of which nobody has been told yet."""
+        """The unreported changes."""
         return list(self.state.untold.values())
 
     def cut(self) -> None:
-        """Cut a long ledger down, after a look at the whole tree: what was called before that does not matter then."""
+        """Compact a long ledger, after a look at the whole tree: earlier calls do not matter then."""
         if self.state.is_long:
             if os.path.basename(self.folder) == workspace.OURS:
                 self.look_at_all()
@@ -319,13 +319,13 @@ class Tree:
             self.shorten()
 
     def shorten(self) -> None:
-        """Write the ledger anew when many of its lines say nothing more. Every hook reads all of it."""
+        """Rewrite the ledger when many of its lines are obsolete. Every hook reads all of it."""
         if self.state.is_wordy:
             ledger_files.replace(self.folder, self.state.shorter(self.now), self._known)
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:
-    """Of several looks at a path that found the same, the last one."""
+    """Of several looks at a path with the same result, the last one."""
     kept: list[Line] = []
     later: set[str] = set()
     for line in reversed(lines):

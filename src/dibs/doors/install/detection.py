@@ -1,4 +1,4 @@
-"""Which clients are in use here: by what lies in the repository, in the home folder, and on the PATH."""
+"""The clients in use here: by files in the repository and in the home folder, and by programs on the PATH."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def detected(folder: str) -> list[str]:
-    """The clients that somebody who works in this folder uses."""
+    """The clients that a person who works in this folder uses."""
     home = os.path.expanduser("~")
     return [client.name for client in clients.every() if _is_here(client, folder, home)]
 
@@ -29,7 +29,7 @@ def _is_here(client: Client, folder: str, home: str) -> bool:
 
 
 def named(text: str) -> list[str]:
-    """What `--clients` says: names with commas between, `all`, or `none`. The products' own names will do."""
+    """The clients in `--clients`: names with commas between, `all`, or `none`. Product names are accepted too."""
     words = [word.strip().lower() for word in text.split(",") if word.strip()]
     if words == ["none"]:
         return []

@@ -1,7 +1,7 @@
-"""Files as `dibs init` finds and leaves them: what was there, what shall be there, and the record that brings it back.
+"""Files as `dibs init` finds and leaves them: the old state, the new state, and the record that restores the old one.
 
-A change is planned as a whole, looked at before anything is written, and then done file by file, each in one step
-(written beside and renamed), so that an interruption leaves every file either old or new.
+A change is planned as a whole, checked before anything is written, and then done file by file, each in one step
+(written to a temporary file and renamed), so that an interruption leaves every file either old or new.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VERSION = 1  # of the record
-NAME = "installed.json"  # in .dibs/local/
+RECORD_VERSION = 1  # of the record
+RECORD_NAME = "installed.json"  # in .dibs/local/
 
 
 class State:
@@ -59,7 +59,7 @@ class State:
 
 
 def look(path: str) -> State | None:
-    """What is there now."""
+    """The present state of a path."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -85,7 +85,7 @@ def text_of(state: State | None, path: str) -> str | None:
 
 
 def put(path: str, state: State | None) -> None:
-    """Make it so, in one step."""
+    """Write the state, in one step."""
     if state is None:
         os.unlink(path)
         return
@@ -117,7 +117,7 @@ class Change:
         self.after = after
 
     def check(self, tops: tuple[str, ...]) -> None:
-        """Refuse, before anything is done, what could not be done or would reach beyond the repository."""
+        """Refuse, before anything is done, a change that would fail or would reach beyond the repository."""
         real = os.path.join(os.path.realpath(os.path.dirname(self.path)), os.path.basename(self.path))
         if not any(real.startswith(top.rstrip("/") + "/") for top in tops):
             raise Invalid(
@@ -155,14 +155,14 @@ def _lines(state: State | None) -> list[str]:
 
 
 def existing(folder: str) -> str:
-    """The nearest folder upward that is there."""
+    """The nearest existing folder upward."""
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
     return folder
 
 
 def missing(folder: str) -> list[str]:
-    """The folders that writing below this one makes, the outermost first."""
+    """The folders that writing below this one creates, the outermost first."""
     found = []
     while not os.path.lexists(folder):
         found.append(folder)
@@ -170,7 +170,7 @@ def missing(folder: str) -> list[str]:
     return found[::-1]
 
 
-# --- the record of what was put in
+# --- the record of the installation
 
 
 class Record:
@@ -181,40 +181,40 @@ class Record:
 
     def __init__(self, root: str, local: str, shared: str) -> None:
         self.root = root
-        self.paths = list(dict.fromkeys([os.path.join(local, NAME), os.path.join(shared, NAME)]))
+        self.paths = list(dict.fromkeys([os.path.join(local, RECORD_NAME), os.path.join(shared, RECORD_NAME)]))
         self.files: dict[str, dict[str, Any]] = {}
         self.folders: list[str] = []
         for path in self.paths:
             try:
                 with open(path, encoding="utf-8") as file:
                     known = jsontext.decode(file.read())
-                if known["version"] == VERSION:
+                if known["version"] == RECORD_VERSION:
                     self.files, self.folders = known["files"], known["folders"]
                     return
             except (OSError, ValueError, KeyError, TypeError):
-                pass  # then what is ours is recognised by its text
+                pass  # then our parts are recognised by their text
 
     def name(self, path: str) -> str:
-        """A path as the record has it: relative to the workspace, so that it may be moved."""
+        """A path as the record has it: relative to the workspace, which may be moved."""
         inside = path.startswith(self.root.rstrip("/") + "/")
         return os.path.relpath(path, self.root) if inside else path
 
     def note(self, change: Change) -> None:
-        """Remember what a change replaces."""
+        """Record what a change replaces."""
         name = self.name(change.path)
         known = self.files.get(name)
         before = None if change.before is None else change.before.as_json()
         if known is None:
             known = self.files[name] = {"original": before, "exact": True}
         elif before != known["original"] and (change.before is None or change.before.digest() != known["wrote"]):
-            known["exact"] = False  # somebody changed it meanwhile; bytes cannot be brought back, only lines taken out
+            known["exact"] = False  # it was changed meanwhile: the old bytes cannot be restored, only our lines removed
         known["wrote"] = None if change.after is None else change.after.digest()
         for folder in missing(os.path.dirname(change.path)):
             if self.name(folder) not in self.folders:
                 self.folders.append(self.name(folder))
 
     def original(self, path: str, now: State | None) -> tuple[bool, State | None]:
-        """Is it known what was there before and is nothing but ours there now? And what was it."""
+        """Is the old state known, and is only ours there now? And the old state."""
         known = self.files.get(self.name(path))
         if known is None or not known["exact"]:
             return False, None
@@ -224,8 +224,8 @@ class Record:
         return now is not None and now.digest() == known["wrote"], before
 
     def save(self) -> None:
-        """Write the record, before the first of the files it is about."""
-        what = {"version": VERSION, "files": self.files, "folders": self.folders}
+        """Write the record, before the first of its files."""
+        what = {"version": RECORD_VERSION, "files": self.files, "folders": self.folders}
         for path in self.paths:
             os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
             put(path, State(jsontext.encode(what).encode(), 0o600))

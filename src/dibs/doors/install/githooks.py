@@ -1,8 +1,8 @@
-"""dibs in git's hooks, beside whatever is there: husky, the pre-commit framework, lefthook, or people's own scripts.
+"""dibs in git's hooks, next to existing ones: husky, the pre-commit framework, lefthook, or people's own scripts.
 
-A hook that sh can read gets a marked block right behind its first line, so that an `exec` or `exit` further down does
-not hide it. A hook in another language is kept aside and called from ours. A folder of hooks outside the repository
-belongs to somebody's whole machine and is not touched. Pure decisions about texts; `plan.py` reads and writes.
+A hook that sh can read gets a marked block right after its first line, so that an `exec` or `exit` further down does
+not hide it. A hook in another language is moved aside and called from ours. A folder of hooks outside the repository
+belongs to a person's whole machine and is not touched. Pure decisions about texts; `plan.py` reads and writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAMES = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")
 BEGIN = "# dibs:begin (made by `dibs init`; `dibs init --uninstall` takes it out)"
 END = "# dibs:end"
-KEPT = "dibs-kept"  # a folder, so that a kept hook keeps its name: some ask by which name they were called
+KEPT_FOLDER = "dibs-kept"  # a folder, so that a kept hook keeps its name: some check by which name they were called
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash")
 
 CALL = """\
@@ -30,7 +30,7 @@ if [ -f "$dibs_hook" ]; then
     "$dibs_hook" git {name} "$@" </dev/null || {otherwise}
 fi
 """
-# Git tells a pre-push what is pushed on stdin; whoever comes after us must get it too.
+# Git gives a pre-push its refs on stdin; the hooks after ours must get them too.
 CALL_PUSH = """\
 dibs_hook=.dibs/hook
 [ -f "$dibs_hook" ] || dibs_hook=${{0%/*}}/{root}/.dibs/hook
@@ -48,11 +48,11 @@ dibs_input_ends
     fi
 fi
 """
-GO_ON = '[ ! -x "${{0%/*}}/{kept}/{name}" ] || exec "${{0%/*}}/{kept}/{name}" "$@"\n'
+CALL_KEPT_HOOK = '[ ! -x "${{0%/*}}/{kept}/{name}" ] || exec "${{0%/*}}/{kept}/{name}" "$@"\n'
 
 
 def folder(place: Place) -> str:
-    """The folder that git takes hooks from, for a person to write in; "" without git or without its program."""
+    """The folder that git takes hooks from, where a person would write them; "" without git."""
     if not place.common:
         return ""
     said = ask(place, "rev-parse", "--git-path", "hooks").rstrip("\n")
@@ -61,12 +61,12 @@ def folder(place: Place) -> str:
     found = os.path.realpath(os.path.join(place.top, said))
     parent = os.path.dirname(found)
     if os.path.basename(found) == "_" and os.path.basename(parent) == ".husky":
-        return parent  # husky makes the folder `_` anew each time; people's own hooks stand above it
+        return parent  # husky recreates the folder `_` each time; people's own hooks are above it
     return found
 
 
 def ask(place: Place, *words: str) -> str:
-    """What git prints, "" where it fails or is not there."""
+    """Git's output, "" if it fails or is missing."""
     try:
         return os.fsdecode(git.ask(place.top, *words).out)
     except DibsError:
@@ -84,22 +84,22 @@ def is_husky(hooks: str) -> bool:
 
 
 def block(name: str, root: str, *, kept: bool = False) -> str:
-    """Our lines of a hook; `root` is the way from the folder of hooks to the workspace."""
+    """Our lines of a hook; `root` is the path from the folder of hooks to the workspace."""
     template = CALL_PUSH if name == "pre-push" else CALL
     otherwise = ":" if name in {"post-commit", "post-merge"} else "exit 1"
     text = template.format(name=name, root=root, otherwise=otherwise)
     if kept:
-        text += GO_ON.format(name=name, kept=KEPT)
+        text += CALL_KEPT_HOOK.format(name=name, kept=KEPT_FOLDER)
     return f"{BEGIN}\n{text}{END}\n"
 
 
 def whole(name: str, root: str, *, kept: bool = False) -> str:
-    """A hook that is all ours."""
+    """A hook of only our lines."""
     return "#!/bin/sh\n" + block(name, root, kept=kept)
 
 
 def is_sh(content: bytes) -> bool:
-    """Can our lines stand in this file? Without a first line that names an interpreter, git and husky take sh."""
+    """Can our lines go into this file? Without a first line that names an interpreter, git and husky use sh."""
     if b"\0" in content[:1024]:
         return False
     first = content.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
@@ -112,16 +112,16 @@ def is_sh(content: bytes) -> bool:
 
 
 def has_block(content: bytes) -> bool:
-    """Do our lines stand in it?"""
+    """Does it have our lines?"""
     return BEGIN.encode() in content
 
 
 def merged(content: bytes, name: str, root: str) -> bytes:
-    """Somebody's sh hook with our lines behind its first one, or with our lines brought up to date."""
+    """A person's sh hook with our lines after its first one, or with our lines updated."""
     end = b"\r\n" if b"\r\n" in content else b"\n"
     ours = block(name, root).encode().replace(b"\n", end)
     if has_block(content):
-        kept = GO_ON.format(name=name, kept=KEPT).encode().strip() in content
+        kept = CALL_KEPT_HOOK.format(name=name, kept=KEPT_FOLDER).encode().strip() in content
         start, stop = _bounds(content)
         return content[:start] + block(name, root, kept=kept).encode().replace(b"\n", end) + content[stop:]
     if not content.startswith(b"#!"):
@@ -131,7 +131,7 @@ def merged(content: bytes, name: str, root: str) -> bytes:
 
 
 def cleaned(content: bytes) -> bytes | None:
-    """A hook without our lines; None if nothing but the first line is left."""
+    """A hook without our lines; None if only the first line is left."""
     if not has_block(content):
         return content
     start, stop = _bounds(content)
@@ -146,6 +146,6 @@ def _bounds(content: bytes) -> tuple[int, int]:
         return start, stop + len(END) + 1
     stop = content.find(END.encode(), start)
     if stop < 0:
-        return start, start + len(BEGIN)  # somebody cut it; only what is surely ours goes
+        return start, start + len(BEGIN)  # the block was cut; only what is certainly ours is removed
     stop += len(END)
     return start, stop + (2 if content[stop : stop + 2] == b"\r\n" else 0)

@@ -1,7 +1,7 @@
-"""JSON text with positions, so that something can be put in or taken out while every other byte stays as it is.
+"""JSON text with positions, so that an item can be inserted or removed while every other byte stays as it is.
 
-Reads JSON with comments and trailing commas, as editors and clients accept it. Nothing is ever written by dumping a
-whole document: people's order, indentation, comments and line ends are theirs.
+Reads JSON with comments and trailing commas, as editors and clients accept it. A document is never written by dumping
+the whole of it: people's order, indentation, comments and line ends are theirs.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-DEPTH = 100  # settings are a few levels deep; a thousand brackets are an accident
+MAX_DEPTH = 100  # settings are a few levels deep; more is an accident
 SPACE = " \t\r\n"
 
 
 class Node:
-    """A value in a text: where it starts and ends, and what is in it."""
+    """A value in a text: its start and end, and its members."""
 
     __slots__ = ("end", "items", "keys", "kind", "start", "value")
 
@@ -30,7 +30,7 @@ class Node:
         self.keys: list[tuple[str, int]] = []  # of an object: each key and where it starts
 
     def get(self, key: str) -> Node | None:
-        """The member of that name; of several the last, as every reader of JSON takes it."""
+        """The member of that name; of several the last, like every reader of JSON."""
         found = None
         for (name, _), item in zip(self.keys, self.items, strict=True):
             if name == key:
@@ -90,7 +90,7 @@ class _Reader:
 
     def value(self, place: int, depth: int) -> Node:
         sign = self.text[place : place + 1]
-        if depth > DEPTH:
+        if depth > MAX_DEPTH:
             raise self.wrong("nested too deeply", place)
         if sign in {"{", "["}:
             return self.container(place, depth)
@@ -130,7 +130,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(name)
 
 
-# --- putting in and taking out
+# --- insertions and removals
 
 
 def insert(text: str, node: Node, value: Any, key: str | None = None) -> str:
@@ -156,7 +156,7 @@ def insert(text: str, node: Node, value: Any, key: str | None = None) -> str:
 
 
 def remove(text: str, node: Node, place: int) -> str:
-    """The text without one item of a container; what people wrote around it stays."""
+    """The text without one item of a container; the text around it stays."""
     start, item = node.begins(place), node.items[place]
     before = len(text[:start].rstrip(SPACE))
     comma = _comma(text, item.end, node.end - 1)
@@ -164,10 +164,10 @@ def remove(text: str, node: Node, place: int) -> str:
         if len(node.items) == 1 and text[node.start + 1 : before].strip(SPACE) == "":
             return text[: node.start + 1] + text[node.end - 1 :].lstrip(SPACE)
         end = comma or item.end
-        if "\n" not in text[before:start]:  # on one line: the space before the next one goes instead
+        if "\n" not in text[before:start]:  # on one line: the space before the next item goes instead
             return text[:start] + text[end:].lstrip(" ")
         return text[:before] + text[end:]
-    if comma:  # a trailing comma is how this list is written; that of the one before it becomes it
+    if comma:  # this list has trailing commas; the comma of the item before becomes it
         return text[:before] + text[comma:]
     dropped = _comma(text, node.items[place - 1].end, start)  # nothing follows it any more
     return text[: dropped - 1] + text[dropped:before] + text[item.end :]
@@ -187,7 +187,7 @@ def newline(text: str) -> str:
 
 
 def unit(text: str) -> str:
-    """One step of indentation: what stands before the first line that has any."""
+    """One step of indentation: that of the first indented line."""
     for line in text.splitlines():
         lead = line[: len(line) - len(line.lstrip(" \t"))]
         if lead and line.strip() and not line.strip().startswith(("*", "/")):
@@ -201,7 +201,7 @@ def dump(value: Any) -> str:
 
 
 def _fill(text: str, node: Node, value: Any, key: str | None) -> str:
-    """The first item of a container that may hold comments."""
+    """Insert the first item of a container that may hold comments."""
     close = node.end - 1
     lead = _line_lead(text, node.start)
     step = unit(text)
@@ -213,7 +213,7 @@ def _fill(text: str, node: Node, value: Any, key: str | None) -> str:
 
 
 def _comma(text: str, place: int, limit: int) -> int:
-    """Behind the comma that follows, or 0."""
+    """The place after the next comma, or 0."""
     place = _Reader(text).skip(place)
     return place + 1 if place < limit and text[place] == "," else 0
 

@@ -1,10 +1,10 @@
 """The launcher `.dibs/hook`: the one command that all client settings and git hooks call.
 
-It is committed and names no machine. Which interpreter and which file run here stands in `.dibs/local/run`, which
-`dibs init` writes, and the first call in a fresh clone. Copies of the launcher and of `run` are kept below git's own
-directory: `git clean -x`, a branch from before dibs and a sparse checkout take the others away. This file puts them in
-place, makes the command that a client's settings get, and says by which name models call dibs. Its texts are in
-`scripts.py`. It is imported by the first hook of a clone, so it imports next to nothing.
+It is committed and names no machine. `.dibs/local/run` has this machine's interpreter and file; `dibs init` writes it,
+and so does the first call in a fresh clone. Copies of the launcher and of `run` are kept below git's own directory:
+`git clean -x`, a branch from before dibs and a sparse checkout remove the others. This file puts them in place, makes
+the command for a client's settings, and says by which name models call dibs. Its texts are in `scripts.py`. The first
+hook of a clone imports it, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.doors.clients.adapter import Client
     from dibs.facts.workspace import Place
 
-MARK = ".dibs/hook"  # by this an entry in somebody's settings is recognised as ours
+MARK = ".dibs/hook"  # an entry in a client's settings with this is ours
 IGNORE = "*\n"
 OWN = "/dibs/doors/hooks/"  # in the path of every file that a dibs has let answer hooks
 
@@ -27,7 +27,7 @@ OWN = "/dibs/doors/hooks/"  # in the path of every file that a dibs has let answ
 def command(client: Client, event: str) -> str:
     """The command for one event in a client's settings.
 
-    Before a tool call every failure is a refusal. At other moments exit 2 would keep back a person's words, or send the
+    Before a tool call every failure is a refusal. At other events exit 2 would hold back a person's prompt, or send the
     model back to work.
     """
     before = client.hook.EVENTS[event] == "before"
@@ -57,12 +57,12 @@ def _interpreter() -> str:
 
 
 def is_current(local: str) -> bool:
-    """Does `.dibs/local/run` name the interpreter and the file of this very dibs?"""
+    """Does `.dibs/local/run` name the interpreter and the file of this dibs?"""
     return _read(f"{local}/run") == run_text()
 
 
 def read_run(local: str) -> tuple[str, str] | None:
-    """The interpreter and the file that `.dibs/local/run` names; None if there is no such file."""
+    """The interpreter and the file in `.dibs/local/run`; None if there is no such file."""
     import shlex
 
     try:
@@ -75,8 +75,8 @@ def read_run(local: str) -> tuple[str, str] | None:
 
 
 def put(place: Place) -> None:
-    """Write `run`, and the copies below git's directory, as far as that can be done: see `write`."""
-    write(f"{place.local}/.gitignore", IGNORE)  # on a branch without .dibs/.gitignore it would be taken for new files
+    """Write `run`, and the copies below git's directory, as far as possible: see `write`."""
+    write(f"{place.local}/.gitignore", IGNORE)  # on a branch without .dibs/.gitignore, git would list it as new files
     write(f"{place.local}/run", run_text())
     keep(place)
 
@@ -110,11 +110,11 @@ def keep(place: Place) -> None:
         return  # a client's sandbox may forbid it
     write(f"{place.shared}/run", _read(f"{place.local}/run") or run_text())
     write(f"{place.shared}/dibs", scripts.COMMAND, 0o700)
-    write(f"{place.shared}/hook", scripts.hook(), 0o700)  # the last one: by it others see that all are there
+    write(f"{place.shared}/hook", scripts.hook(), 0o700)  # the last one: it marks the copies as complete
 
 
 def is_put(place: Place) -> bool:
-    """Is everything there that `put` writes, and as this very dibs writes it?"""
+    """Is everything there that `put` writes, and as this dibs writes it?"""
     wanted = [(f"{place.local}/.gitignore", IGNORE), (f"{place.local}/run", run_text())]
     if place.shared != place.local:
         wanted += [(f"{place.shared}/run", run_text()), (f"{place.shared}/hook", scripts.hook())]
@@ -123,7 +123,7 @@ def is_put(place: Place) -> bool:
 
 
 def write(path: str, text: str, mode: int = 0o600) -> None:
-    """Write one of them in one step. Never raises: where it cannot be written, the next call goes by the PATH again."""
+    """Write one of them in one step. Never raises: if it cannot be written, the next call uses the PATH again."""
     making = f"{path}.{os.getpid()}"
     try:
         with open(making, "w", encoding="utf-8", errors="surrogateescape") as file:
@@ -135,9 +135,9 @@ def write(path: str, text: str, mode: int = 0o600) -> None:
 
 
 def command_name(place: Place, cwd: str = "") -> str:
-    """By which name a model calls dibs here: `dibs` where that is on the PATH, else the command in the working tree.
+    """The name by which a model calls dibs here: `dibs` if that is on the PATH, else the command in the working tree.
 
-    `cwd` is where the agent's shell stands; below the top of its working tree the path is written out.
+    `cwd` is the directory of the agent's shell; below the top of its working tree the path is written out.
     """
     for folder in os.environ.get("PATH", "").split(":"):
         if folder and os.path.isfile(f"{folder}/dibs") and os.access(f"{folder}/dibs", os.X_OK):
@@ -164,14 +164,14 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-# Folders in which runners keep what they may throw away at any time: `uvx`, `uv run --with`, `pipx run`.
-PASSING = ("archive-v", "environments-v", "builds-v")
+# Cache folders that runners may delete at any time: `uvx`, `uv run --with`, `pipx run`.
+CACHE_FOLDERS = ("archive-v", "environments-v", "builds-v")
 
 
-def passing(python: str) -> str:
-    """Why an interpreter may soon be gone: "cache", "temporary", or "" for one that stays."""
+def why_temporary(python: str) -> str:
+    """Why an interpreter may soon be gone: "cache", "temporary", or "" for a permanent one."""
     parts = python.split("/")
-    if any(part.startswith(PASSING) and part[-1:].isdigit() for part in parts) or ".cache" in parts:
+    if any(part.startswith(CACHE_FOLDERS) and part[-1:].isdigit() for part in parts) or ".cache" in parts:
         return "cache"
     import tempfile
 

@@ -1,8 +1,8 @@
-"""Which files `dibs init` writes and `dibs init --uninstall` takes back: planned as a whole, then done.
+"""The files that `dibs init` writes and `dibs init --uninstall` restores: planned as a whole, then done.
 
-Putting in: the workspace's own files, the launcher, the settings of each client, the pages that models read, git's
-hooks. Taking out: where a file is still what was written, its earlier bytes come back; where it was changed since, or
-in a clone that has no record, only our lines go.
+Install: the workspace's own files, the launcher, the settings of each client, the pages that models read, git's hooks.
+Uninstall: a file that is still as it was written gets its earlier bytes back; from a file that was changed since, or in
+a clone without a record, only our lines are removed.
 """
 
 from __future__ import annotations
@@ -23,49 +23,49 @@ if TYPE_CHECKING:
     from dibs.facts.workspace import Place
 
 IGNORE = "# made by dibs: what belongs to this machine only\n/local/\n"
-LEGACY = ".legacy"  # where the pre-commit framework puts a hook it found, and calls it from its own
+LEGACY_SUFFIX = ".legacy"  # the pre-commit framework moves a hook that it found there, and calls it from its own
 
 
 class Plan:
-    """What will be done, and what is to be said about what will not."""
+    """The planned changes, and the notes about what will not be done."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.base = base(place)
         self.record = Record(place.root, place.local, place.shared)
         self.own: list[Change] = []  # below .dibs/
-        self.others: list[Change] = []  # files that others have a say in
+        self.others: list[Change] = []  # files that belong to others, too
         self.notes: list[str] = []
 
     def add(self, path: str, after: State | None) -> None:
-        """Plan a file to be so; nothing if it is already."""
+        """Plan a file's new state; nothing if it has it already."""
         before = look(path)
         if before != after:
             inside = path.startswith(os.path.join(self.base, ".dibs") + "/")
             (self.own if inside else self.others).append(Change(path, before, after))
 
     def name(self, path: str) -> str:
-        """A path as people are told it."""
+        """A path as people read it."""
         top = self.base.rstrip("/") + "/"
         return path.removeprefix(top) if path.startswith(top) else self.record.name(path)
 
     def check(self) -> None:
-        """Look at all of it before anything is done."""
+        """Check all of it before anything is done."""
         tops = (self.place.root, self.place.top, *([self.place.common] if self.place.common else []))
         for change in [*self.own, *self.others]:
             change.check(tops)
 
 
 def base(place: Place) -> str:
-    """The working tree whose files are written: the main one; of a bare repository, the one in use."""
+    """The working tree whose files are written: the main one; in a bare repository, the one in use."""
     return place.top if place.root == place.common else place.root
 
 
-# --- putting in
+# --- install
 
 
 def install(place: Place, chosen: list[str], config: str) -> Plan:
-    """Everything that is not there yet; `config` is the text of a new config."""
+    """Everything that is missing; `config` is the text of a new config."""
     plan = Plan(place)
     home = os.path.join(plan.base, ".dibs")
     for name, text in (("config.toml", config), (".gitignore", IGNORE), ("rules.md", rules.TEXT)):
@@ -95,7 +95,7 @@ def _own_files(plan: Plan, client: str) -> None:
     for relative, text in clients.of(client).own_files().items():
         path = os.path.realpath(os.path.join(plan.base, relative))
         before = look(path)
-        if before is None or before.data.startswith(MADE.encode()):  # else it is somebody's own
+        if before is None or before.data.startswith(MADE.encode()):  # else it is a person's own
             plan.add(path, State(text.encode(), before.mode if before else 0o644))
 
 
@@ -136,23 +136,25 @@ def _hooks(plan: Plan) -> None:
 def _hook(plan: Plan, hooks: str, name: str, root: str) -> None:
     path = os.path.join(hooks, name)
     before = look(path)
-    legacy = look(path + LEGACY)
+    legacy = look(path + LEGACY_SUFFIX)
     if before is None:
         plan.add(path, State(githooks.whole(name, root).encode(), 0o755))
     elif legacy is not None and githooks.has_block(legacy.data) and not githooks.has_block(before.data):
         return  # the framework that moved ours there calls it
     elif not before.link and githooks.is_sh(before.data) and (before.mode & 0o111 or githooks.is_husky(hooks)):
         plan.add(path, State(githooks.merged(before.data, name, root), before.mode))
-    else:  # another language, a link, or one that is switched off (not executable)
+    else:  # another language, a link, or a hook that is switched off (not executable)
         kept = before
         if before.link:
-            kept = State(link=os.path.relpath(os.path.join(hooks, before.link), os.path.join(hooks, githooks.KEPT)))
-        plan.add(os.path.join(hooks, githooks.KEPT, name), kept)
+            kept = State(
+                link=os.path.relpath(os.path.join(hooks, before.link), os.path.join(hooks, githooks.KEPT_FOLDER))
+            )
+        plan.add(os.path.join(hooks, githooks.KEPT_FOLDER, name), kept)
         plan.add(path, State(githooks.whole(name, root, kept=True).encode(), 0o755))
 
 
 def apply(plan: Plan) -> None:
-    """Do what was planned: first what others will call, then the record, then the files that call it."""
+    """Apply the plan: first the files that others will call, then the record, then the files that call them."""
     for change in plan.own:
         put(change.path, change.after)
     for change in plan.others:
@@ -163,11 +165,11 @@ def apply(plan: Plan) -> None:
         put(change.path, change.after)
 
 
-# --- taking out
+# --- uninstall
 
 
 def uninstall(place: Place) -> Plan:
-    """Everything that is ours, out of the files of others. `.dibs/` itself goes afterwards."""
+    """Remove our parts from all other files. `.dibs/` itself goes afterwards."""
     plan = Plan(place)
     for client in clients.every():
         path = os.path.realpath(os.path.join(plan.base, client.settings_file))
@@ -189,11 +191,11 @@ def _cleaner(client: str, path: str) -> Callable[[str], str | None]:
 
 
 def _hook_folders(plan: Plan) -> list[str]:
-    """Where our hooks may be: where git looks now, and wherever it looked when they were put in."""
+    """Where our hooks may be: where git looks now, and where it looked at the installation."""
     found = {githooks.folder(plan.place), *([f"{plan.place.common}/hooks"] if plan.place.common else [])}
     for name in plan.record.files:
         folder, base = os.path.split(os.path.join(plan.place.root, name))
-        if base in githooks.NAMES and os.path.basename(folder) != githooks.KEPT:
+        if base in githooks.NAMES and os.path.basename(folder) != githooks.KEPT_FOLDER:
             found.add(folder)
     return sorted(folder for folder in found if folder and githooks.is_ours_to_write(folder, plan.place))
 
@@ -212,7 +214,7 @@ def _take_out(plan: Plan, path: str, clean: Callable[[str], str | None]) -> None
 
 
 def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
-    path, aside = os.path.join(hooks, name), os.path.join(hooks, githooks.KEPT, name)
+    path, aside = os.path.join(hooks, name), os.path.join(hooks, githooks.KEPT_FOLDER, name)
     now, kept = look(path), look(aside)
     exact, before = plan.record.original(path, now)
     if exact:
@@ -225,31 +227,31 @@ def _take_hook_out(plan: Plan, hooks: str, name: str) -> None:
             plan.add(path, State(left, now.mode))
         elif kept is not None:
             if kept.link:
-                kept = State(link=os.path.relpath(os.path.join(hooks, githooks.KEPT, kept.link), hooks), mode=0)
+                kept = State(link=os.path.relpath(os.path.join(hooks, githooks.KEPT_FOLDER, kept.link), hooks), mode=0)
             plan.add(path, kept)
             plan.add(aside, None)
         else:
             plan.add(path, None)
-    legacy = look(path + LEGACY)
+    legacy = look(path + LEGACY_SUFFIX)
     if legacy is not None and githooks.has_block(legacy.data):
         left = githooks.cleaned(legacy.data)
-        plan.add(path + LEGACY, None if left is None else State(left, legacy.mode))
+        plan.add(path + LEGACY_SUFFIX, None if left is None else State(left, legacy.mode))
 
 
 def take_back(plan: Plan) -> None:
-    """Do it: the files that call us first, then the folders that are empty now."""
+    """Apply it: first the files that call us, then the folders that are empty now."""
     for change in plan.others:
         put(change.path, change.after)
     emptied = {os.path.dirname(change.path) for change in plan.others if change.after is None}
     made = {os.path.join(plan.place.root, name) for name in plan.record.folders}
     if not plan.record.files:  # no record: git keeps no empty folders, so these can go
         made = {os.path.join(plan.base, name) for client in clients.every() for name in _folders(client)}
-        made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT}
+        made |= {folder for folder in emptied if os.path.basename(folder) == githooks.KEPT_FOLDER}
     for folder in sorted(made, key=len, reverse=True):
         try:
             os.rmdir(folder)
         except OSError:
-            pass  # somebody has put something there, or it is gone already
+            pass  # it is not empty any more, or gone already
 
 
 def _folders(client: Client) -> set[str]:

@@ -1,4 +1,4 @@
-"""What the pages that models read (AGENTS.md and the like) say about dibs: one short marked block."""
+"""The text about dibs in the pages that models read (AGENTS.md and the like): one short marked block."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ def names() -> list[str]:
 
 
 def targets(chosen: list[str], read: Callable[[str], str | None]) -> list[str]:
-    """Which files get the block: those that are there, and one for each client that would otherwise read nothing."""
+    """The files that get the block: existing pages, and one for each client that would otherwise read none."""
     if not chosen:
         return []
     found = [name for name in names() if read(name) is not None]
-    used = sorted([clients.of(name) for name in chosen], key=lambda client: len(client.pages))  # the choosy ones first
+    # the client with the fewest pages first
+    used = sorted([clients.of(name) for name in chosen], key=lambda client: len(client.pages))
     for client in used:
         if not set(client.pages) & set(found):
             found.append(client.pages[0])
     for client in clients.every():
         first = client.pages[0]
         if client.imports_pages and any(f"@{page}" in (read(first) or "") for page in found if page != first):
-            found = [page for page in found if page != first]  # it takes the other one in, block and all
+            found = [page for page in found if page != first]  # it imports the other page, with the block
     return sorted(found)
 
 
 def merged(text: str | None) -> str:
-    """The page with the block at its end, or with the block brought up to date."""
+    """The page with the block at its end, or with the block updated."""
     if not text:
         return TEXT
     end = "\r\n" if "\r\n" in text else "\n"

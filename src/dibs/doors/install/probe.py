@@ -1,10 +1,9 @@
-"""A forbidden write, tried through the exact command that a client's settings name.
+"""A forbidden write, tried through the exact command in a client's settings.
 
-The command, the launcher and the interpreter are the installed ones; the workspace is a scratch one, made for it and
-thrown away, so that nothing of the trial stays in the real record. In it a probe agent claims a path; then the
-settings' own command is run as the client would run it, with the payload that the client would send for another
-agent's write to that path, and to one that nobody holds. A guard that works refuses the first with exit code 2 and in
-the client's dialect, and lets the second pass.
+The command, the launcher and the interpreter are the installed ones; the workspace is a temporary one, so that the
+probe leaves nothing in the real record. In it a probe agent claims a path. Then the settings' own command is run as the
+client would run it, with the client's payload for another agent's write to that path, and to a free one. A working
+guard refuses the first with exit code 2 and in the client's dialect, and lets the second pass.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ if TYPE_CHECKING:
     from dibs.doors.clients.adapter import Client
 
 HOLDER, OTHER = "dibs-doctor-holder", "dibs-doctor-other"
-HELD, FREE = "dibs-doctor-held", "dibs-doctor-free"  # neither is ever made
-LIMIT = HOOK_TIMEOUT_S + 5.0  # seconds; more than the settings give a hook
-REFUSED = 2  # the one exit code that all clients take for a refusal
+HELD, FREE = "dibs-doctor-held", "dibs-doctor-free"  # neither is ever created
+PROBE_TIMEOUT_S = HOOK_TIMEOUT_S + 5.0  # more than the settings give a hook
+REFUSED = 2  # the one exit code that all clients treat as a refusal
 
-# The command runs without this process above it: run by an agent's client, doctor would otherwise give the probe that
-# client's own process. So its exit code comes by a file.
+# The command runs without this process above it: otherwise, in an agent's shell, the probe would get that client's own
+# process. So its exit code comes by a file.
 DETACHED = 'exec 4<&0; ( sh -c "$1" <&4; echo "$?" >"$2" ) &'
-# What would lead the trial to somebody else's workspace, store or name.
-ASTRAY = ("DIBS_AGENT", "DIBS_TREE")
+# Variables that would lead the probe to another workspace, store or name.
+CALLER_VARIABLES = ("DIBS_AGENT", "DIBS_TREE")
 
 
 class Scratch:
-    """A workspace for as long as this lasts, with the config of a real one, in which the holder has claimed a path."""
+    """A temporary workspace with the config of a real one, in which the holder has claimed a path."""
 
     def __init__(self, config: str) -> None:
         self._config = config
@@ -80,12 +79,12 @@ class Scratch:
 
 
 def attempt(client: str, command: str, tree: str, scratch: str) -> str:
-    """Try it from a working tree; "" if the write was refused as it must be, else what happened instead."""
+    """Try it from a working tree; "" if the write was refused correctly, else what happened instead."""
     adapter = clients.of(client)
     code, out, err = _run(adapter, command, tree, scratch, HELD)
     said = " ".join((err or out).split())[:300]
     if code is None:
-        return f"it would fail open: the hook gave no answer within {LIMIT:.0f} s"
+        return f"it would fail open: the hook gave no answer within {PROBE_TIMEOUT_S:.0f} s"
     if code == 0 and not out.strip():
         return "it fails open: the write was let through"
     if code != REFUSED:
@@ -104,11 +103,11 @@ def _denies(adapter: Client, out: str) -> bool:
 
 
 def _run(adapter: Client, command: str, tree: str, scratch: str, path: str) -> tuple[int | None, str, str]:
-    """Run a settings' command as its client would before a write; its exit code (None: too slow) and what it said."""
+    """Run a settings' command as its client would before a write; its exit code (None: timeout) and its output."""
     import subprocess
 
     given = jsontext.encode(adapter.probe(OTHER, scratch, path))
-    astray = {*ASTRAY, *[client.hook.PROJECT_VARIABLE for client in clients.every()]}
+    astray = {*CALLER_VARIABLES, *[client.hook.PROJECT_VARIABLE for client in clients.every()]}
     environment = {name: value for name, value in os.environ.items() if name not in astray}
     if adapter.hook.PROJECT_VARIABLE:
         environment[adapter.hook.PROJECT_VARIABLE] = tree
@@ -120,7 +119,7 @@ def _run(adapter: Client, command: str, tree: str, scratch: str, path: str) -> t
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        out, err = started.communicate(given.encode(), timeout=LIMIT)
+        out, err = started.communicate(given.encode(), timeout=PROBE_TIMEOUT_S)
         with open(ended, encoding="ascii") as file:
             code = int(file.read())
         os.unlink(ended)

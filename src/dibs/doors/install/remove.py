@@ -1,7 +1,7 @@
-"""The end of a workspace: `.dibs/` goes, with the database, the record and what is kept below git's directory.
+"""The end of a workspace: `.dibs/` is deleted, with the database, the record and the copies below git's directory.
 
-Refused while agents hold claims, unless somebody says so: they would go on working without knowing that nobody guards
-them any more.
+Refused while agents hold claims, unless it is confirmed: they would continue without knowing that nothing guards them
+any more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REFS = "refs/dibs/"  # contents that were kept for `dibs restore`
 
 
 def names(place: Place) -> list[str]:
-    """What goes, for people."""
+    """What will be deleted, for people."""
     found = [".dibs/"] if _homes(place) or _kept(place) else []
     if _refs(place):
         found.append(REFS)
@@ -31,26 +31,28 @@ def names(place: Place) -> list[str]:
 
 
 def allow(place: Place, caller: str | None, *, yes: bool) -> None:
-    """Raise unless nobody else holds anything, or it is wanted all the same."""
+    """Raise unless no other agent holds anything, or it is confirmed."""
     if yes or not os.path.isdir(place.local):
         return
     blockers = _held(place, caller)
     if not blockers:
         return
     said = "; ".join(f"{one['agent']} holds {', '.join(one['resources'])}" for one in blockers[:5])
-    message = f"{said}. They would lose their claims, and the log goes too. Nothing was changed; --yes does it anyway."
+    message = (
+        f"{said}. They would lose their claims, and the log is deleted too. Nothing was changed; --yes does it anyway."
+    )
     if not os.isatty(0):
         raise Held(message, blockers=_shown(blockers))
     import sys
 
-    sys.stderr.write(f"{said}. They would lose their claims, and the log goes too. Go on? [y/N] ")
+    sys.stderr.write(f"{said}. They would lose their claims, and the log is deleted too. Continue? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise Held(message, blockers=_shown(blockers))
 
 
 def _shown(claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims in the way, as every refusal shows them: one entry a resource."""
+    """The claims in the way, as every refusal shows them: one entry for each resource."""
     kept = ("agent", "name", "mode", "since", "left", "reason")
     return [
         {"resource": text, "until": claim["expires_at"], **{key: claim[key] for key in kept if key in claim}}
@@ -68,14 +70,14 @@ def _held(place: Place, caller: str | None) -> list[dict[str, Any]]:
         status = session.run(session.operation("status"), call, {})
         session.close()
     except DibsError as error:
-        message = f"whether anybody holds claims cannot be told ({error.message}) Nothing was changed; --yes goes on."
+        message = f"cannot check who holds claims ({error.message}) Nothing was changed; --yes does it anyway."
         raise Unavailable(message, path=place.local) from None
     own = caller or call.agent
     return [claim for claim in status["claims"] if claim["agent"] != own]
 
 
 def everything(place: Place) -> None:
-    """Take it away."""
+    """Delete it."""
     for ref in _refs(place):
         githooks.ask(place, "update-ref", "-d", ref)
     if os.path.exists(os.path.join(place.local, "redis", "server.json")):
@@ -94,7 +96,7 @@ def _homes(place: Place) -> list[str]:
 
 
 def _kept(place: Place) -> list[str]:
-    """What is kept below git's directories: of all working trees, and of each."""
+    """The folders below git's directories: the common one, and each working tree's."""
     if not place.common:
         return []
     trees = os.path.join(place.common, "worktrees")

@@ -1,4 +1,4 @@
-"""The text of `.dibs/rules.md`: what every agent is told at its boot. `dibs init` makes it; then it is the team's."""
+"""The text of `.dibs/rules.md`, shown to every agent at its boot. `dibs init` writes it; then it is the team's."""
 
 from __future__ import annotations
 

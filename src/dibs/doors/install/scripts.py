@@ -1,8 +1,8 @@
 """The sh texts that `dibs init` writes: the launcher `.dibs/hook`, the command `.dibs/dibs`, a client's hook command.
 
-They run on every machine that has a checkout, with whatever sh is there (dash, bash, busybox), and before dibs does: so
-they are plain and name no machine. What they say in a client's dialect comes from its file in doors/clients.
-`launcher.py` puts them in place.
+They run on every machine that has a checkout, with any sh (dash, bash, busybox), and before dibs does: so they are
+plain and name no machine. Their answers in a client's dialect come from its file in doors/clients. `launcher.py` puts
+them in place.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ case ${dibs_hook:-$0} in */*) home=${dibs_hook:-$0} home=${home%/*} ;; *) home=.
 # The same text lies below git's directory, for a branch or a sparse checkout without this file.
 case $home in */.dibs | .dibs | .) tree=$home/.. ;; *) tree=${dibs_tree:-$PWD} ;; esac
 
-# Which interpreter runs dibs on this machine: it stands beside this file, below git's directory (which no `git clean`
+# Which interpreter runs dibs on this machine: it is next to this file, below git's directory (which no `git clean`
 # reaches), or in the main worktree.
 find_run() {
     run=$home/local/run
@@ -117,13 +117,13 @@ case $1:$2 in
         ;;
 esac
 
-tell() { # in a form that the client shows, or its model hears
+tell() { # in a form that the client shows, or its model reads
     case $1 in
 @TELL@
     esac
 }
 
-deny() { # in the client's own dialect: not every model hears what is said on stderr
+deny() { # in the client's own dialect: not every model reads stderr
     case $1 in
 @DENY@
     esac
@@ -142,34 +142,33 @@ deny "$1" "dibs: $message"
 exit 2
 """
 
-# For where `dibs` is not on the PATH (a virtual environment): models are told to run this one instead.
+# For machines where `dibs` is not on the PATH (a virtual environment): models are told to run this instead.
 COMMAND = r"""#!/bin/sh
 # dibs: the command, wherever dibs is installed on this machine. Made by `dibs init`. Commit it: it names no machine.
 exec "${0%/*}/hook" cli "$@"
 """
 
-# A client's command for one event. The launcher is read by the shell that is running already, which saves the start of
-# another one. Without one in this working tree (a branch from before dibs, a sparse checkout) the copy below git's
-# directory is taken.
+# A client's command for one event. The running shell reads the launcher, which saves the start of another shell. If
+# this working tree has none (a branch from before dibs, a sparse checkout), the copy below git's directory is used.
 FIND = (
     '[ -r "$dibs_hook" ] || dibs_hook=$(cd "$dibs_tree" && d=$(git rev-parse --git-common-dir 2>/dev/null) && '
     'cd "$d" && pwd)/dibs/hook; '
 )
 PROJECT = "dibs_tree=${variable}; dibs_hook=$dibs_tree/.dibs/hook; set -- {words}; "
-# Most clients name no project folder: the way goes up from the folder the session runs in. Codex gives the text
-# to the user's own shell, which may be one that cannot read it, so sh reads it: no single quotes in what follows.
+# Most clients name no project folder: the search goes up from the session's folder. Codex gives the text to the user's
+# own shell, which may not be able to read it, so sh reads it: no single quotes in what follows.
 UPWARD = (
     'd=$PWD; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${d%/*}; done; '
     "dibs_tree=${d:-$PWD}; dibs_hook=$d/.dibs/hook; set -- "
 )
 PASS = '[ -r "$dibs_hook" ] && . "$dibs_hook"; exit 0'
-# Before a tool call every failure is a refusal: a launcher that is missing must not be an open door, and only exit 2 is
-# taken for a refusal by every client; Codex wants a word on stderr with it. But whoever stands on a branch without
-# dibs must be able to look around and to go back: reading passes, and so does going to another branch.
+# Before a tool call every failure is a refusal: a missing launcher must not let writes pass, and only exit 2 is a
+# refusal for every client; Codex wants a text on stderr with it. But on a branch without dibs, an agent must be able to
+# look around and to go back: reading passes, and so does a switch to another branch.
 REFUSE = (
     'if [ -r "$dibs_hook" ]; then . "$dibs_hook"; echo "dibs: $dibs_hook did not answer" >&2; exit 2; fi; said=$(cat); '
 )
-# Three words at most, none of which the shell would read: no option that discards changes fits beside a branch.
+# Three words at most, none with a meaning for the shell: no option that discards changes fits next to a branch.
 GO_BACK = (
     'c=${said#*\\"command\\":}; c=${c# }; c=${c#\\"}; c=${c%%\\"*}; '
     "case $c in *[!A-Za-z0-9_./\\ -]*|*\\ *\\ *\\ *) ;; "
@@ -183,7 +182,7 @@ GO_BACK = (
 
 
 def refuse(tools: Iterable[str]) -> str:
-    """The end of a command that runs before a tool call; `tools` only read."""
+    """The end of a command that runs before a tool call; the tools in `tools` only read."""
     reads = "|".join(f'*ame\\":\\"{tool}\\"*|*ame\\":\\ \\"{tool}\\"*' for tool in tools)
     return REFUSE + (f"case $said in {reads}) exit 0;; esac; " if reads else "") + GO_BACK
 
@@ -212,7 +211,7 @@ def hook() -> str:
 
 
 def _events(clients: Sequence[Client], moment: str) -> list[str]:
-    """What these clients call a moment."""
+    """These clients' names for a moment."""
     return sorted({event for client in clients for event, meant in client.hook.EVENTS.items() if meant == moment})
 
 

@@ -1,7 +1,7 @@
-"""How the entries that a client's settings get (its file in doors/clients says which) are merged into a file.
+"""How dibs' entries (a client's file in doors/clients has them) are merged into that client's settings.
 
-Pure functions from text to text; `plan.py` reads and writes the files. An entry is known as ours by the launcher in its
-command. What other people have in these files, comments and order included, stays as it is.
+Pure functions from text to text; `plan.py` reads and writes the files. The launcher in its command marks an entry as
+ours. Other entries, comments and order stay as they are.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-# --- into a file, and out of it
+# --- merge and removal
 
 
 def merged(text: str | None, client: str, path: str, tools: Sequence[str] = ()) -> str:
-    """A client's settings with our entries in them; `text` is None for a file that is not there."""
+    """A client's settings with our entries; `text` is None if the file is missing."""
     adapter = clients.of(client)
     entries = adapter.entries(tools)
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
@@ -48,16 +48,16 @@ def _one(text: str, event: str, entry: dict[str, Any], path: str) -> str:
         return jsonc.insert(text, known, entry)
     if ours[0].plain() == entry:
         return text
-    if len(_handlers(ours[0])) == 1:  # an older dibs wrote it otherwise
+    if len(_handlers(ours[0])) == 1:  # an older dibs wrote it in another form
         return jsonc.replace(text, ours[0], entry)
-    return text  # somebody put it among their own
+    return text  # a person put it among their own
 
 
 def cleaned(text: str, client: str, path: str) -> str | None:
-    """A client's settings without our entries, by recognising them; None if nothing of anybody else's is left."""
+    """A client's settings without our entries; None if nothing else is left."""
     before, adapter = text, clients.of(client)
     if next(_ours(text, path), None) is not None:
-        text = adapter.cleaned(text)  # what was put in last goes first
+        text = adapter.cleaned(text)  # the last insertion is removed first
     while True:
         found = next(_ours(text, path), None)
         if found is None:
@@ -71,7 +71,7 @@ def cleaned(text: str, client: str, path: str) -> str | None:
 
 
 def commands(text: str, path: str) -> dict[str, str]:
-    """The command of ours that each event runs, exactly as the settings say it. For doctor."""
+    """Our command for each event, exactly as in the settings. For doctor."""
     found: dict[str, str] = {}
     for _, event, group, place in _ours(text, path):
         found.setdefault(event, _command(_handlers(group)[place]))
@@ -91,7 +91,7 @@ def _ours(text: str, path: str) -> Iterator[tuple[jsonc.Node, str, jsonc.Node, i
 
 
 def _without(text: str, found: tuple[jsonc.Node, str, jsonc.Node, int]) -> str:
-    """The text without one handler, and without the lists that would be empty then."""
+    """The text without one handler, and without the lists that become empty."""
     hooks, event, group, place = found
     inner = group.get("hooks") if group.kind == "object" else None
     if inner is not None and len(inner.items) > 1:
@@ -125,7 +125,7 @@ def _runs_us(handler: jsonc.Node) -> bool:
 
 
 def _command(handler: jsonc.Node) -> str:
-    """The command of ours that a handler runs, by whatever key its client has it; "" if it is somebody else's."""
+    """Our command in a handler, under its client's key; "" if the handler is not ours."""
     values = [item.value for item in handler.items] if handler.kind == "object" else []
     return next((value for value in values if isinstance(value, str) and MARK in value), "")
 
@@ -134,7 +134,7 @@ def _document(text: str, path: str) -> jsonc.Node:
     try:
         document = jsonc.read(text)
     except ValueError as error:
-        raise Invalid(f"{path} is not valid JSON ({error}); mend it first. Nothing was changed.", path=path) from None
+        raise Invalid(f"{path} is not valid JSON ({error}); fix it first. Nothing was changed.", path=path) from None
     if document.kind != "object":
         raise Invalid(f"{path} holds no JSON object; nothing was changed", path=path)
     return document

@@ -1,16 +1,15 @@
-"""Another id of one agent: scripts and environments name it by a word of their own (AGENT_ID), its client by a session.
+"""Aliases: scripts and environments know an agent by an id of their own (AGENT_ID), its client by a session id.
 
-The session is the agent; the other id is one more name of it, so that what was claimed under either is the same
-agent's. Decided at boot (AGENT_ID in the client's environment, an id that was used before in the same client process),
-and when a script in the agent's shell names an id.
+The session is the agent; the alias is one more id of it, so that claims under either id belong to the same agent.
+Decided at boot (AGENT_ID in the client's environment, or an id that was used before in the same client process), and
+when a script in the agent's shell names an id.
 
-What happens, in short:
-- nobody goes by that id: from now on it means this agent.
-- an agent of that id which no client stands behind (a script's, one that was imported), or whose client is gone: it is
-  this agent now, as after a resume. Its live claims come along under new tokens, and its losses are told here.
-- another client that is there goes by that id: it stays that one's, and the caller is told who it is. Two clients that
-  were started with one id are two agents.
-- again: the same answer. Nothing is taken that the other id did not hold.
+- unused id: from now on it means this agent.
+- id of an agent without a client (a script's, an imported one), or whose client is gone: it is this agent now, as after
+  a resume. Its live claims move here under new tokens, and its losses are told here.
+- id of another client that is there: it stays that client's, and the caller is told who it is. Two clients that were
+  started with one id are two agents.
+- retry: the same answer. Nothing is taken that the other id did not hold.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-KEPT = 8  # other ids that an agent's record names
-LOSSES = 200  # losses that come along
-LATELY = 120_000  # ms: an agent on another machine that acted within this time is there
+MAX_ALIASES = 8  # in an agent's record
+MAX_LOSSES_MOVED = 200  # with one alias
+RECENT_MS = 120_000  # an agent on another machine that acted within this time counts as present
 
 
 def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, Any] | None:
-    """Make `alias` another id of the caller. None if it is now; else who goes by it, and since when.
+    """Make `alias` another id of the caller. None if it is one now; else who has that id, and since when.
 
     `agent` is the caller's record; the caller writes it.
     """
@@ -48,7 +47,7 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
     if owner == call.agent:
         return None
     former = tx.fetch([f"a\t{owner}"]).values[f"a\t{owner}"] if owner else None
-    if former is not None and _is_there(tx, call, former):
+    if former is not None and _is_present(tx, call, former):
         return {"id": alias, "agent": owner, "since": iso(tx, former["since"])}
     if former is not None:
         _bring(tx, call, former)
@@ -57,19 +56,19 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
         put_agent(tx, record)
     else:
         tx.put(f"nm\t{alias}", {"agent": call.agent})
-    agent["also"] = [*[one for one in agent.get("also", ()) if one != alias], alias][-KEPT:]
+    agent["also"] = [*[one for one in agent.get("also", ()) if one != alias], alias][-MAX_ALIASES:]
     tx.append("agent.same", call.agent, alias, {"was": owner})
     return None
 
 
 def earlier_id(tx: Transaction, agent: str, process: str) -> str:
-    """The id that somebody used by hand in this client process before its agent was known; "" if there is none."""
+    """The id that was used by hand in this client process before its agent was known; "" if there is none."""
     found = tx.fetch([f"p\t{process}"]).values[f"p\t{process}"]
     if found is None or found.get("program") or found["agent"] == agent:
         return ""
     key = f"a\t{found['agent']}"
     record = tx.fetch([key]).values[key]
-    if record is None or record.get("client_type") or record["left"]:  # a session of its own, in one process with this
+    if record is None or record.get("client_type") or record["left"]:  # a session of its own, in the same process
         return ""
     return str(found["agent"])
 
@@ -82,18 +81,18 @@ def _is_id(alias: str) -> bool:
     return "/" not in alias
 
 
-def _is_there(tx: Transaction, call: Call, record: Record) -> bool:
-    """Does another client stand behind this agent now? Where that cannot be seen, by when it last acted."""
+def _is_present(tx: Transaction, call: Call, record: Record) -> bool:
+    """Does another client run this agent now? If its process cannot be seen, its last act decides."""
     if record["killed"]:
-        return True  # nobody goes on as one that was stopped
+        return True  # a killed agent is not continued under another id
     if record["left"] or record["process"] is None or record["process"] == call.client:
         return False
     alive = call.alive(record["process"])
-    return alive if alive is not None else bool(tx.now - record["seen"] <= LATELY)
+    return alive if alive is not None else bool(tx.now - record["seen"] <= RECENT_MS)
 
 
 def _bring(tx: Transaction, call: Call, former: Record) -> None:
-    """What the other id holds and lost is the caller's from now on."""
+    """The claims and losses of the other id are the caller's from now on."""
     from dibs.operations.tasks import holders
 
     before = former["agent"]
@@ -104,9 +103,9 @@ def _bring(tx: Transaction, call: Call, former: Record) -> None:
         given = {**claim, "agent": call.agent, "claim": f"c{tx.id()}", "token": TOKEN, "tied": call.tied}
         endings.give_back(tx, claim, claim["resources"], "handover", to=call.agent)
         endings.grant(tx, given, "handover")
-        if given["by"] == endings.TASK:
+        if given["by"] == endings.BY_TASK:
             holders.follow(tx, given)
-    for key, loss in tx.fetch((), [prefix_range(f"l\t{before}\t")], LOSSES).rows:
+    for key, loss in tx.fetch((), [prefix_range(f"l\t{before}\t")], MAX_LOSSES_MOVED).rows:
         tx.delete(key)
         loss["agent"] = call.agent
         tx.put(f"l\t{call.agent}\t{loss['claim']}", loss, i2=due(loss["until"]))
@@ -116,7 +115,7 @@ def _bring(tx: Transaction, call: Call, former: Record) -> None:
 
 
 def _who(tx: Transaction, call: Call, agent: str = "") -> dict[str, Any]:
-    """Whose shell this is ("" for nobody's), and the id by which scripts know an agent."""
+    """Whose shell this is ("" for none), and the id by which scripts know an agent."""
     own = speech.shells_of(tx, call)
     found = names.found(tx, agent) if agent else ""
     record = tx.fetch([f"a\t{found}"]).values[f"a\t{found}"] if found else None
@@ -125,7 +124,7 @@ def _who(tx: Transaction, call: Call, agent: str = "") -> dict[str, Any]:
 
 
 def _same(tx: Transaction, call: Call, got: Fetched, alias: str) -> Any:
-    """A script in the caller's shell calls it by this id."""
+    """A script in the caller's shell names the caller by this id."""
     agent = got.values[f"a\t{call.agent}"]
     before = list(agent.get("also", ()))
     other = adopt(tx, call, agent, alias)

@@ -1,15 +1,14 @@
-"""What an agent believes at its start, compared with the live record: what it lost, and the tasks that it has in mind.
+"""An agent's beliefs at its start, compared with the live record: its losses, and the tasks that it has in mind.
 
-A model whose context was compacted goes by a summary, and a client that was started anew by its environment. So each
-start names what is no longer true, and who has it instead.
+A model after a compaction knows only a summary, and a restarted client only its environment. So each start names what
+is no longer true, and who has it instead.
 
-What happens, in short:
 - a loss: told at every start until it is claimed again, released, committed or acknowledged by its claim's id. Each
-  resource is named with the agent that holds that one now; one claim can have gone to several.
-- a task in mind (`boot --task`, CURRENT_TASK_ID, DIBS_TASK): the agent's own is confirmed. Another's is named with its
-  holder; a free one must be claimed first; a finished one is said to be finished, unless the agent finished it itself.
-  `had` is false for whoever never had it: such an agent did not lose it.
-- nothing is ever taken here, also if it is free.
+  resource is named with its present holder; one claim can have gone to several.
+- a task in mind (`boot --task`, CURRENT_TASK_ID, DIBS_TASK): confirmed if the agent holds it. Another agent's is named
+  with its holder; a free one must be claimed first; a finished one is reported as finished, unless the agent finished
+  it itself. `had` is false if the agent never had it: then it did not lose it.
+- nothing is ever granted here, not even if it is free.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-LOSSES = 100  # losses listed in one briefing; it has the number of all
-BELIEVED = 8  # tasks that an agent may have in mind; it works on one
-NEVER = "not held"  # why a task in mind is not the agent's, where no claim of it ended
+MAX_LOSSES_LISTED = 100  # in one briefing, which also has the total
+MAX_BELIEVED_TASKS = 8  # an agent works on one
+NEVER_HELD = "not held"  # why the agent does not have a task in mind, if no claim on it ended
 
 
 def losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict[str, Any]], int]:
-    """What was taken from this agent and is not settled, by who holds it now: the first of it, and how many more."""
+    """The agent's unsettled losses, by present holder: the first ones, and how many more there are."""
     held = [resource for claim in claims for resource in claim["resources"]]
     same = {(resource[0], resource[1]) for resource in held}
     told: list[dict[str, Any]] = []
     more = 0
     for key, loss in walk(tx, f"l\t{call.agent}\t"):
-        if len(told) >= LOSSES:  # only counted: to look for what covers each would take long
+        if len(told) >= MAX_LOSSES_LISTED:  # only counted: a search for each one's holder would take long
             more += not loss.get("settled") and any((one[0], one[1]) not in same for one in loss["resources"])
             continue
         found = [] if loss.get("settled") else _by_holder(tx, call, loss, held)
@@ -53,7 +52,7 @@ def losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict
 
 
 def _by_holder(tx: Transaction, call: Call, loss: Record, held: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """One entry for each agent that holds some of it now, and one for what nobody holds."""
+    """One entry for each present holder, and one for the free resources."""
     parts: dict[str, tuple[list[Sequence[str]], Record | None]] = {}
     for resource in loss["resources"]:
         if resource[0] == "inode" or resources.all_covered([resource], held):
@@ -64,7 +63,7 @@ def _by_holder(tx: Transaction, call: Call, loss: Record, held: Sequence[Sequenc
 
 
 def holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Record | None:
-    """Who else holds any of it now; not one whose process is dead."""
+    """Another agent that holds any of it now and whose process is not dead."""
     for record in holds.meeting(tx, wanted, ""):
         if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
             if record["mode"] == resources.WATCH or endings.gone(tx, call, [record]):
@@ -83,7 +82,7 @@ def _entry(tx: Transaction, loss: Record, holder: Record | None) -> dict[str, An
         "why": loss["why"],
         "at": iso(tx, loss["at"]),
         "task": loss["task"],
-        "had": loss["why"] != NEVER,
+        "had": loss["why"] != NEVER_HELD,
         "holder": None,
         "since": None,
     }
@@ -99,11 +98,11 @@ def _entry(tx: Transaction, loss: Record, holder: Record | None) -> dict[str, An
 def tasks(
     tx: Transaction, call: Call, believed: Sequence[str], claims: list[Record], lost: list[dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """The task at hand: one that the agent has in mind and holds, else the first that it holds.
+    """The current task: one that the agent has in mind and holds, else the first that it holds.
 
-    What it has in mind and does not hold is added to `lost`.
+    A task that it has in mind and does not hold is added to `lost`.
     """
-    mind = list(dict.fromkeys(check_text(task, "task").strip() for task in believed))[:BELIEVED]
+    mind = list(dict.fromkeys(check_text(task, "task").strip() for task in believed))[:MAX_BELIEVED_TASKS]
     mine = {name: claim for claim in claims for name in _tasks_of(claim["resources"])}
     for task in mind:
         if task and task not in mine and not _is_said(tx, call, task, lost):
@@ -120,7 +119,7 @@ def _tasks_of(wanted: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _is_said(tx: Transaction, call: Call, task: str, lost: list[dict[str, Any]]) -> bool:
-    """Is it named as lost already, at work in the agent's own family, or finished by the agent itself?"""
+    """Is the task reported as lost already, running in the agent's own family, or finished by the agent itself?"""
     name = f"task:{task}"
     for loss in lost:
         if name in loss["resources"]:
@@ -135,9 +134,9 @@ def _is_said(tx: Transaction, call: Call, task: str, lost: list[dict[str, Any]])
 
 
 def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
-    """A task in mind that is not the agent's: who has it, or what became of it."""
+    """A task in mind that the agent does not hold: its holder, or its state."""
     name = lifecycle.resource_of(task)
-    loss = {"resources": [name], "mode": "write", "token": None, "why": NEVER, "at": tx.now, "task": task}
+    loss = {"resources": [name], "mode": "write", "token": None, "why": NEVER_HELD, "at": tx.now, "task": task}
     shown = _entry(tx, loss, holder_of(tx, call, [name]))
     known = _state(tx, task)
     shown["believed"], shown["state"] = True, known.get("state")
@@ -155,7 +154,7 @@ def _state(tx: Transaction, task: str) -> Record:
 
 
 def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:
-    """What is to be done, and where it stood when somebody last said so."""
+    """The task's description, and its last progress note."""
     task = _state(tx, held["id"])
     if task:
         held["title"] = task["title"]

@@ -1,10 +1,10 @@
-"""Giving up all that an agent holds: it leaves, is killed, or releases everything. In steps, where that is much.
+"""Departures: an agent leaves, is killed, or releases everything. In steps, if it holds much.
 
-What happens, in short:
-- success: each claim is released, ended or passed on to the parent; whoever waits for one gets it in the same step.
-- many: the first commit decides (the agent has left, is killed) and leaves a job (long_jobs.py), whose steps free all
-  within moments. Until a step comes to a claim it is still held. What the agent claims afterwards is not touched.
-- again, crash: the job goes on behind the last step.
+- success: each claim is released, voided or passed to the parent; its next waiter gets it in the same step.
+- many claims: the first commit decides (the agent has left, is killed) and leaves a job (long_jobs.py), whose steps
+  free everything within moments. Until a step reaches a claim, it is still held. Later claims of the agent are not
+  touched.
+- retry, crash: the job continues after its last step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAITS, INTERESTS = "waits", "interests"
 
 
 def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Any) -> dict[str, Any]:
-    """Take the first step; for the answer: what was released, passed on or voided, and the job if there is more."""
+    """Take the first step. The answer has what was released, passed on or voided, and the job if there is more."""
     kinds = ("claims",) if how == RELEASED else ("claims", WAITS, INTERESTS)
     ends = ("\t", "/") if family else ("\t",)
     places = [f"{kind}\t{agent}{end}" for kind in kinds for end in ends]
@@ -45,7 +45,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
             if used >= room:
                 break
             job["after"], left = entry, left - 1
-            used += len(record["resources"])  # a record for each
+            used += len(record["resources"])  # one record for each resource
             if record["since"] <= job["at"]:
                 freed += _one(tx, job, record)
         used += not page.rows
@@ -59,7 +59,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
 
 
 def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
-    """Give one record up; returns where others may move up."""
+    """Give one record up; returns the resources whose waiters may move up."""
     how = job["how"]
     if holds.INTEREST in record:
         holds.remove(tx, record)
@@ -73,7 +73,7 @@ def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
         endings.end(tx, record, how)
         _note(job, "released", names)
     elif record["until"] <= tx.now:
-        if how == RELEASED:  # past its end, and not the caller's to release
+        if how == RELEASED:  # expired, and not the caller's to release
             return []
         endings.end(tx, record, "expired")
     elif job.get("to"):
@@ -91,11 +91,11 @@ def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
 
 def _note(job: Record, where: str, names: list[str]) -> None:
     job["done"] += len(names)
-    job[where] += names[: max(0, long_jobs.NAMED - len(job[where]))]
+    job[where] += names[: max(0, long_jobs.MAX_IDS_LISTED - len(job[where]))]
 
 
 def _answer(job: Record) -> dict[str, Any]:
-    """What an answer says of it: at most so many names, and the number of all."""
+    """The job's part of the answer: a limited list of names, and the total."""
     if job["how"] == KILLED:
         return {"voided": list(job["released"]), "count": job["done"]}
     if job["how"] == LEFT:
@@ -104,13 +104,13 @@ def _answer(job: Record) -> dict[str, Any]:
 
 
 def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
-    """The same claim under a new token, for another incarnation or for the parent of an agent that left."""
+    """Write the same claim under a new token, for another incarnation or for the parent of an agent that left."""
     holds.remove(tx, claim)
     before = claim["agent"]
     claim["agent"], claim["token"], claim["pending"], claim["tied"] = to, TOKEN, False, tied
     holds.put(tx, claim)
     tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})
-    if claim["by"] == endings.TASK and to != before:
+    if claim["by"] == endings.BY_TASK and to != before:
         from dibs.operations.tasks import holders
 
         holders.follow(tx, claim)

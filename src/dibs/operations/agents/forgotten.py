@@ -1,17 +1,17 @@
-"""Agents that are gone for good: a sweep forgets them, so that a workspace does not list everybody who ever called.
+"""A sweep forgets agents that are gone for good, so that a workspace does not list every agent that ever called.
 
 - when: an agent that left, or whose process is not known to be alive, was not seen for `[agents] keep` (7 days).
-- kept: whoever was killed; whoever still holds, waits for or was told of nothing yet that it lost; has a task assigned,
-  an unread message, a subagent that is known, or a part in an active run. Those are looked at again later.
-- afterwards: tasks, messages and events name it by its id, as before; its name is free. If it calls again, it is new.
-- crash, race: one transaction; a call of the agent in between makes it seen, and it stays.
+- kept: a killed agent; an agent that holds or waits for something, has an untold loss, an assigned task, an unread
+  message, a known subagent, or a part in an active run. A later sweep looks at it again.
+- afterwards: tasks, messages and events keep its id; its name is free. If it calls again, it is a new agent.
+- crash, race: one transaction; if the agent calls in between, it counts as seen and stays.
 """
 
 from __future__ import annotations
 
 from dibs.operations.claims import holds
 from dibs.operations.core.call import process_name
-from dibs.operations.runs.run_records import ACTIVE, LISTED, agent_key
+from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, agent_key
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-AT_ONCE = 50  # agents that one sweep forgets; the next goes on
+AGENTS_PER_SWEEP = 50  # the next sweep continues
 
 
 def some(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
-    """Forget those of these agents that are gone for good; how many they were."""
+    """Forget the agents among these that are gone for good; returns how many."""
     keep: int = call.policy.work["agents"]["keep"]
     old = [agent for agent in agents if not agent["killed"] and agent["seen"] + keep <= tx.now]
     call.know([agent["process"] for agent in old if not agent["left"]])
     gone = [agent for agent in old if agent["left"] or not call.alive(agent["process"])]
     done = 0
-    for agent in gone[:AT_ONCE]:
+    for agent in gone[:AGENTS_PER_SWEEP]:
         if not _is_needed(tx, agent["agent"], agent.get("same", "")):
             _forget(tx, agent)
             done += 1
@@ -39,14 +39,14 @@ def some(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
 
 
 def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
-    """Does anything live still refer to it? `same`: the agent of which this is another id."""
+    """Does a live record still refer to it? `same`: the agent that this id is an alias of."""
     if same and tx.fetch([f"a\t{same}"]).values[f"a\t{same}"] is not None:
         return True
     if any(holds.of_agent(tx, kind, agent, limit=1) for kind in (holds.CLAIM, holds.WAITER, holds.INTEREST)):
         return True
     if tx.scan(1, f"mine\t{agent}\t", 1).rows:
         return True
-    runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", LISTED).rows]
+    runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
     keys = [f"mb\t{agent}", *[agent_key(run, agent) for run in runs]]
     found = tx.fetch(keys, [prefix_range(f"l\t{agent}\t"), prefix_range(f"a\t{agent}/")], 1)
     box = found.values[keys[0]]

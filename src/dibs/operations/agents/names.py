@@ -1,15 +1,14 @@
-"""Names: by which word people and models speak of an agent, whose id may be thirty letters of chance.
+"""Names: a readable word for each agent, whose id may be thirty random letters.
 
-An id that can be read (`ann`, `ci-bot`, `root@host`) is its own name. One that cannot (a UUID, a thread's id) gets the
-kind of its client and an animal: `claude-otter`. A subagent goes by its parent's name and a short one of its own:
-`claude-otter/explore`, or a number where the client tells no type.
+A readable id (`ann`, `ci-bot`, `root@host`) is its own name. Any other (a UUID, a thread's id) gets the kind of its
+client and an animal: `claude-otter`. A subagent's name is its parent's with a short one of its own:
+`claude-otter/explore`, or a number if the client gives no type.
 
-What happens, in short:
 - given: at registration, in that transaction, and kept in the agent's record; `nm⇥NAME` says whose it is. The animal
   follows from the id, so that the same session gets the same one in an empty workspace; if it is taken, the next.
-- unique: in a workspace, for as long as the agent is known; never somebody else's id.
-- older records have none: they get one when they are next written, and are read by the one that they would get.
-- again: a name never changes, also when the agent's type becomes known later.
+- unique: in a workspace, for as long as the agent is known; never another agent's id.
+- older records without a name get one at their next write; until then they are shown by the name that they would get.
+- retry: a name never changes, not even when the agent's type becomes known later.
 """
 
 from __future__ import annotations
@@ -46,34 +45,34 @@ ANIMALS = tuple(
     vole walrus warbler wasp weasel whale willow wolf wombat wren yak zebra
     """.split()  # noqa: SIM905 - words are read as words
 )
-UNKNOWN = "agent"  # the kind of one whose client nobody knows
-LONGEST_KIND = 16  # letters of a type in a name
-LONGEST = 40  # letters of an id that somebody still reads as a name
-CHANCE = 7  # letters of a run of hexadecimal digits, or of digits alone, from which on it is nobody's word
-MIXED = 12  # letters of a run in which letters and digits alternate, from which on it is none
-TURNS = 3  # changes between letters and digits that a word does not have (`gpt4o` has two)
-FEW = 8  # names asked for in the first trip; most are free at once
-HEX = frozenset("0123456789abcdefABCDEF")
-UUID = [8, 4, 4, 4, 12]  # the lengths of its runs
-# Which field of an answer names an agent, and where its name stands beside it.
-BESIDE = {
+UNKNOWN_KIND = "agent"  # the kind of an agent whose client is not known
+MAX_KIND_CHARS = 16  # of a type in a name
+MAX_NAME_CHARS = 40  # of an id that is still readable
+RANDOM_RUN_CHARS = 7  # a run of this many digits, or hexadecimal digits, is no word
+MIXED_RUN_CHARS = 12  # a run of this length with letters and digits in turn is no word
+MIXED_RUN_TURNS = 3  # changes between letters and digits that no word has (`gpt4o` has two)
+NAMES_PER_TRIP = 8  # in the first trip; most names are free at once
+HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+UUID_RUN_LENGTHS = [8, 4, 4, 4, 12]  # the lengths of a UUID's runs
+# The field of an answer that has an agent's id, and the field for its name.
+NAME_FIELDS = {
     "agent": "name", "holder": "holder_name", "from": "from_name", "to": "to_name", "changed_by": "changed_by_name",
     "note_by": "note_by_name", "finished_by": "finished_by_name",
 }  # fmt: skip
-THEIRS = frozenset({"payload", "value", "result", "data", "spec"})  # somebody's own values: left alone
+CALLER_VALUES = frozenset({"payload", "value", "result", "data", "spec"})  # the caller's own values: left alone
 
 
 # --- what an id says by itself
 
 
 def is_readable(text: str) -> bool:
-    """Can people speak of an agent by this id (or this part of one)? Not if half of it or more is chance."""
+    """Can people read this id (or this part of one)? Not if half of it or more is random."""
     if "@" in text:
         return True
-    if len(text) > LONGEST:
+    if len(text) > MAX_NAME_CHARS:
         return False
     runs = _runs(text)
-    if [len(run) for run in runs] == UUID and HEX.issuperset("".join(runs)):
+    if [len(run) for run in runs] == UUID_RUN_LENGTHS and HEX_DIGITS.issuperset("".join(runs)):
         return False
     return 2 * sum([len(run) for run in runs if _by_chance(run)]) < sum(map(len, runs)) if runs else False
 
@@ -84,32 +83,32 @@ def _runs(text: str) -> list[str]:
 
 
 def _by_chance(run: str) -> bool:
-    """Is this no word: digits, hexadecimal digits, or letters and digits in turn?"""
+    """Is this run random: digits, hexadecimal digits, or letters and digits in turn?"""
     digits = sum([letter.isdigit() for letter in run])
-    if len(run) >= CHANCE and (digits == len(run) or (digits and HEX.issuperset(run))):
+    if len(run) >= RANDOM_RUN_CHARS and (digits == len(run) or (digits and HEX_DIGITS.issuperset(run))):
         return True
     turns = sum([one.isdigit() != other.isdigit() for one, other in pairwise(run)])
-    if len(run) < MIXED:
-        return len(run) >= CHANCE and turns >= 2 * TURNS - 1
-    return turns >= TURNS
+    if len(run) < MIXED_RUN_CHARS:
+        return len(run) >= RANDOM_RUN_CHARS and turns >= 2 * MIXED_RUN_TURNS - 1
+    return turns >= MIXED_RUN_TURNS
 
 
 def computed(agent: str, kind: str = "") -> str:
-    """The name that an id gets if nobody has it yet."""
+    """The name that an id gets if it is free."""
     parent, slash, own = agent.rpartition("/")
     if not slash:
-        return agent if is_readable(agent) else f"{_word(kind) or UNKNOWN}-{_animals(agent)[0]}"
+        return agent if is_readable(agent) else f"{_word(kind) or UNKNOWN_KIND}-{_animals(agent)[0]}"
     return f"{computed(parent)}/{own if is_readable(own) else _word(kind) or _animals(own)[0]}"
 
 
 def _word(kind: str) -> str:
     """A type as part of a name: small letters, digits and dashes."""
     plain = "".join([letter if letter.isascii() and letter.isalnum() else " " for letter in kind.lower()])
-    return "-".join(plain.split())[:LONGEST_KIND].strip("-")
+    return "-".join(plain.split())[:MAX_KIND_CHARS].strip("-")
 
 
 def _animals(agent: str) -> tuple[str, ...]:
-    """All animals, beginning with the one that this id leads to."""
+    """All animals, beginning with this id's own."""
     first = int(digest_of(agent)[:8], 16) % len(ANIMALS)
     return ANIMALS[first:] + ANIMALS[:first]
 
@@ -118,7 +117,7 @@ def _animals(agent: str) -> tuple[str, ...]:
 
 
 def give(tx: Transaction, agent: Record, kind: str = "") -> None:
-    """Name an agent that has none. The caller writes its record."""
+    """Name an agent that has no name. The caller writes its record."""
     identifier = agent["agent"]
     kind = kind or agent.get("client_type") or agent["type"]
     for names in _batches(_candidates(tx, identifier, kind)):
@@ -135,15 +134,15 @@ def give(tx: Transaction, agent: Record, kind: str = "") -> None:
 
 
 def _candidates(tx: Transaction, agent: str, kind: str) -> Iterator[str]:
-    """The names that an agent may have, the best first; there is no end to them."""
+    """The names that an agent may have, the best first; the list never ends."""
     parent, slash, own = agent.rpartition("/")
     word = _word(kind)
     above = f"{name_of(tx, parent)}/" if slash else ""
     stem = own if is_readable(own) else word
     if not slash and not is_readable(own):
-        stem = f"{word or UNKNOWN}-{_animals(agent)[0]}"
+        stem = f"{word or UNKNOWN_KIND}-{_animals(agent)[0]}"
         for animal in _animals(agent):
-            yield f"{word or UNKNOWN}-{animal}"
+            yield f"{word or UNKNOWN_KIND}-{animal}"
     if stem:  # `explore`, `explore-2`; where no type is known 1, 2
         yield above + stem
     for number in count(2 if stem else 1):
@@ -151,8 +150,8 @@ def _candidates(tx: Transaction, agent: str, kind: str) -> Iterator[str]:
 
 
 def _batches(names: Iterator[str]) -> Iterator[list[str]]:
-    """A few at first, then more and more: who is late in a large fleet does not ask once for each."""
-    size = FEW
+    """Small batches at first, then larger ones: a late agent in a large fleet does not need one trip for each name."""
+    size = NAMES_PER_TRIP
     while True:
         yield [next(names) for _ in range(size)]
         size *= 4
@@ -169,7 +168,7 @@ def name_of(tx: Transaction, agent: str, record: Record | None = None) -> str:
 
 
 def names_of(tx: Transaction, agents: Iterable[str]) -> dict[str, str]:
-    """The names of many, in one trip."""
+    """The names of many agents, in one trip."""
     known = sorted(set(agents))
     records = values_of(tx, [f"a\t{agent}" for agent in known])
     return {agent: _told(agent, records[f"a\t{agent}"]) for agent in known}
@@ -183,22 +182,22 @@ def _told(agent: str, record: Record | None) -> str:
 
 
 def found(tx: Transaction, word: str) -> str:
-    """The id of the agent that this word means: an id, or a name. A word that means nobody is given back."""
+    """The id of the agent that this word means: an id, or a name. An unknown word is returned as it is."""
     got = tx.fetch([f"a\t{word}", f"nm\t{word}"]).values
     if got[f"a\t{word}"] is not None:
-        return str(got[f"a\t{word}"].get("same", word))  # another id of one agent, see aliases.py
+        return str(got[f"a\t{word}"].get("same", word))  # an alias, see aliases.py
     if got[f"nm\t{word}"] is not None:
         identifier: str = got[f"nm\t{word}"]["agent"]
         return identifier
     return word
 
 
-LOOKED_AT = 1_000  # agents that a word is compared with
-SHORTEST = 4  # letters of a name in which one that is off may be a slip; `ann` and `anne` are two
+MAX_AGENTS_READ = 1_000  # in the search for a misspelling
+MIN_SLIP_CHARS = 4  # shorter names have no misspellings: `ann` and `anne` are two agents
 
 
 def unknown(tx: Transaction, word: str) -> NotFound:
-    """The refusal where an agent is spoken of that nobody knows, with the one that may be meant."""
+    """The refusal of an unknown agent, with the one that may be meant."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, _words(tx), 1, 0.7)
@@ -207,22 +206,22 @@ def unknown(tx: Transaction, word: str) -> NotFound:
 
 
 def slip(tx: Transaction, word: str) -> str:
-    """A known agent of which this word is most likely a misspelling; "" if there is none."""
+    """The known agent that this word most likely misspells; "" if there is none."""
     return next((known for known in _words(tx) if _is_slip(word, known)), "")
 
 
 def _words(tx: Transaction) -> list[str]:
     """The ids and names of agents."""
-    found = [record for _, record in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows if not record["left"]]
+    found = [record for _, record in tx.fetch((), [prefix_range("a\t")], MAX_AGENTS_READ).rows if not record["left"]]
     return list(dict.fromkeys(word for record in found for word in (_told(record["agent"], record), record["agent"])))
 
 
 def _is_slip(word: str, known: str) -> bool:
-    """One letter too many, too few, wrong or exchanged with the next; or another case.
+    """One letter too many, too few, wrong or swapped with the next; or another case.
 
     Not a digit, and not a letter that stands alone or ends the name: `w1` and `w2`, `agent-a` and `agent-b` are two.
     """
-    if word == known or min(len(word), len(known)) < SHORTEST:
+    if word == known or min(len(word), len(known)) < MIN_SLIP_CHARS:
         return False
     one, other = word.casefold(), known.casefold()
     if one == other:
@@ -243,7 +242,7 @@ def _is_slip(word: str, known: str) -> bool:
 
 
 def tell(tx: Transaction, answer: Any, known: dict[str, str]) -> None:
-    """Put the name beside each agent's id in an answer, wherever it is; `known` are names that need no look."""
+    """Add the name next to each agent's id in an answer; `known` has names that need no read."""
     places: list[tuple[dict[str, Any], str]] = []
     _collect(answer, places, known)
     if not places:
@@ -263,22 +262,22 @@ def tell(tx: Transaction, answer: Any, known: dict[str, str]) -> None:
         value = place[field]
         if isinstance(value, list):
             if all(agent in known for agent in value):
-                place[BESIDE[field]] = [known[agent] for agent in value]
+                place[NAME_FIELDS[field]] = [known[agent] for agent in value]
         elif value in known:
-            place[BESIDE[field]] = known[value]
+            place[NAME_FIELDS[field]] = known[value]
 
 
 def _collect(value: Any, places: list[tuple[dict[str, Any], str]], known: dict[str, str]) -> None:
-    """Where in an answer an agent is named; names that stand there already are known from then on."""
+    """The places in an answer that name an agent; names that are there already go into `known`."""
     if isinstance(value, dict):
         for field, inner in value.items():
             if isinstance(inner, str):
-                if inner and field in BESIDE:
-                    if BESIDE[field] not in value:
+                if inner and field in NAME_FIELDS:
+                    if NAME_FIELDS[field] not in value:
                         places.append((value, field))
                     elif field == "agent":
                         known.setdefault(inner, value["name"])
-            elif isinstance(inner, (dict, list)) and inner and field not in THEIRS:
+            elif isinstance(inner, (dict, list)) and inner and field not in CALLER_VALUES:
                 if field == "to" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
                     places.append((value, field))
                 else:

@@ -1,8 +1,8 @@
-"""Agents: boot, leaving, the kill switch, and who is there.
+"""Agents: boot, leave, kill, revive, and the list of agents.
 
-An incarnation is one client process of an agent id. A boot from the same process (after compaction) keeps it; a boot
-from another (after resume) raises it and moves the live claims to it under new tokens, so that whatever the earlier
-process still does with the old ones is refused.
+An incarnation is one client process of an agent id. A boot from the same process (after compaction) keeps it. A boot
+from another process (after a resume) raises it and moves the live claims to it under new tokens, so that the earlier
+process is refused when it uses the old ones.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Process, Record
     from dibs.stores.seam import Fetched, Transaction
 
-HELD = 200  # claims listed in one briefing; it has the number of all
-SHOWN = 1_000  # claims that are looked at for who else is at work
-OTHERS, FILES = 6, 4  # agents at work that a briefing names, and what each of them holds
-LATELY = 120_000  # ms: twice as long as may pass before an act is written down
+MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
+MAX_CLAIMS_READ = 1_000  # in the search for other agents at work
+OTHERS, FILES = 6, 4  # other agents that a briefing names, and the files of each
+RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded
 
 
 # --- boot
@@ -47,7 +47,7 @@ def _boot(
     also: str = "",
     files: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Register, compare what the agent believed with the live record, and say what is true now."""
+    """Register the agent, compare its beliefs with the live record, and brief it."""
     process = pid if pid is not None else call.client
     agent = got.values[f"a\t{call.agent}"]
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
@@ -71,7 +71,7 @@ def _boot(
     if moved:
         agent["incarnation"] += 1
     known = agent.get("rules", "")
-    if call.rules and known != call.rules:  # telling them is the acknowledgement; it is not asked of the model
+    if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"] = call.rules
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     if not call.is_person:
@@ -88,10 +88,10 @@ def _boot(
     if moved:
         for claim in claims:
             departures.move(tx, claim, call.agent, "boot", tied=True)
-        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # nobody is there any more to pick up its turn
+        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # no process is left that could pick up its turn
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
     lost, more_lost = beliefs.losses(tx, call, claims)
-    held = [holds.held(tx, claim) for claim in claims[:HELD]]
+    held = [holds.held(tx, claim) for claim in claims[:MAX_CLAIMS_LISTED]]
     current = beliefs.tasks(tx, call, [task, *believed], claims, lost)
     unread, more = mailbox.unread(tx, call.agent)
     for key, message in unread:
@@ -117,39 +117,39 @@ def _boot(
     return answer
 
 
-def _changes_type(tx: Transaction, agent: Record, was: str) -> None:
-    """If it comes as an agent of its type, it gets what was kept for those."""
+def _take_on_type(tx: Transaction, agent: Record, was: str) -> None:
+    """An agent that comes with a new type gets the messages that were kept for that type."""
     if agent["type"] != was:
         from dibs.operations.messages import broadcasts
 
-        broadcasts.changes_type(tx, agent, was)
+        broadcasts.take_on_type(tx, agent, was)
 
 
 def _change(before: str | None, now: str) -> str:
-    """What is to be said of a file that the agent is told: is it new to it, or not as it was told last?"""
+    """A file of the briefing: is it new to the agent, or changed since it was last told?"""
     return "new" if before is None else "same" if before == now else "changed"
 
 
 def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
-    """The agent's claims that are live; what ended unnoticed is ended now, and counts as lost.
+    """The agent's live claims; claims that ended unnoticed are ended now and count as lost.
 
-    Of very many, the sweeps end the rest; says how many these are.
+    Of very many, the sweeps end the rest; returns how many these are.
     """
     found = holds.of_agent(tx, holds.CLAIM, call.agent)
     live = [claim for claim in found if claim["until"] > tx.now]
     over = [claim for claim in found if claim["until"] <= tx.now]
     freed: list[Any] = []
-    for claim in over[: long_jobs.STEP]:
+    for claim in over[: long_jobs.RECORDS_PER_STEP]:
         endings.expire(tx, claim)
         freed += claim["resources"]
     endings.serve(tx, freed)
-    return live, max(0, len(over) - long_jobs.STEP)
+    return live, max(0, len(over) - long_jobs.RECORDS_PER_STEP)
 
 
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
-    """Who else is at work, on what, and for how much longer; a few of them, and how many more there are."""
+    """The other agents at work, on what, and for how much longer; a few of them, and how many more there are."""
     found: dict[str, list[Record]] = {}
-    for claim in holds.every(tx, holds.CLAIM, SHOWN)[0]:
+    for claim in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]:
         if claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent):
             found.setdefault(claim["agent"], []).append(claim)
     chosen = sorted(found, key=lambda agent: -max(claim["since"] for claim in found[agent]))[:OTHERS]
@@ -168,7 +168,7 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
 
 
 def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    """The agent ends. What a subagent holds passes to its parent; what others hold is released."""
+    """The agent ends. A subagent's claims pass to its parent; any other agent's are released."""
     parent = call.agent.rpartition("/")[0]
     heir = got.values[f"a\t{parent}"] if parent else None
     tied = heir is not None and heir["process"] is not None
@@ -186,7 +186,7 @@ def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 
 
 def _parts(tx: Transaction, agent: Record) -> None:
-    """It is no longer among the agents of its type."""
+    """Remove the agent from the list of its type."""
     if agent["type"]:
         from dibs.operations.messages import broadcasts
 
@@ -194,7 +194,7 @@ def _parts(tx: Transaction, agent: Record) -> None:
 
 
 def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
-    """Take an agent out of every queue; returns where others may move up."""
+    """Remove an agent from every queue; returns the resources whose waiters may move up."""
     freed: list[Any] = []
     for waiter in holds.of_agent(tx, holds.WAITER, agent):
         endings.drop_waiter(tx, waiter, why)
@@ -209,7 +209,7 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 
 
 def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> dict[str, Any]:
-    """Void all that an agent and its subagents hold, and refuse everything they do until revived."""
+    """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
     check_agent_id(agent)
     if not why:
         raise Invalid("say why: the agent and the log will be told", field="why")
@@ -225,18 +225,18 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
 
 
 def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
-    """To stop others is for an orchestrator; an agent's own subagents are its business."""
+    """Only an orchestrator stops another agent; any agent may stop its own subagents."""
     return "orchestrator", [agent] if agent != call.agent else []
 
 
 def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, Any]:
-    """Let a killed agent act again. It gets nothing back."""
+    """Let a killed agent act again. It gets no claim back."""
     check_agent_id(agent)
     target = _known(tx, agent)
     if target["killed"]:
         target["killed"] = None
         if not target["left"]:
-            _changes_type(tx, target, "")
+            _take_on_type(tx, target, "")
         put_agent(tx, target)
         tx.append("agent.revived", call.agent, agent, {})
     return {"agents": [shown(tx, call, target)]}
@@ -284,20 +284,20 @@ def listed(
     all: bool = False,
     fits: Callable[[Record], bool] = bool,
 ) -> paging.Page:
-    """The agents that are there, then those that were killed or whose process is gone, with `all` also who left."""
+    """The present agents, then those that were killed or are gone; with `all`, also those that left."""
     from dibs.operations.core import paging
 
     def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
-        return [row for row in rows if _there(call, row[1]) and fits(row[1])]
+        return [row for row in rows if _is_present(call, row[1]) and fits(row[1])]
 
     def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         call.know([agent["process"] for _, agent in rows])
         return [
             row
             for row in rows
-            if not _there(call, row[1])
-            and "same" not in row[1]  # not one's other ids
+            if not _is_present(call, row[1])
+            and "same" not in row[1]  # not an agent's aliases
             and (all or is_listed(row[1]))
             and fits(row[1])
         ]
@@ -305,18 +305,18 @@ def listed(
     return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
 
 
-def _there(call: Call, agent: Record) -> bool:
-    """Is this agent there, as far as can be known?"""
+def _is_present(call: Call, agent: Record) -> bool:
+    """Is this agent there, as far as is known?"""
     return not agent["left"] and not agent["killed"] and call.alive(agent["process"]) is not False
 
 
 def is_listed(agent: Record) -> bool:
-    """Is it among those whom listings show without being asked for all? Not one that left; one that was killed is."""
+    """Do listings show it without `--all`? Not if it left; a killed agent is shown."""
     return not agent["left"] or bool(agent["killed"])
 
 
 def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
-    """Whom dibs takes the caller for, and by what. Reading only: nobody becomes known by asking."""
+    """Who dibs takes the caller for, and why. Read-only: asking registers nobody."""
     if not call.agent:
         name_caller(tx, call)
     check_agent_id(call.agent)
@@ -337,17 +337,17 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
 
 
 def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
-    """The live tasks of each of these agents, by what they hold."""
+    """The running tasks of each of these agents, by their claims."""
     found: dict[str, list[str]] = {}
     for agent in agents:
-        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"], limit=holds.ALL):
-            if claim["by"] == endings.TASK and claim["until"] > tx.now:
+        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"], limit=holds.MAX_RECORDS):
+            if claim["by"] == endings.BY_TASK and claim["until"] > tx.now:
                 found.setdefault(agent["agent"], []).append(claim["task"])
     return found
 
 
 def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
-    """An agent as people and programs see it. `state` is what can be known: killed, left, gone, alive, or unknown."""
+    """An agent as people and programs see it. `state` is what is known: killed, left, gone, alive, or unknown."""
     process = agent["process"]
     shown = {
         "agent": agent["agent"],
@@ -376,7 +376,7 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
 
 
 def _state(call: Call, agent: Record) -> str:
-    """What can be known of an agent, as far as somebody has looked."""
+    """An agent's state, as far as it was checked."""
     if agent["killed"]:
         return "killed"
     if agent["left"]:
@@ -387,17 +387,17 @@ def _state(call: Call, agent: Record) -> str:
 
 
 def _health(tx: Transaction, call: Call, agent: Record) -> str:
-    """Dead (its local process is gone), seen (it acted lately), idle (alive, and did not), silent (who knows)."""
+    """Dead (its local process is gone), seen (it acted lately), idle (alive, no recent act), silent (not known)."""
     alive = call.facts.get(process_name(agent["process"])) if agent["process"] is not None else None
     if alive is False:
         return "dead"
-    if tx.now - agent["seen"] <= LATELY:
+    if tx.now - agent["seen"] <= RECENT_MS:
         return "seen"
     return "idle" if alive else "silent"
 
 
 def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
-    """Does it get work, or does it keep failing? Most agents never failed."""
+    """Does it get work, or does its breaker hold it back? Most agents never failed."""
     if not agent.get("strikes"):
         return "closed"
     from dibs.operations.tasks import workforce

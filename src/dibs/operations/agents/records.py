@@ -1,4 +1,4 @@
-"""An agent's record: made at its first call, with the process that it runs in. presence.py has boot, leave and kill."""
+"""An agent's record: made at its first call, with its process. presence.py has boot, leave and kill."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Process, Record
     from dibs.stores.seam import Transaction
 
-FORMER = 8  # processes an agent ran in before, kept so that they are recognised as fenced
+MAX_FORMER_PROCESSES = 8  # earlier processes of an agent, kept so that they are recognised as fenced
 
 
 def register(
@@ -33,24 +33,24 @@ def register(
 
 
 def set_process(tx: Transaction, agent: Record, process: Process, *, program: bool = False) -> None:
-    """From now on this is the process that the agent runs in; the one before is fenced.
+    """Set the process that the agent runs in; the one before is fenced.
 
-    `program`: it calls for itself, from Python; what it starts is no agent's shell (see speech.py).
+    `program`: it calls dibs itself, from Python; a process that it starts is no agent's shell (see speech.py).
     """
     before = agent["process"]
     if before is not None:
         if "/" not in agent["agent"]:
             tx.delete(f"p\t{process_name(before)}")
-        agent["former"] = [*[p for p in agent["former"] if p != process], before][-FORMER:]
+        agent["former"] = [*[p for p in agent["former"] if p != process], before][-MAX_FORMER_PROCESSES:]
     agent["former"] = [p for p in agent["former"] if p != process]
     agent["process"] = process
-    if "/" not in agent["agent"]:  # a subagent runs in its parent's process, which goes by the parent's name
+    if "/" not in agent["agent"]:  # a subagent runs in its parent's process, under the parent's name
         mine = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
         tx.put(f"p\t{process_name(process)}", mine)
 
 
 def put_agent(tx: Transaction, agent: Record) -> None:
-    """Write an agent's record. One from before there were names gets one now."""
+    """Write an agent's record. A record from before there were names gets one now."""
     if "name" not in agent:
         names.give(tx, agent)
     tx.put(f"a\t{agent['agent']}", agent)

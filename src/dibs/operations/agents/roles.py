@@ -1,9 +1,9 @@
-"""Roles: who may write where, commit and deploy. They come from the config alone; nobody gives one to itself.
+"""Roles: who may write where, commit and deploy. They come from the config only; no agent gives itself one.
 
 A viewer writes nothing. A worker reads everything and writes only to its own scratch folder; it hands its results over
 with a message or as a task's result. An orchestrator integrates, commits and deploys. An agent without a role may write
-whatever is guarded. The default role is for agents: a person at a terminal has a role only if the config names that
-person. Which operations a role may call is decided in authority.py, by its rank.
+everything that is guarded. The default role is for agents: a person at a terminal has a role only if the config names
+that person. authority.py decides which operations a role may call, by its rank.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LOCAL = ".dibs/local"  # dibs' own record: nobody writes there but dibs, and agents into their scratch folders
-LONGEST = 120  # letters of a file's name; a part of an id that is longer is cut and told apart by its digest
-NOTHING: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
-EVERYTHING: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
+LOCAL_FOLDER = ".dibs/local"  # dibs' own record: only dibs writes there, and agents into their scratch folders
+MAX_FILE_NAME_CHARS = 120  # a longer part of an id is cut and gets a digest
+NO_RIGHTS: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
+ALL_RIGHTS: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
 
 
 def scratch_of(agent: str) -> str:
     """The agent's own folder, relative to the workspace's root. A subagent's lies in its parent's."""
-    return f"{LOCAL}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
+    return f"{LOCAL_FOLDER}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
 
 
 def safe(name: str) -> str:
-    """A part of an agent's id as the name of a file: other characters are written out, so that no two ids meet."""
+    """A part of an agent's id as a file name: other characters are escaped, so that no two ids collide."""
     plain = "".join([letter if letter.isalnum() or letter in "-_@" else f"%{ord(letter):x}." for letter in name])
-    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 20]}%{digest_of(name)[:16]}"
+    return plain if len(plain) <= MAX_FILE_NAME_CHARS else f"{plain[: MAX_FILE_NAME_CHARS - 20]}%{digest_of(name)[:16]}"
 
 
 def mark_of(agent: str) -> str:
-    """Under which name a hint is left that this agent has mail, for those who would rather not open the store."""
+    """The name of the file that says this agent has mail, for readers that do not open the store."""
     return f"@{safe(agent)}"
 
 
 def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
-    """The role of the caller (or of `who`) and what it allows; ("", None) for an agent that has none."""
+    """The role of the caller (or of `who`) and its rights; ("", None) for an agent without one."""
     roles = call.policy.guards["roles"]
     identifier = who or call.agent
-    kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says of itself gives no role
+    kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says about itself gives it no role
     for pattern, given in roles["assign"]:
         if _speaks_of(pattern, identifier, kind, client):
             name = given
@@ -57,12 +57,12 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
         name = "" if is_person else roles["default"]
     if not name:
         return "", None
-    preset = NOTHING if rank_of(call, name) in {VIEWER, WORKER} else EVERYTHING
+    preset = NO_RIGHTS if rank_of(call, name) in {VIEWER, WORKER} else ALL_RIGHTS
     return name, {**preset, **roles["named"].get(name, {})}
 
 
 def rank_of(call: Call, role: str) -> str:
-    """What a role counts as (authority.py); one of the config's own as an agent, unless it says otherwise."""
+    """The rank of a role (authority.py); a role of the config counts as an agent, unless it says otherwise."""
     own: str = call.policy.guards["roles"]["named"].get(role, {}).get("may", "")
     return own or (role if role in RANKS else AGENT)
 
@@ -82,21 +82,23 @@ def _speaks_of(pattern: str, agent: str, kind: str, client: str) -> bool:
 
 
 def may_hold(role: dict[str, Any], resource: Sequence[str]) -> bool:
-    """Is a path, or a name such as `port:8080`, among what a role may write?"""
-    speaks = matches if resource[0] == "name" else covers
-    return any(speaks(pattern, resource) for pattern in role["write"])
+    """May a role write this path, or hold this name (such as `port:8080`)?"""
+    fits = matches if resource[0] == "name" else covers
+    return any(fits(pattern, resource) for pattern in role["write"])
 
 
 def refusal_of_write(
     call: Call, agent: Record | None, resource: Sequence[str], *, local: bool, client: str = "", tool: str = ""
 ) -> Forbidden | None:
-    """Why the caller may not write this path, if so. `local`: it is in the working tree that has `.dibs/local/`."""
+    """Why the caller may not write this path, or None. `local`: it is in the working tree that has `.dibs/local/`."""
     kind, text = resource[0], resource[1]
-    if local and kind == "tree" and (not text or LOCAL.startswith(text + "/")):
+    if local and kind == "tree" and (not text or LOCAL_FOLDER.startswith(text + "/")):
         return Forbidden(
-            f"{text or '.'} has dibs' own record in it, {LOCAL}/; name what is in it instead.", path=text, within=True
+            f"{text or '.'} has dibs' own record in it, {LOCAL_FOLDER}/; name what is in it instead.",
+            path=text,
+            within=True,
         )
-    if local and (text == LOCAL or text.startswith(LOCAL + "/")):
+    if local and (text == LOCAL_FOLDER or text.startswith(LOCAL_FOLDER + "/")):
         scratch = scratch_of(call.agent)
         if text.startswith(scratch + "/") or text == scratch:
             given = of(call, agent, client)[0]
@@ -130,7 +132,7 @@ def bans(role: dict[str, Any], tool: str) -> bool:
 
 
 def any_bans(call: Call, tool: str) -> bool:
-    """Is this tool on the list of any role? Most are on none, and then nobody need ask whose role it is."""
+    """Is this tool on the list of any role? Most are on none; then no role need be looked up."""
     return any(bans(role, tool) for role in call.policy.guards["roles"]["named"].values())
 
 
@@ -140,7 +142,7 @@ def _banned(name: str, tool: str) -> Forbidden:
 
 
 def _use(tx: Transaction, call: Call, got: Fetched, tool: str, client: str = "") -> Any:
-    """May the agent use this tool at all, whatever it does?"""
+    """May the agent use this tool at all?"""
     name, role = of(call, got.values[f"a\t{call.agent}"], client)
     if role is None or not bans(role, tool):
         return {}
@@ -149,7 +151,7 @@ def _use(tx: Transaction, call: Call, got: Fetched, tool: str, client: str = "")
 
 
 def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> Forbidden | None:
-    """Why the caller may not `commit` or `deploy`, if so."""
+    """Why the caller may not `commit` or `deploy`, or None."""
     name, role = of(call, agent, client)
     if role is None or role[act]:
         return None

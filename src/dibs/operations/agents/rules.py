@@ -1,4 +1,4 @@
-"""The rules of a workspace: which version of them an agent was told. The text itself is a file, `.dibs/rules.md`."""
+"""The rules of a workspace: the version that each agent was shown. The text is a file, `.dibs/rules.md`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def _rules(tx: Transaction, call: Call, got: Fetched, ack: bool = False) -> dict[str, Any]:
-    """Which version holds, and which one the caller was told; with `ack`, that it knows them now."""
+    """The present version, and the one that the caller was shown; `ack` records that it knows the present one."""
     agent = got.values[f"a\t{call.agent}"]
-    if agent is None:  # who only asks is not registered by it
+    if agent is None:  # a question alone does not register the caller
         agent = register(tx, call.agent, process=call.client, person=call.is_person) if ack else {}
     known = agent.get("rules", "")
     if ack and call.rules and known != call.rules:

@@ -1,10 +1,10 @@
-"""Who may speak for whom: a shell that a client started for its agent speaks for that agent alone.
+"""Who may act for whom: a shell that a client started for its agent acts for that agent only.
 
-The facts come from the door: a call that was typed (a command line, git's hooks, a script), the id in the client's own
-session variable, and the processes above it. An agent's shell names that agent, or one of its subagents; anything else
-is refused. A person at a terminal may speak for anybody, and so may a script with no client above it; a program that
-calls dibs from Python is none. What the one who speaks may do is decided in authority.py. Agents are kept from
-accidents by this, not from malice: they share one user of the operating system.
+The facts come from the door: a typed call (a command line, git's hooks, a script), the id in the client's own session
+variable, and the processes above it. An agent's shell may name that agent or one of its subagents; any other id is
+refused. A person at a terminal may act for any agent, and so may a script with no client above it; a program that calls
+dibs from Python has no shell. authority.py decides what the acting agent may do. This protects agents from accidents,
+not from malice: they share one user of the operating system.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-    Spoken = Sequence[tuple[str, str]]  # what a shell command would have dibs do, and as whom ("": as itself)
+    Spoken = Sequence[tuple[str, str]]  # what a shell command would have dibs do, and as which agent ("": as itself)
 
 
 def shells_of(tx: Transaction, call: Call) -> list[str]:
-    """The agents whose shell this call comes from: by the client's session variable, and by the nearest client."""
+    """The agents whose shell this call comes from: by its session variable, and by the nearest client process."""
     if not call.typed:
         return []
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
@@ -35,16 +35,16 @@ def shells_of(tx: Transaction, call: Call) -> list[str]:
 
 
 def refusal(tx: Transaction, call: Call) -> Forbidden | None:
-    """Why this call may not be made from where it comes from, if so. Remembers whose shell it is, for those who ask."""
+    """Why this call may not come from its shell, or None. Remembers whose shell it is."""
     own = shells_of(tx, call)
     call.inside = next((agent for agent in own if within(call.agent, agent)), own[0] if own else "")
     if not own:
         return None
-    return None if within(call.agent, call.inside) else not_its_voice(tx, call.inside, call.agent)
+    return None if within(call.agent, call.inside) else refusal_of_other_agent(tx, call.inside, call.agent)
 
 
-def not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
-    """The refusal to an agent's shell that speaks as another agent."""
+def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
+    """The refusal of an agent's shell that names another agent."""
     name = names.name_of(tx, own)
     whom = names.name_of(tx, other)
     return Forbidden(
@@ -55,6 +55,6 @@ def not_its_voice(tx: Transaction, own: str, other: str) -> Forbidden:
 
 
 def subagents(tx: Transaction, agent: str) -> list[Record]:
-    """The agent's subagents that did not end, as far as is known; a few of them."""
+    """The agent's subagents that have not ended, as far as is known; a few of them."""
     found = tx.fetch((), [(f"a\t{agent}/", f"a\t{agent}0")], 64).rows
     return [record for _, record in found if not record["left"] and not record["killed"]]

@@ -1,12 +1,13 @@
-"""Cycles: would a wait never end, because those in the way wait for the one who asks?
+"""Deadlock detection: does a wait never end, because the agents in its way wait for the agent that asks?
 
-The graph has two kinds of nodes. A place in a queue (and a request that would take one) leads to every unrelated agent
-with a live claim in its way, and to every earlier place in its way; an upgrade passes the queue, so it leads to holders
-alone. An agent leads to all its places. An interest is no place: whoever was refused waits for nobody.
+The graph has two kinds of nodes: agents, and places in a queue. A place (or a request that would take one) leads to
+every unrelated agent with a live claim in its way, and to every earlier place in its way. An upgrade passes the queue,
+so it leads to holders only. An agent leads to all its places. An interest is no place: a refused agent waits for
+nobody.
 
-A cycle is one that comes back to the asking agent by something that it holds. By a place of its own it would not be
-one: that place is served without this request. Every cycle has such an agent, and it searches whenever it looks, so a
-cycle that closed by a hand-over or by a subagent's end is found within seconds.
+A deadlock is a cycle that comes back to the asking agent by something that it holds. A cycle by one of its own places
+is no deadlock: that place is served without this request. Every deadlock has such an agent, and each waiter searches
+again at every poll, so a deadlock that came from a hand-over or from a subagent's end is found within seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from dibs.errors import Deadlock
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import iso
-from dibs.operations.core.policy import WAITS_PER_AGENT
+from dibs.operations.core.policy import MAX_WAITS_PER_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
     Steps = list[dict[str, Any]]
 
-GRAPH = 1_000  # places visited in one search; a fleet has fewer
+MAX_VISITED = 1_000  # in one search; a fleet has fewer places
 
 
 def find(tx: Transaction, wish: Record, in_the_way: list[Record]) -> Steps:
-    """The cycle that this wish would close, as steps (agent, resource, holder); empty if there is none."""
+    """The deadlock that this wish would cause, as steps (agent, resource, holder); empty if there is none."""
     start = wish["agent"]
     if not holds_any(tx, start):
         return []
@@ -38,11 +39,11 @@ def find(tx: Transaction, wish: Record, in_the_way: list[Record]) -> Steps:
 
 
 def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record | None) -> Steps:
-    """The cycle that an upgrade would close which passes this queue: they wait for its agent then, and it for them.
+    """The deadlock that an upgrade would cause by passing this queue: each would wait for the other.
 
-    That takes another place of the same agent; the one of this very request (`place`) ends with the grant.
+    That needs another place of the same agent; the place of this request (`place`) ends with the grant.
     """
-    behind = {record["waiter"] for record in queue}
+    waiters = {record["waiter"] for record in queue}
     agents = {record["agent"] for record in queue}
     own = place["waiter"] if place is not None else ""
     for other in _places_of(tx, wish["agent"]):
@@ -50,7 +51,7 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record 
             continue
         steps = _search(
             tx, other, _before(tx, other, list(holds.meeting(tx, other["resources"], other["tree"]))),
-            lambda record: record.get("waiter") in behind or (holds.CLAIM in record and record["agent"] in agents),
+            lambda record: record.get("waiter") in waiters or (holds.CLAIM in record and record["agent"] in agents),
         )  # fmt: skip
         if steps:
             last = {"agent": steps[-1]["holder"], "resource": resources.shown(wish["resources"])[0]}
@@ -59,7 +60,7 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record 
 
 
 def refuse(tx: Transaction, wish: Record, cycle: Steps) -> Deadlock:
-    """The refusal of a request that would close a cycle, in the log like every other."""
+    """The refusal of a request that would cause a deadlock; the log keeps it like every other refusal."""
     first = resources.shown(wish["resources"])[0]
     data = {"code": "deadlock", "resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"]}
     tx.append("claim.refused", wish["agent"], first, {**data, "blockers": cycle})
@@ -67,18 +68,19 @@ def refuse(tx: Transaction, wish: Record, cycle: Steps) -> Deadlock:
 
 
 def holds_any(tx: Transaction, agent: str) -> bool:
-    """Can anybody wait for what this agent holds? One that holds nothing is in no cycle."""
-    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
+    """Can another agent wait for something that this agent holds? An agent that holds nothing is in no deadlock."""
+    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=holds.MAX_RECORDS)
     return any(claim["until"] > tx.now and claim["mode"] != resources.WATCH for claim in claims)
 
 
 def _search(tx: Transaction, wish: Record, in_the_way: list[Record], arrived: Callable[[Record], bool]) -> Steps:
-    """Breadth first, from those in the way of a wish along what each of them waits for, until somebody is reached."""
-    came: dict[str, tuple[Record, Record]] = {}  # place → the place that waits for it (or its agent), and by what
-    met: dict[str, list[Record]] = {}  # many wait for the same: what they meet is read once
+    """Breadth-first search from the records in the way, along what each agent waits for."""
+    # place → the place that waits for it (or for its agent), and the record in its way
+    came: dict[str, tuple[Record, Record]] = {}
+    met: dict[str, list[Record]] = {}  # many places want the same resources: what they meet is read once
     known = {wish["agent"]}  # agents whose places were looked up
     frontier: list[tuple[Record, list[Record]]] = [(wish, in_the_way)]
-    while frontier and len(came) < GRAPH:
+    while frontier and len(came) < MAX_VISITED:
         place, before = frontier.pop(0)
         for record in before:
             if arrived(record):
@@ -101,13 +103,13 @@ def _search(tx: Transaction, wish: Record, in_the_way: list[Record], arrived: Ca
 
 
 def _places_of(tx: Transaction, agent: str) -> list[Record]:
-    """Where an agent waits now."""
-    places = holds.of_agent(tx, holds.WAITER, agent, limit=WAITS_PER_AGENT)
+    """The agent's live places in queues."""
+    places = holds.of_agent(tx, holds.WAITER, agent, limit=MAX_WAITS_PER_AGENT)
     return [place for place in places if place["until"] > tx.now]
 
 
 def _before(tx: Transaction, place: Record, met: list[Record]) -> list[Record]:
-    """Of what a place meets: who holds it, and who came first, unless it passes the queue."""
+    """What a place waits for: holders, and earlier waiters unless it is an upgrade, which passes the queue."""
     live = [record for record in met if holds.INTEREST not in record and record["until"] > tx.now]
     upgrade = endings.holds_all(live, place)
     return [
@@ -119,7 +121,7 @@ def _before(tx: Transaction, place: Record, met: list[Record]) -> list[Record]:
 
 
 def _path(tx: Transaction, came: dict[str, tuple[Record, Record]], place: Record, record: Record) -> Steps:
-    """The steps from the one who asks to whom the search arrived at."""
+    """The steps from the asking agent to the record that the search arrived at."""
     steps = [_step(tx, place, record, place["resources"])]
     while place.get("waiter") in came:
         place, record = came[place["waiter"]]

@@ -1,7 +1,7 @@
-"""How claims end, and what follows in the same transaction: the next in the queue gets it, the curious are told.
+"""The ends of claims, and what follows in the same transaction: the next waiter gets the resource, interests are told.
 
-Every way in which something becomes free (release, expiry, a holder that died, the kill switch, an agent that left)
-comes through here, so that none of them forgets the queue.
+Every end (release, expiry, a dead holder, the kill switch, an agent that left) comes through here, so none forgets the
+queue.
 """
 
 from __future__ import annotations
@@ -18,35 +18,36 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-LEASE = 15_000  # ms that a waiter counts as present after it last looked, and that a hand-over waits to be picked up
-SERVE = 32  # waiters looked at when something becomes free; the rest find out when they look themselves
-TASK = "task"  # what made a claim that stands behind a task, whose end is the task's business
-LOST_LIFE = 7 * 86_400_000  # an agent that was not told within a week will not ask any more
+# after its last poll, while a waiter counts as present; also the time in which it must pick up a hand-over
+WAITER_LEASE_MS = 15_000
+MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
+BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
+LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
 
 
 def end(tx: Transaction, claim: Record, why: str, **data: Any) -> None:
-    """Take a claim from its holder, who is told at its next boot."""
+    """Take a claim from its holder, which is told at its next boot."""
     holds.remove(tx, claim)
     tx.append("claim.ended", claim["agent"], claim["claim"], {"why": why, "until": claim["until"], **data})
     lost = {
         "claim": claim["claim"], "agent": claim["agent"], "resources": claim["resources"], "mode": claim["mode"],
         "token": claim["token"], "tree": claim["tree"], "task": claim["task"], "why": why, "at": tx.now,
-        "until": tx.now + LOST_LIFE,
+        "until": tx.now + LOSS_LIFE_MS,
     }  # fmt: skip
     tx.put(f"l\t{claim['agent']}\t{claim['claim']}", lost, i2=due(lost["until"]))
-    if claim["by"] == TASK:
+    if claim["by"] == BY_TASK:
         FOLLOW_UPS["task claim ended"](tx, claim, why)
 
 
 def expire(tx: Transaction, claim: Record) -> None:
-    """End a claim whose deadline is over; for a hand-over that nobody picked up, that is what its deadline means."""
+    """Expire a claim whose deadline has passed; a hand-over that was not picked up in time ends as "unclaimed"."""
     end(tx, claim, "unclaimed" if claim["pending"] else "expired")
 
 
 def give_back(
     tx: Transaction, claim: Record, released: Sequence[Sequence[str]], why: str, **data: Any
 ) -> list[Sequence[str]]:
-    """Release some or all resources of a claim by its holder's own will; returns what is still held."""
+    """Release some or all resources of a claim for its holder; returns what is still held."""
     left = [resource for resource in claim["resources"] if resource not in released]
     if not any(resource[0] != "inode" for resource in left):  # an alias does not stay without its file
         released, left = claim["resources"], []
@@ -58,13 +59,13 @@ def give_back(
     event = {"resources": list(released), "left": left, "why": why}
     event.update({key: value for key, value in data.items() if value})
     tx.append("claim.released", claim["agent"], claim["claim"], event)
-    if claim["by"] == TASK and why in {"released", "left"}:  # by other ways than the task's own
+    if claim["by"] == BY_TASK and why in {"released", "left"}:  # not by the task's own end
         FOLLOW_UPS["task claim ended"](tx, claim, why)
     return left
 
 
 def drop_waiter(tx: Transaction, waiter: Record, why: str) -> None:
-    """Take somebody out of the queue."""
+    """Remove a waiter from the queue."""
     holds.remove(tx, waiter)
     tx.append("wait.ended", waiter["agent"], waiter["waiter"], {"why": why})
     if waiter["wake"]:
@@ -72,7 +73,7 @@ def drop_waiter(tx: Transaction, waiter: Record, why: str) -> None:
 
 
 def grant(tx: Transaction, record: Record, via: str, request: list[str] | None = None) -> Record:
-    """Write a claim that was decided: its rows and its event. The token is the number of this commit."""
+    """Write a granted claim: its rows and its event. The token is the number of this commit."""
     record["token"] = TOKEN
     holds.put(tx, record)
     event = {
@@ -82,7 +83,7 @@ def grant(tx: Transaction, record: Record, via: str, request: list[str] | None =
     if request:
         event["request"] = request
     tx.append("claim.granted", record["agent"], record["claim"], event)
-    if via == "handover":  # not asked for just now: an earlier refusal of it is settled by this
+    if via == "handover":  # the agent did not ask for it now: the hand-over settles its earlier interest
         for interest in holds.of_agent(tx, holds.INTEREST, record["agent"]):
             if resources.all_covered(interest["resources"], record["resources"]):
                 end_interest(tx, interest, "granted")
@@ -110,12 +111,12 @@ def living(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
 
 
 def blocks(record: Record, mode: str, agent: str) -> bool:
-    """Does this claim or waiter stand in the way of that agent's wish, supposing that they overlap?"""
+    """Does this claim or waiter block that agent's wish, if their resources overlap?"""
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
 
 
 def holds_all(records: Iterable[Record], wish: Record) -> bool:
-    """Does the agent hold everything already, in whatever mode? Then who waits for it waits for this agent anyway."""
+    """Does the agent hold all of it already, in any mode? Then the waiters wait for this agent anyway."""
     held = [
         resource
         for record in records
@@ -129,9 +130,9 @@ def holds_all(records: Iterable[Record], wish: Record) -> bool:
 
 
 def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record], asking: str = "") -> None:
-    """End what is past its end, and the claims of dead processes; whoever waited for any of it comes first.
+    """End expired records and the claims of dead processes; then their waiters are served first.
 
-    `asking` is the agent that wants it now: it hears from its own request what came of it.
+    `asking` is the agent that wants the resource now: its own request tells it the result.
     """
     for record in over:
         if holds.WAITER in record:
@@ -144,13 +145,13 @@ def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record], askin
 
 
 def end_interest(tx: Transaction, interest: Record, why: str) -> None:
-    """A wish is over: told, too old, or its agent got what it wished for."""
+    """End an interest: told, expired, or granted."""
     holds.remove(tx, interest)
     tx.append("interest.ended", interest["agent"], interest["interest"], {"why": why})
 
 
 def serve(tx: Transaction, freed: Iterable[Sequence[str]], asking: str = "") -> None:
-    """Something became free: hand over to those who wait, in their order, then tell those who only wished."""
+    """Resources became free: grant them to the waiters in order, then tell the agents with an interest."""
     freed = list(freed)
     if not freed:
         return
@@ -159,16 +160,16 @@ def serve(tx: Transaction, freed: Iterable[Sequence[str]], asking: str = "") -> 
     interested = [record for record in met if holds.INTEREST in record and record["agent"] != asking]
     waiting.sort(key=lambda record: record["ticket"])
     if waiting:
-        _hand_over(tx, waiting[:SERVE], freed, met)
+        _hand_over(tx, waiting[:MAX_WAITERS_SERVED], freed, met)
     for record in interested:
         _tell(tx, record)
 
 
 def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[str]], met: list[Record]) -> None:
-    """Grant to each waiter whom nobody stands before any more; an absent one is dropped.
+    """Grant to each waiter that nothing blocks any more; drop absent waiters.
 
-    All that these waiters can meet is read once (it is what was met already, if they want only what was freed); what is
-    granted on the way is added to it.
+    Everything that these waiters can meet is read once (`met` is enough if they want only what was freed); new grants
+    are added to it.
     """
     wanted = {(resource[0], resource[1]): resource for waiter in waiting for resource in waiter["resources"]}
     claims: list[Record] = []
@@ -184,21 +185,21 @@ def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[
         if waiter["until"] <= tx.now:
             drop_waiter(tx, waiter, "lapsed")
             continue
-        if any(stands_before(claim, waiter) and claim["until"] > tx.now for claim in claims):
+        if any(blocks_wish(claim, waiter) and claim["until"] > tx.now for claim in claims):
             continue
-        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and stands_before(other, waiter)]
+        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and blocks_wish(other, waiter)]
         live = [claim for claim in claims if claim["until"] > tx.now]
         if any(other["until"] > tx.now for other in earlier) and not holds_all(live, waiter):  # an upgrade passes them
             continue
-        for claim in [claim for claim in claims if stands_before(claim, waiter)]:
+        for claim in [claim for claim in claims if blocks_wish(claim, waiter)]:
             expire(tx, claim)
             claims.remove(claim)
         claims.append(claim_from(tx, waiter))
         queue = [other for other in queue if other["waiter"] != waiter["waiter"]]
 
 
-def stands_before(record: Record, wish: Record) -> bool:
-    """Does this claim or waiter meet that wish in conflicting modes, whatever its deadline?"""
+def blocks_wish(record: Record, wish: Record) -> bool:
+    """Does this claim or waiter conflict with the wish, whatever its deadline?"""
     return (
         blocks(record, wish["mode"], wish["agent"])
         and resources.same_tree(record["tree"], wish["tree"])
@@ -207,19 +208,19 @@ def stands_before(record: Record, wish: Record) -> bool:
 
 
 def claim_from(tx: Transaction, waiter: Record) -> Record:
-    """A waiter's turn: the claim is its own from this commit on, and passes on if it is not picked up in time."""
+    """Turn a waiter into a claim, from this commit on. It passes to the next waiter if it is not picked up in time."""
     claim = holds.new_claim(tx, waiter, until=waiter["until"], pending=True, alert_at=0)
-    claim["place"] = waiter["waiter"]  # so that who withdraws finds what its place has become
+    claim["place"] = waiter["waiter"]  # so that a withdrawing caller finds the claim that its place became
     drop_waiter(tx, waiter, "granted")
-    return grant(tx, claim, "queue")  # answered, and so done for its request id, when it is picked up
+    return grant(tx, claim, "queue")  # its request id gets an answer when the waiter picks it up
 
 
 def _tell(tx: Transaction, interest: Record) -> None:
-    """A message for an agent that was refused earlier, if what it wanted is free indeed and it has not got it."""
+    """Tell an agent that was refused earlier, if the resource is really free and the agent has not got it yet."""
     for record in holds.meeting(tx, interest["resources"], interest["tree"]):
         if holds.INTEREST in record or record["until"] <= tx.now:
             continue
-        if record["agent"] == interest["agent"]:  # it has it, or is in line for it: that is told elsewhere
+        if record["agent"] == interest["agent"]:  # it holds it, or waits for it: another answer tells it
             end_interest(tx, interest, "granted")
             return
         if blocks(record, interest["mode"], interest["agent"]):
@@ -231,12 +232,12 @@ def _tell(tx: Transaction, interest: Record) -> None:
         return
     end_interest(tx, interest, "served")
     names = resources.shown(interest["resources"])
-    text = f"{', '.join(names)} is free now; you were refused it before. Claim it to go on."
+    text = f"{', '.join(names)} is free now; you were refused it before. Claim it to continue."
     mailbox.post(tx, interest["agent"], "dibs", "free", text, resources=names)
 
 
 def forget_losses(tx: Transaction, agent: str, over: Sequence[Sequence[str]]) -> None:
-    """What was lost once, claimed again and given back now is settled: a commit is no longer refused because of it."""
+    """Forget losses that the agent has claimed again and released now: they no longer refuse its commits."""
     for key, loss in [row for prefix in (f"l\t{agent}\t", f"l\t{agent}/") for row in walk(tx, prefix)]:
         if all(any(resources.same(one, other) for other in over) for one in loss["resources"]):
             tx.delete(key)

@@ -1,12 +1,13 @@
-"""Taking a claim away from its holder: `release --force`, for persons and orchestrators (authority.py).
+"""`release --force`: persons and orchestrators take a claim away from its holder (authority.py).
 
-- success: every claim in the way of what is named is void as a whole, so its token is fenced. Its holder gets a message
-  and is told at its next boot; a task behind it goes back to the queue and counts against nobody. Whoever waits comes
-  next. What the holder's unfinished files contained is kept: the door saves it first, `dibs restore` brings it back.
+- success: every claim that overlaps the named resources is void as a whole, so its token is fenced. The holder gets a
+  message now and a notice at its next boot. A claimed task goes back to the queue and the loss counts against nobody.
+  The next waiter is served. The contents of the holder's unfinished files are kept: the door saves them first, and
+  `dibs restore` brings them back.
 - refusal: nobody holds it (`not_found`); no reason given (`invalid`); not enough authority (`forbidden`).
-- retry: the second call finds nobody, or with the same request id gets the first answer.
-- race: a claim granted between the door's look and this transaction is void too; nothing is overwritten by that, and
-  the content stays in the file.
+- retry: the second call finds no holder; with the same request id it gets the first answer.
+- race: a claim granted between the door's look and this transaction is void too. Nothing is overwritten by that; the
+  content stays in the file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import due
 from dibs.operations.core.declare import Operation
-from dibs.operations.guards.restores import KEEP
+from dibs.operations.guards.restores import CONTENT_LIFE_MS
 from dibs.operations.messages import mailbox
 
 TYPE_CHECKING = False
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-FORCED = "forced"  # how such a claim ends, and why such a content is kept
+FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
 
 
 def force(
@@ -57,7 +58,7 @@ def force(
 
 
 def _in_the_way(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:
-    """The live claims that block others there, in whatever working tree; one that only watches does not."""
+    """The live claims that block others there, in any working tree; watch claims do not."""
     return [
         record
         for record in holds.meeting(tx, resources.normal(wanted), "")
@@ -66,8 +67,8 @@ def _in_the_way(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record
 
 
 def _keep(tx: Transaction, call: Call, claim: Record, tree: str, path: str, blob: str) -> dict[str, Any]:
-    """What was in a file of the holder's, as `restore` finds it."""
-    identifier, until = f"v{tx.id()}", tx.now + KEEP
+    """Record the content of one of the holder's files, for `restore`."""
+    identifier, until = f"v{tx.id()}", tx.now + CONTENT_LIFE_MS
     record: Record = {
         "violation": identifier, "path": path, "tree": tree, "holder": claim["agent"], "by": call.agent, "at": tx.now,
         "blob": blob, "overwritten": "", "until": until, "how": FORCED,
@@ -77,7 +78,7 @@ def _keep(tx: Transaction, call: Call, claim: Record, tree: str, path: str, blob
 
 
 def _held(tx: Transaction, call: Call, resources: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """For the door, which saves the files before the claims are void."""
+    """The claims that a forced release would void: the door saves their files first."""
     keys = ("claim", "tree", "resources")
     return {"claims": [[claim[key] for key in keys] for claim in _in_the_way(tx, resources)]}
 

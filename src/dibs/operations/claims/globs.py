@@ -1,18 +1,18 @@
-"""Exact algebra of globs: can some path match both of these? Pure functions of strings; nothing is looked at on disk.
+"""Exact algebra of globs: can some path match both of these? Pure functions of strings; nothing is read from disk.
 
-A glob is read once into components, a component into characters. On both levels there is the same question: two
-sequences, some of whose items stand for "any run" (`**` among components, `*` among characters), can they be the same
-sequence? `_share` answers it for both by walking one sequence while it keeps the set of positions in the other that it
-can have come to (the bits of one integer), so the work is at most the product of the two lengths: nothing branches,
-and no pattern, however malicious, takes exponential time. That matters because it runs inside a transaction.
+A glob is parsed once into components, a component into characters. Both levels have the same question: two sequences,
+some of whose items stand for "any run" (`**` among components, `*` among characters), can they be the same sequence?
+`_share` answers it for both. It walks one sequence and keeps the set of positions that it can have reached in the other
+(the bits of one integer), so the work is at most the product of the two lengths: nothing branches, and no malicious
+pattern takes exponential time. That matters because it runs inside a transaction.
 
-What a glob means: `/` separates components, which are never empty. `*` is any run of characters, also an empty one;
-`?` is one character; `[abc]`, `[a-z]`, `[!x]` and `[^x]` are one character of a class (a `]` that comes first is a
-member; a `[` that is never closed is itself). None of these crosses a `/`. `**` as a whole component is any number of
-components, also none; inside a longer component it is the same as `*`. There are no backslash escapes: a literal `*`
-is written `[*]`. A class may be empty (`[z-a]`); a glob with one matches nothing and meets nothing.
+What a glob means: `/` separates components, which are never empty. `*` is any run of characters, also an empty one; `?`
+is one character; `[abc]`, `[a-z]`, `[!x]` and `[^x]` are one character of a class (a `]` that comes first is a member;
+a `[` that is never closed is itself). None of these crosses a `/`. `**` as a whole component is any number of
+components, also none; inside a longer component it is the same as `*`. There are no backslash escapes: a literal `*` is
+written `[*]`. A class may be empty (`[z-a]`); a glob with one matches nothing and meets nothing.
 
-Texts come in canonical form (facts/paths.py); `simplify` is the gate that refuses the others.
+Texts come in canonical form (facts/paths.py); `simplify` refuses the others.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     Atom = str | Ranges | None  # one character, one of a class, or any run of them
     Component = str | tuple[Atom, ...] | None  # literal, wild, or any run of components
 
-BYTES_MAX = 4096  # PATH_MAX: nothing longer can name a file
-COMPONENTS_MAX = 64  # far deeper than any repository; bounds the work of one comparison
-REMEMBERED_MAX = 2048  # parsed globs kept; above it all are forgotten, which costs little and needs no bookkeeping
+MAX_GLOB_BYTES = 4096  # PATH_MAX: nothing longer can name a file
+MAX_COMPONENTS = 64  # far deeper than any repository; bounds the work of one comparison
+MAX_CACHED_GLOBS = 2048  # above it the cache is emptied, which costs little and needs no bookkeeping
 
-_LAST = 0x10FFFF
+_LAST_CODE_POINT = 0x10FFFF
 _SLASH = ord("/")
-_ANY: Ranges = ((0, _SLASH - 1), (_SLASH + 1, _LAST))
+_ANY: Ranges = ((0, _SLASH - 1), (_SLASH + 1, _LAST_CODE_POINT))
 
 remembered: dict[str, tuple[tuple[Component, ...], bool]] = {}
 
@@ -57,7 +57,7 @@ def overlap(a: str, b: str) -> bool:
 
 def matches(pattern: str, path: str) -> bool:
     """Whether the glob matches this very path; the path is literal whatever characters it has."""
-    if not path.endswith(_tail(pattern)):  # most globs that a file meets in passing are of another kind of file
+    if not path.endswith(_tail(pattern)):  # fast path: most globs that a file is compared with are for another suffix
         return False
     components, can = _parse(pattern)
     return can and _share(components, _literal(path), _components_meet)
@@ -70,9 +70,9 @@ def meets_tree(pattern: str, tree: str) -> bool:
 
 
 def _tail(pattern: str) -> str:
-    """The literal characters at a glob's end, behind its last wildcard; a path without them cannot match.
+    """The literal characters at a glob's end, after its last wildcard; a path without them cannot match.
 
-    Empty behind a `**`, which may stand for nothing at all, and where the last `]` may close a class.
+    Empty after a `**`, which may stand for nothing at all, and where the last `]` may close a class.
     """
     tail = pattern[max(pattern.rfind("*"), pattern.rfind("?"), pattern.rfind("]")) + 1 :]
     return tail.rpartition("/")[2] if "/" in tail else tail
@@ -94,10 +94,10 @@ def literal_last(pattern: str) -> str:
 
 
 def simplify(pattern: str) -> tuple[str, str]:
-    """The kind and text of the plainest resource that means the same: a tree where the glob is one, else the glob.
+    """The kind and text of the plainest resource that means the same: a tree if the glob is one, else the glob.
 
     `src/**` and the directory `src` are one resource and must have one form, since claims are found by it. Raises
-    Invalid for what is no glob.
+    Invalid for a text that is no glob.
     """
     _check(pattern)
     parts: list[str] = []
@@ -110,7 +110,7 @@ def simplify(pattern: str) -> tuple[str, str]:
 
 
 def _check(pattern: str) -> None:
-    """Refuse what cannot be a canonical glob, saying what is wrong with it."""
+    """Refuse a text that cannot be a canonical glob, and say why."""
     try:
         size = len(pattern.encode())
     except UnicodeEncodeError:
@@ -118,23 +118,23 @@ def _check(pattern: str) -> None:
         message = "a glob must be text: this one has bytes that are not UTF-8"
         raise Invalid(message, resource=shown) from None
     parts = pattern.split("/")
-    if size > BYTES_MAX:
-        message = f"a glob may have at most {BYTES_MAX} bytes; this one has {size}"
+    if size > MAX_GLOB_BYTES:
+        message = f"a glob may have at most {MAX_GLOB_BYTES} bytes; this one has {size}"
     elif any(c < " " or c == "\x7f" for c in pattern):
         message = "a glob may not contain control characters"
     elif "" in parts:
         message = f"the glob {pattern!r} has an empty component"
     elif "." in parts or ".." in parts:
         message = f"the glob {pattern!r} has a '.' or '..' component"
-    elif len(parts) > COMPONENTS_MAX:
-        message = f"a glob may have at most {COMPONENTS_MAX} components; this one has {len(parts)}"
+    elif len(parts) > MAX_COMPONENTS:
+        message = f"a glob may have at most {MAX_COMPONENTS} components; this one has {len(parts)}"
     else:
         return
     raise Invalid(message, resource=pattern)
 
 
 def _share(a: Sequence[Any], b: Sequence[Any], meet: Callable[[Any, Any], bool]) -> bool:
-    """Whether two sequences can be the same one, where None is any run of items and `meet` compares two items.
+    """Whether two sequences can be the same one; None is any run of items, `meet` compares two items.
 
     Bit q of `here` says: what was read of `a` so far can equal the first q items of `b`. A None of `a` reaches every
     later position, since each item of `b` can stand for something; that is why a sequence with an item that matches
@@ -216,7 +216,7 @@ def _parse(pattern: str) -> tuple[tuple[Component, ...], bool]:
             components.append(atoms)
         else:
             components.append(part)
-    if len(remembered) >= REMEMBERED_MAX:
+    if len(remembered) >= MAX_CACHED_GLOBS:
         remembered.clear()
     result = remembered[pattern] = tuple(components), can
     return result
@@ -290,6 +290,6 @@ def _outside(given: list[tuple[int, int]]) -> Ranges:
         if low < bottom:
             left.append((low, bottom - 1))
         low = max(low, top + 1)
-    if low <= _LAST:
-        left.append((low, _LAST))
+    if low <= _LAST_CODE_POINT:
+        left.append((low, _LAST_CODE_POINT))
     return tuple(left)

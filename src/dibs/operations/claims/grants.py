@@ -1,13 +1,13 @@
-"""Taking claims; releases.py has keeping them and giving them back, tokens.py asking about them.
+"""Claims are taken here; releases.py renews and releases them, tokens.py answers questions about them.
 
-What happens, in short (docs/PROMISES.md has it in full):
-- success: all resources or none; the token is the number of the commit that granted it.
-- again: claiming what one holds refreshes it and returns the same token; after it ended, it is a new claim.
-- refusal: names each blocker; it is a decision, so its event is kept.
-- expiry: decided by the store's clock whenever anybody looks. Nothing that ended is ever taken up again.
-- death: a local holder whose process is gone loses its claims as soon as anybody wants them; to somebody who waits, a
-  claim that was taken a moment ago does so at the next look, when it is a tenth of a second old.
-- race: one transaction decides after the other; the second one sees what the first one did.
+In short (docs/PROMISES.md has it in full):
+- success: all resources or none; the token is the number of the commit that granted the claim.
+- retry: claiming a held resource refreshes the claim and returns the same token; after its end, it is a new claim.
+- refusal: names each blocker; it is a decision, so the log keeps its event.
+- expiry: decided by the store's clock at every read. An ended claim is never revived.
+- death: a local holder whose process is dead loses its claims at the next request for them; a waiter checks the
+  holder's process 100 ms after the claim was granted.
+- race: transactions are decided one after the other; the second sees the first.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-SHOWN = 16  # blockers named in a refusal; more are counted
-ENOUGH = 16  # waiters that a patient caller needs to meet to know that it will wait
-ONE_IN = 16  # so many claims sweep a little on their way; the others save themselves the look
-SWEPT = 32  # due records that such a claim looks at: two for each claim, as many as it brings
-COMMIT_ENDS = "commit"  # what a claim says in `ends` that is over with the commit of its file
-LEADING = ("deploy:", "role:")  # names by which deploys and leaders are told apart
-ROUNDS = 8  # times a claim looks again after it ended something in its way; each round ends all that it saw
+MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal; more are counted
+MAX_WAITERS_READ = 16  # a caller that can wait and meets this many waiters will wait: it reads no more
+SWEEP_ONE_IN = 16  # one claim in 16 sweeps a few due records; the others save the read
+MAX_DUE_SWEPT = 32  # by such a claim: two for each claim, as many as a claim adds
+ENDS_WITH_COMMIT = "commit"  # the `ends` of a claim that its file's commit releases
+LEADER_PREFIXES = ("deploy:", "role:")  # names of the claims for deploys and leaders
+MAX_ROUNDS = 8  # retries after a claim ended something in its way; each round ends all that it saw
 
 
 class _Found:
-    """What a request meets, sorted."""
+    """The records that a request meets, sorted."""
 
     __slots__ = (
         "children",
@@ -56,16 +56,16 @@ class _Found:
 
     def __init__(self) -> None:
         self.mine: list[Record] = []  # the agent's own live claims that overlap
-        self.children: list[Record] = []  # live claims of the agent's own subagents, which block it nowhere but here
+        self.children: list[Record] = []  # live claims of the agent's own subagents, which block it only here
         self.holders: list[Record] = []  # live claims in the way
-        self.queue: list[Record] = []  # present waiters in the way, whoever came first
-        self.interests: list[Record] = []  # the agent's own wishes from earlier refusals
+        self.queue: list[Record] = []  # present waiters in the way, in any order
+        self.interests: list[Record] = []  # the agent's own interests from earlier refusals
         self.watchers: list[Record] = []  # the other side of an advisory claim
-        self.ended: list[Record] = []  # claims and waiters past their end
+        self.ended: list[Record] = []  # expired claims and waiters
         self.gone: list[Record] = []  # claims whose holder's process is dead
         self.places: list[Record] = []  # the agent's own places in a queue here
-        self.me: Record | None = None  # the place in the queue for this very request, if its agent has one already
-        self.owner = False  # ... and it is this call's to leave: no other process of the agent took it over
+        self.me: Record | None = None  # the agent's existing place in the queue for this same request
+        self.owner = False  # ... and this call may leave it: no other process of the agent took it over
         self.cut = False  # there may be more
 
 
@@ -91,7 +91,7 @@ def take(
     base: dict[str, str] | None = None,
     keep: bool = False,
 ) -> Any:
-    """Grant a request, or say who is in the way, or put it into the queue. The edit guard comes here too."""
+    """Grant a request, or refuse it and name the blockers, or put it into the queue. The edit guard uses this too."""
     wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
     _refuse_tasks(tx, wish)
     wish.update(ends="" if keep else _ends(call, wish), keep=keep)
@@ -101,9 +101,9 @@ def take(
         if handed is not None:
             return _refresh(tx, call, handed, wish, ttl, _Found())
     first: Fetched | None = None if waiter else got
-    if by == "hand" and tx.now % ONE_IN == 0 and _sweep_on_the_way(tx):  # guards sweep after a call, not before
-        first = None  # what was read on the way in may be over by now
-    for _ in range(ROUNDS):
+    if by == "hand" and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx):  # guards sweep after a call, not before
+        first = None  # the records read on the way in may have ended
+    for _ in range(MAX_ROUNDS):
         found = _meet(tx, call, wish, waiter, first, patient=wait > 0)
         if not found.ended and not found.gone:
             break
@@ -142,28 +142,28 @@ def take(
 
 
 def _give_up(tx: Transaction, found: _Found) -> None:
-    """A call that is refused leaves no place behind; whoever stood behind it may move up."""
+    """A refused call leaves no place in the queue; the waiters after it move up."""
     if found.me is not None and found.owner:
         endings.drop_waiter(tx, found.me, "gave_up")
         endings.serve(tx, found.me["resources"])
 
 
 def _ends(call: Call, wish: Record) -> str:
-    """What ends a claim before its time: for one that an agent takes by hand on a file, its commit of that file.
+    """What ends a claim before its deadline: an agent's manual claim on a file ends with its commit of that file.
 
     A model that was refused, waits and commits has no reason to think of a release; a person or a script has.
     """
     plain = all(kind in {"file", "inode"} for kind, *_ in wish["resources"])
     by_hand = wish["by"] == "hand" and bool(call.inside) and wish["mode"] == resources.WRITE
-    return COMMIT_ENDS if by_hand and plain and not wish["task"] else ""
+    return ENDS_WITH_COMMIT if by_hand and plain and not wish["task"] else ""
 
 
 def _asks(
     tx: Transaction, call: Call, resources: Sequence[Sequence[str]], mode: str = "write", **_: Any
 ) -> tuple[str, list[str]]:
-    """A worker holds only what it may write: else it would block those who integrate. Watching blocks nobody.
+    """A worker claims only what it may write, so that it does not block the agents that integrate.
 
-    Where somebody orchestrates, the names of roles and of deploys are for that one.
+    A watch claim blocks nobody. Where there is an orchestrator, only it claims the names of roles and of deploys.
     """
     given = call.policy.guards["roles"]
     if not given["default"] and not given["assign"]:
@@ -171,7 +171,9 @@ def _asks(
     from dibs.operations.agents import roles
     from dibs.operations.core import authority
 
-    if any(one[0] == "name" and one[1].startswith(LEADING) for one in resources) and authority.has_orchestrator(call):
+    if any(one[0] == "name" and one[1].startswith(LEADER_PREFIXES) for one in resources) and authority.has_orchestrator(
+        call
+    ):
         return "orchestrator", []
     key = f"a\t{call.agent}"
     allowed = roles.of(call, tx.fetch([key]).values[key])[1]
@@ -180,7 +182,7 @@ def _asks(
 
 
 def _refuse_tasks(tx: Transaction, wish: Record) -> None:
-    """A task is taken by `task claim`, which looks at more than who holds its name."""
+    """Refuse a task's name: `task claim` takes a task, and checks more than its holder."""
     for kind, text in wish["resources"]:
         if kind == "name" and text.startswith("task:"):
             key = f"t\t{text[5:]}"
@@ -188,16 +190,16 @@ def _refuse_tasks(tx: Transaction, wish: Record) -> None:
                 raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
 
 
-def _sweep_on_the_way(tx: Transaction) -> bool:
-    """A little sweeping, so that a store in use needs no sweeper; says whether anything was looked at."""
-    return bool(FOLLOW_UPS["sweep"](tx, SWEPT)["looked_at"] > 0)
+def _sweep_a_little(tx: Transaction) -> bool:
+    """Sweep a few due records, so that a store in use needs no sweeper; returns whether anything was read."""
+    return bool(FOLLOW_UPS["sweep"](tx, MAX_DUE_SWEPT)["looked_at"] > 0)
 
 
 def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:
-    """Wait in line, unless that would close a cycle."""
+    """Queue the wish, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
-    if found.cut and deadlocks.holds_any(tx, call.agent):  # then every one of them counts
+    if found.cut and deadlocks.holds_any(tx, call.agent):  # then all blockers count
         found = _meet(tx, call, wish, waiter, None, patient=False)
     in_the_way = found.holders if endings.holds_all(found.mine, wish) else found.holders + _before(found)
     answer = waiters.queue(tx, call, wish, in_the_way, found.me, waiter)
@@ -207,8 +209,8 @@ def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str
 
 
 def _handed_over(tx: Transaction, wish: Record) -> Record | None:
-    """What a waiter was granted while it slept. Found by its agent, without a look at everybody else who waits."""
-    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.ALL):
+    """The claim that a waiter was granted while it slept. Found by its agent, without reading the other waiters."""
+    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.MAX_RECORDS):
         if claim["pending"] and claim["until"] > tx.now and claim["resources"] == wish["resources"]:
             return claim if claim["mode"] == wish["mode"] and claim["tree"] == wish["tree"] else None
     return None
@@ -239,11 +241,11 @@ def _wish(
 
 
 def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool) -> _Found:
-    """Sort everything that overlaps the wish.
+    """Sort every record that overlaps the wish.
 
-    A patient caller who meets a holder and a long queue will wait, whoever else is there, and does not read on. Whether
-    the holder's process is dead is then not its to find out, but of those who are in line before it; and one that took
-    its claim a moment ago is asked after when the first in line looks again, a tenth of a second later.
+    A caller that can wait, and meets a holder and a long queue, will wait in any case and reads no further. The waiters
+    before it find out whether the holder's process is dead. The first waiter checks the process of a new holder at its
+    next poll, 100 ms after the grant.
     """
     found = _Found()
     if waiter:
@@ -251,28 +253,29 @@ def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched |
         found.owner = True
     for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
         _sort(tx, wish, record, found)
-        if patient and found.holders and len(found.queue) >= ENOUGH:
+        if patient and found.holders and len(found.queue) >= MAX_WAITERS_READ:
             found.cut = True
             break
     if found.me is None:
         _ask_again(tx, wish, found, first=not waiter)
-    suspects = [] if call.tied else found.mine  # one's own process is seen to be alive, or it is to be looked up
+    suspects = [] if call.tied else found.mine  # the caller's own process is known to be alive, or must be checked
     if not patient:
         suspects = suspects + found.holders
     elif not _before(found):
-        suspects = suspects + [claim for claim in found.holders if tx.now - claim["since"] >= YOUNG]
+        suspects = suspects + [claim for claim in found.holders if tx.now - claim["since"] >= HOLDER_CHECK_DELAY_MS]
     if suspects:
         found.gone = endings.gone(tx, call, suspects)
     return found
 
 
 def _ask_again(tx: Transaction, wish: Record, found: _Found, *, first: bool) -> None:
-    """Does the agent wait for the very same already? Then that is its place, and not one behind everybody else.
+    """Does the agent wait for the same resources already? Then it keeps that place instead of a new one at the end.
 
-    It becomes this call's own if this is its first look and it wants to wait; else it is another process's.
+    The place becomes this call's own if this is its first poll and it wants to wait; else it belongs to another
+    process.
     """
     places = found.places
-    if found.cut:  # it may be among what was not read
+    if found.cut:  # the place may be among the records that were not read
         places = [place for place in holds.of_agent(tx, holds.WAITER, wish["agent"]) if place["until"] > tx.now]
     for place in places:
         if all(place[name] == wish[name] for name in ("resources", "mode", "tree")):
@@ -281,7 +284,7 @@ def _ask_again(tx: Transaction, wish: Record, found: _Found, *, first: bool) -> 
 
 
 def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
-    """Where one record that overlaps belongs."""
+    """Put one overlapping record into its list."""
     if holds.INTEREST in record:
         if record["agent"] == wish["agent"]:
             found.interests.append(record)
@@ -304,14 +307,14 @@ def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
 
 
 def _before(found: _Found) -> list[Record]:
-    """The waiters who came first: all of them for a newcomer."""
+    """The earlier waiters: all of them for a new caller."""
     if found.me is None:
         return found.queue
     return [record for record in found.queue if record["ticket"] < found.me["ticket"]]
 
 
 def _covering(mine: list[Record], wish: Record) -> Record | None:
-    """One live claim of the agent's own that already gives all that is wished for."""
+    """A live claim of the agent's own that already covers the wish."""
     for claim in mine:
         if (
             resources.enough(claim["mode"], wish["mode"])
@@ -325,7 +328,7 @@ def _covering(mine: list[Record], wish: Record) -> Record | None:
 def _refresh(
     tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, found: _Found
 ) -> dict[str, Any]:
-    """Claiming what one holds: the same token, a new deadline. A hand-over is picked up in the same way."""
+    """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way."""
     if found.me is not None:
         endings.drop_waiter(tx, found.me, "granted")
     if ttl is not None:
@@ -337,7 +340,7 @@ def _refresh(
     until = min(tx.now + claim["ttl"], claim["life"])
     renewed = not claim["pending"]
     if claim["pending"]:
-        if _take_up(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
+        if _merge_weaker_claim(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
             claim["upgrade"] = True
         claim["pending"] = False
         claim["since"] = tx.now
@@ -354,9 +357,9 @@ def _refresh(
 
 
 def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:
-    """Everything is free: take it."""
-    upgraded = _take_up(tx, found.mine, wish)
-    for interest in found.interests:  # it has what it was refused; what it still wishes for it will be refused again
+    """Nothing is in the way: grant the claim."""
+    upgraded = _merge_weaker_claim(tx, found.mine, wish)
+    for interest in found.interests:  # it has what it was refused; what it still wants, it will be refused again
         if resources.all_covered(interest["resources"], wish["resources"]):
             endings.end_interest(tx, interest, "granted")
     if found.me is not None:
@@ -377,15 +380,17 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
     if found.watchers:
         from dibs.operations.messages import mailbox
 
-        answer["watch"] = [holds.blocker(tx, record, wish["resources"]) for record in found.watchers[:SHOWN]]
-        for record in found.watchers[:SHOWN]:
+        answer["watch"] = [
+            holds.blocker(tx, record, wish["resources"]) for record in found.watchers[:MAX_BLOCKERS_SHOWN]
+        ]
+        for record in found.watchers[:MAX_BLOCKERS_SHOWN]:
             text = f"{call.name} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
             mailbox.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
     return answer
 
 
-def _take_up(tx: Transaction, mine: list[Record], wish: Record) -> bool:
-    """A weaker claim of the agent's own on the very same resource is taken up into the new one; is there one?"""
+def _merge_weaker_claim(tx: Transaction, mine: list[Record], wish: Record) -> bool:
+    """Merge a weaker claim of the same agent on the same resources into the new one; returns whether there was one."""
     found = False
     for claim in mine:
         if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
@@ -397,12 +402,14 @@ def _take_up(tx: Transaction, mine: list[Record], wish: Record) -> bool:
 
 
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
-    """Say who is in the way; for a caller that cannot wait, remember the wish."""
+    """Refuse and name the blockers; for a caller that cannot wait, leave an interest."""
     if interest:
         from dibs.operations.claims import waiters
 
         waiters.leave_interest(tx, wish)
-    blockers = [holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:SHOWN]]
+    blockers = [
+        holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]
+    ]
     tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
     wanted = holds.wanted(in_the_way, wish["resources"])
     return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN), wanted=wanted)
@@ -419,7 +426,7 @@ def _first(wish: Record) -> str:
 
 
 def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
-    """With `ordering = "enforce"`: nothing that comes before what one holds already."""
+    """With `ordering = "enforce"`: refuse a resource that sorts before one that the agent holds already."""
     if call.policy.ordering != "enforce" or wish["mode"] == resources.WATCH:
         return None
     lowest = min(wish["resources"], key=resources.order_of)
@@ -433,13 +440,13 @@ def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
 
 
 def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
-    """Every claim looks at each glob that begins with a wildcard, whomever it meets: there may be only some."""
+    """Every claim is compared with each glob that begins with a wildcard, so their number is limited."""
     if any(map(resources.root_glob, wish["resources"])):
         kept = [
             record for record in holds.rows(tx, [("r\t", "r\n")]) if any(map(resources.root_glob, record["resources"]))
         ]
-        if len(kept) >= ROOT_GLOBS:
-            return Quota(what="globs that begin with a wildcard in a workspace", limit=ROOT_GLOBS)
+        if len(kept) >= MAX_ROOT_GLOBS:
+            return Quota(what="globs that begin with a wildcard in a workspace", limit=MAX_ROOT_GLOBS)
     return None
 
 

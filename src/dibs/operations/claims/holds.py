@@ -1,8 +1,8 @@
-"""What is held, waited for and wished for: the records of claims, waiters and interests, read and written.
+"""The records of claims, waiters and interests, read and written. Nothing is decided here.
 
-Three kinds of record share one family of keys, so that one trip finds all that a request can meet. A record is written
-once for each of its resources, whole; the first of these rows also carries the entries in the indexes (by agent, and by
-the time at which a sweep should look at it). Nothing is decided here.
+The three kinds of record share one family of keys, so one trip finds everything that a request can meet. A record is
+written whole, once for each of its resources. The first of these rows also carries the index entries: by agent, and by
+the time at which a sweep should look at it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-PAGE = 512  # rows in one trip
-ALL = 1_000_000  # of one agent: more than anybody holds
+ROWS_PER_TRIP = 512  # rows in one trip
+MAX_RECORDS = 1_000_000  # of one agent: more than any agent holds
 
 CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"
-# What a claim takes over from the wish, or from the waiter, that it comes of.
-WISHED = ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
-# How a claim ends by itself, before its time is over, by what made it (`by`) or by what it says itself (`ends`).
-ENDS = {
+# The fields that a claim takes over from its wish, or from its waiter.
+WISH_FIELDS = ("agent", "mode", "tree", "resources", "reason", "task", "expect", "ttl", "fixed", "by", "tied")
+# What ends a claim before its deadline, by what made it (`by`) or by its own field `ends`.
+EARLY_ENDS = {
     "edit": "ends with its commit", "commit": "ends with its commit", "shell": "ends with its command",
     "task": "ends with its task",
 }  # fmt: skip
@@ -42,8 +42,8 @@ def kind_of(record: Record) -> str:
 
 
 def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert_at: int) -> Record:
-    """A claim's record from what was wished for; its token comes with the grant."""
-    claim = {key: wish[key] for key in WISHED}
+    """A claim's record, made from a wish; its token comes with the grant."""
+    claim = {key: wish[key] for key in WISH_FIELDS}
     if wish.get("base"):
         claim["base"] = wish["base"]
     if wish.get("ends"):
@@ -54,7 +54,7 @@ def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert
 
 
 def put(tx: Transaction, record: Record, dropped: Iterable[Sequence[str]] = ()) -> None:
-    """Write a record under each of its resources; take it away from those it no longer has."""
+    """Write a record under each of its resources; delete it under those that it no longer has."""
     kind = kind_of(record)
     suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
     for resource in dropped:
@@ -67,7 +67,7 @@ def put(tx: Transaction, record: Record, dropped: Iterable[Sequence[str]] = ()) 
 
 
 def remove(tx: Transaction, record: Record) -> None:
-    """Take a record away altogether."""
+    """Delete a record altogether."""
     kind = kind_of(record)
     suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
     for resource in record["resources"]:
@@ -75,7 +75,7 @@ def remove(tx: Transaction, record: Record) -> None:
 
 
 def look_at(record: Record) -> int:
-    """When a sweep should look at this record: at its end, or earlier for an alert."""
+    """When a sweep should look at this record: at its deadline, or earlier for an alert."""
     until: int = record["until"]
     alert: int = record.get("alert_at") or 0
     return min(until, alert) if alert else until
@@ -86,7 +86,7 @@ def meeting(
 ) -> Iterator[Record]:
     """Every record that overlaps the wanted resources in this working tree, each once.
 
-    `got` is the first page if it was read already. Records past their end are included: the caller decides.
+    `got` is the first page if it was read already. Expired records are included: the caller decides.
     """
     seen: set[str] = set()
     if got is not None and not got.truncated:
@@ -107,7 +107,7 @@ def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None) -
     remaining = list(ranges)
     while True:
         if got is None:
-            got = tx.fetch((), remaining, PAGE)
+            got = tx.fetch((), remaining, ROWS_PER_TRIP)
         for _, record in got.rows:
             yield record
         if not got.truncated:
@@ -117,7 +117,7 @@ def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None) -
         got = None
 
 
-def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, limit: int = ALL) -> list[Record]:
+def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, limit: int = MAX_RECORDS) -> list[Record]:
     """The records of one kind that belong to an agent, and with `family` to its descendants."""
     found: list[Record] = []
     prefixes = [f"{_INDEX[kind]}\t{agent}\t"]
@@ -126,7 +126,7 @@ def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, li
     for prefix in prefixes:
         after = ""
         while True:
-            page = tx.scan(1, prefix, PAGE, after)
+            page = tx.scan(1, prefix, ROWS_PER_TRIP, after)
             found += [record for _, _, record in page.rows]
             if not page.truncated or len(found) >= limit:
                 break
@@ -139,7 +139,7 @@ def every(tx: Transaction, kind: str, limit: int) -> tuple[list[Record], bool]:
     found: list[Record] = []
     after = ""
     while True:
-        page = tx.scan(1, f"{_INDEX[kind]}\t", min(PAGE, limit - len(found)), after)
+        page = tx.scan(1, f"{_INDEX[kind]}\t", min(ROWS_PER_TRIP, limit - len(found)), after)
         found += [record for _, _, record in page.rows]
         if not page.truncated:
             return found, False
@@ -149,7 +149,7 @@ def every(tx: Transaction, kind: str, limit: int) -> tuple[list[Record], bool]:
 
 
 def with_aliases(held: Sequence[Sequence[str]], chosen: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """The chosen resources of a claim together with the inode that stands behind each multiply linked file."""
+    """The chosen resources of a claim, with the inode of each multiply linked file."""
     found: list[Sequence[str]] = []
     for place, resource in enumerate(held):
         if resource in chosen:
@@ -159,16 +159,16 @@ def with_aliases(held: Sequence[Sequence[str]], chosen: Sequence[Sequence[str]])
 
 
 def left(tx: Transaction, record: Record) -> str:
-    """For how much longer a claim is held, and what ends it sooner: "29 min left; ends with its commit"."""
-    ends = ENDS.get(record.get("ends") or record["by"], "")
+    """For how much longer a claim is held, and what ends it earlier: "29 min left; ends with its commit"."""
+    ends = EARLY_ENDS.get(record.get("ends") or record["by"], "")
     return f"{in_words(record['until'] - tx.now)} left" + (f"; {ends}" if ends else "")
 
 
 def in_words(ms: int) -> str:
-    """How long something lasts, for a reader without a clock: rounded down, so that it is not promised too long."""
+    """A duration for people, rounded down so that it never promises too much."""
     if ms < MINUTE:
         return "under a minute"
-    if ms < LONG:
+    if ms < WHOLE_HOURS_MS:
         return f"{ms // MINUTE} min"
     return f"{ms // HOUR} h" if ms < 2 * DAY else f"{ms // DAY} days"
 
@@ -233,7 +233,7 @@ def held(tx: Transaction, record: Record) -> dict[str, Any]:
 
 
 def granted(tx: Transaction, claim: Record, **more: Any) -> dict[str, Any]:
-    """One claim, as the answer to whoever took or renewed it shows it."""
+    """One claim, as the answer to the agent that took or renewed it shows it."""
     answer = {
         "claim": claim["claim"],
         "token": claim["token"],

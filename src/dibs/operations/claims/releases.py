@@ -1,7 +1,7 @@
-"""Keeping and giving back: renewing what one holds, releasing it, handing it over.
+"""Renewals, releases and hand-overs of claims.
 
-All of these take what the caller believes to hold and compare it with the live record: a claim that ended, and a token
-that is no longer live, are refused with who holds it now, and then nothing is done at all.
+Each compares what the caller believes to hold with the live record. An ended claim or a stale token is refused with the
+present holder's name, and then nothing is changed at all.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Range, Transaction
 
-SHOWN = 16  # blockers named in a refusal
+MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal
 
 
 # --- renew
 
 
 def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequence[str]] = ()) -> Any:
-    """New deadlines for what one holds; what was lost meanwhile is refused by name and nothing is renewed."""
-    suspects = [  # the process that took them may be dead while the family goes on elsewhere
+    """New deadlines for what the agent holds. If any of it was lost, the call names it and renews nothing."""
+    suspects = [  # the process that took them may be dead while the family continues elsewhere
         claim
         for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
         if not call.tied or claim["agent"] != call.agent
@@ -45,7 +45,7 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
 
 
 def renew_one(tx: Transaction, claim: Record) -> Record:
-    """A full life from now on, but never beyond `life`: after that it is a new claim, behind whoever waits."""
+    """A full ttl from now on, but never beyond `life`: after that it is a new claim, and queues after the waiters."""
     until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
     claim["pending"] = False
     if until != claim["until"]:
@@ -56,21 +56,21 @@ def renew_one(tx: Transaction, claim: Record) -> Record:
 
 
 def renew_active(tx: Transaction, call: Call) -> None:
-    """An agent that acts keeps what it holds: claims past half their life get a full one, unless they were given a ttl.
+    """An agent that acts keeps what it holds: claims past half their life get a full one, unless their ttl was given.
 
-    Not those of a process that this call was not seen to come from: it may be dead.
+    Claims of a process that this call was not seen to come from are left out: that process may be dead.
     """
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.ALL):
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.MAX_RECORDS):
         past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
         if past_half and not claim["fixed"] and not claim["pending"] and (call.tied or not claim["tied"]):
             renew_one(tx, claim)
 
 
 def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: Fetched | None, token: int = 0) -> Any:
-    """The caller's live claims on the named resources (all without names), as (claim, its resources named).
+    """The caller's live claims on the named resources (without names: all), as (claim, its named resources).
 
     The family counts as one here: a CLI call from a subagent's shell carries only the parent's id. A claim lies where
-    its resources do, so with names `got`, what was read there on the way in, has all of them.
+    its resources do, so with names, `got` (read there on the way in) has all of them.
     """
     if not named:
         found = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
@@ -104,14 +104,14 @@ def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: F
 
 
 def _held_rows(got: Fetched | None) -> Fetched | None:
-    """Of what was read on the way in, what is held and waited for."""
+    """The claims and waiters among the records read on the way in."""
     if got is None or got.truncated:
         return None
     return Fetched({}, [row for row in got.rows if not row[0].startswith("l\t")], False)
 
 
 def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) -> Any:
-    """Why a resource is not the caller's: somebody else's by now, lost, or never held."""
+    """Why the caller does not hold a resource: another agent has it now, it was lost, or it was never held."""
     name = resources.show(wanted)
     live = _live_holder(tx, wanted)
     lost = [
@@ -155,15 +155,15 @@ def _release(
     why: str = "",
     saved: Sequence[Sequence[str]] = (),
 ) -> Any:
-    """Give claims back, or hand them over; whoever waits gets them in the same transaction."""
+    """Release claims, or hand them over; the next waiters are served in the same transaction."""
     if force:
         return _force(tx, call, resources, why, saved, other=bool(all or commit or to or token))
     if why:
-        raise Invalid("--why goes with --force", field="why")
+        raise Invalid("--why is only for --force", field="why")
     if not resources and not all:
-        raise Invalid("name what to release, or say --all", field="resources")
+        raise Invalid("name the resources to release, or use --all", field="resources")
     if resources and all:
-        raise Invalid("either name what to release, or say --all", field="all")
+        raise Invalid("name the resources to release or use --all, not both", field="all")
     check_text(commit, "commit")
     if all and not to:
         from dibs.operations.agents import departures
@@ -196,26 +196,26 @@ def _force(
     *,
     other: bool,
 ) -> Any:
-    """Take claims away from others."""
+    """Take claims away from other agents."""
     if not named or other:
-        raise Invalid("--force goes with the names of what to release and --why alone", field="force")
+        raise Invalid("--force takes only resource names and --why", field="force")
     from dibs.operations.claims import forced_release
 
     return forced_release.force(tx, call, named, why, saved)
 
 
 def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:
-    """To take a claim away from others is for an orchestrator."""
+    """Only an orchestrator takes a claim away from another agent."""
     return ("orchestrator" if force else ""), []
 
 
 def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
-    """Who holds and waits for what is named, and what was lost before: in the first trip."""
+    """The holders and waiters of the named resources, and earlier losses: read in the first trip."""
     return sorted([*(ranges_for(resources) if resources else ()), *(_losses(call.agent) if call.agent else ())])
 
 
 def _nothing_else(got: Fetched, chosen: list[Any]) -> bool:
-    """Was nothing found there on the way in but what is given back: nobody who waits, nothing that was lost?"""
+    """Were only the claims to be released found on the way in: no waiter, no loss?"""
     mine = {claim["claim"] for claim, _ in chosen}
     return (
         not got.truncated
@@ -233,7 +233,7 @@ def _shown(freed: list[Any]) -> list[str]:
 
 
 def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: str) -> Any:
-    """Pass claims to another agent under a new token. The holder's wish goes before the queue."""
+    """Pass claims to another agent under a new token. The holder's choice comes before the queue."""
     from dibs.operations.messages import mailbox
 
     check_agent_id(to)
@@ -249,7 +249,7 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     handed: list[dict[str, Any]] = []
     freed: list[Any] = []
     for claim, released in chosen:
-        if claim["agent"] == to:  # a new life past the queue would be a way to hold for ever
+        if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
             name = resources.shown(released)[0]
             raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
         given = {**claim, "resources": [*released]}
@@ -261,17 +261,17 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
                     rest.append(record)
                 else:
                     endings.expire(tx, record)
-        if rest:  # someone of the holder's own family holds it too
-            raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:SHOWN]], more=0)
+        if rest:  # another agent of the holder's family holds it too
+            raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:MAX_BLOCKERS_SHOWN]], more=0)
         given.update(
             agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False
         )
-        if not related(claim["agent"], to):  # within a family nobody else had a turn: its life goes on
+        if not related(claim["agent"], to):  # within a family no other agent had a turn: the claim's life continues
             given["life"] = tx.now + call.policy.lifetime(released, None)[1]
         given["until"] = min(given["until"], given["life"])
         _refuse_closing(tx, given)
         endings.grant(tx, given, "handover")
-        if given["by"] == endings.TASK:
+        if given["by"] == endings.BY_TASK:
             from dibs.operations.tasks import holders
 
             holders.follow(tx, given)
@@ -284,7 +284,7 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
 
 
 def _refuse_closing(tx: Transaction, given: Record) -> None:
-    """A hand-over past the queue must not close a cycle: those who wait would then wait for the new holder."""
+    """A hand-over that passes the queue must not cause a deadlock: its waiters would wait for the new holder."""
     from dibs.operations.claims import deadlocks
 
     for record in list(holds.meeting(tx, given["resources"], given["tree"])):

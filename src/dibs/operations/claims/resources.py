@@ -1,13 +1,13 @@
-"""Resources: which two of them overlap, and under which keys a resource is kept so that overlaps are found fast.
+"""Resources: which two of them overlap, and under which keys a resource is stored so that overlaps are found fast.
 
 A resource is `[kind, text]` or `[kind, text, alias]`, already canonical: `file` and `tree` (a literal path, and a
 literal path with all below it), `glob`, `name`, and `inode` for the alias of a multiply linked file. Two overlap if any
 real path could match both; that is decided exactly.
 
-Where it is kept: `r/PATH⇥LAST⇥…`, with PATH the literal path or a glob's literal prefix, and LAST a glob's last
-component where that is literal. Whatever can overlap a path lies at one of its ancestors or below it.
+Keys are `r/PATH⇥LAST⇥…`: PATH is the literal path or a glob's literal prefix, LAST a glob's last component if that is
+literal. Everything that can overlap a path lies at one of its ancestors or below it.
 
-The algebra of globs is loaded when the first glob is met: most claims are on files.
+The algebra of globs is loaded with the first glob: most claims are on files.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     Resource = Sequence[str]
 
 MAX_RESOURCES = 256  # in one request; a refactoring across more claims its directories
-LITERAL = ("file", "tree")
+LITERAL_KINDS = ("file", "tree")
 
 WRITE, READ, WATCH = "write", "read", "watch"
 MODES = (WRITE, READ, WATCH)
-PLAIN = 2  # kind and text; what stands behind them is the alias
+PLAIN_PARTS = 2  # kind and text; the alias comes after them
 
 
 def normal(resources: Sequence[Resource]) -> list[list[str]]:
-    """The resources of a request: globs simplified, aliases spelt out behind their file, doubles dropped."""
-    if len(resources) == 1 and len(resources[0]) == PLAIN and resources[0][0] != "glob":  # as it mostly is
+    """The resources of a request: globs simplified, each alias after its file, duplicates dropped."""
+    if len(resources) == 1 and len(resources[0]) == PLAIN_PARTS and resources[0][0] != "glob":  # the usual case
         return [[resources[0][0], resources[0][1]]]
     found: dict[tuple[str, str], list[str]] = {}
     for resource in resources:
@@ -45,7 +45,7 @@ def normal(resources: Sequence[Resource]) -> list[list[str]]:
         if any(kind == "tree" and known == ("file", text) for known in found):
             del found["file", text]
         found[kind, text] = [kind, text]
-        if len(resource) > PLAIN and resource[2]:
+        if len(resource) > PLAIN_PARTS and resource[2]:
             found["inode", resource[2]] = ["inode", resource[2]]
     if not found:
         raise Invalid("name at least one resource: a path, a glob or a name such as db:migrations")
@@ -68,17 +68,17 @@ def show(resource: Resource) -> str:
 
 
 def same(one: Resource, other: Resource) -> bool:
-    """Do two resources name the same thing? A file that did not exist when it was claimed was a tree then."""
+    """Do two resources name the same thing? A claim on a file that did not exist yet was a tree claim."""
     if one[1] != other[1]:
         return False
-    return one[0] == other[0] or (one[0] in LITERAL and other[0] in LITERAL)
+    return one[0] == other[0] or (one[0] in LITERAL_KINDS and other[0] in LITERAL_KINDS)
 
 
 def overlap(one: Resource, other: Resource) -> bool:
     """Could any real path match both?"""
     kind, text, their_kind, their_text = one[0], one[1], other[0], other[1]
-    if kind in LITERAL:
-        if their_kind in LITERAL:
+    if kind in LITERAL_KINDS:
+        if their_kind in LITERAL_KINDS:
             return text == their_text or _below(text, their_text) or _below(their_text, text)
         if their_kind == "glob":
             from dibs.operations.claims import globs
@@ -90,16 +90,16 @@ def overlap(one: Resource, other: Resource) -> bool:
             from dibs.operations.claims import globs
 
             return globs.overlap(text, their_text)
-        return their_kind in LITERAL and overlap(other, one)
+        return their_kind in LITERAL_KINDS and overlap(other, one)
     return kind == their_kind and text == their_text
 
 
 def covers(holder: Resource, wanted: Resource) -> bool:
-    """Is everything that `wanted` can match certainly within `holder`?"""
+    """Does `holder` contain everything that `wanted` can match?"""
     kind, text, their_kind, their_text = holder[0], holder[1], wanted[0], wanted[1]
     if same(holder, wanted):
         return True
-    if kind in LITERAL and their_kind in LITERAL:
+    if kind in LITERAL_KINDS and their_kind in LITERAL_KINDS:
         return _below(their_text, text)
     if "glob" not in {kind, their_kind}:
         return False
@@ -113,7 +113,7 @@ def covers(holder: Resource, wanted: Resource) -> bool:
 
 def any_overlap(some: Sequence[Resource], others: Sequence[Resource]) -> Resource | None:
     """The first of `some` that overlaps any of the others."""
-    if some == others:  # those who wait in one line want the very same: no need to compare a hundred times
+    if some == others:  # waiters in one queue often want exactly the same: no need to compare a hundred times
         return some[0]
     for one in some:
         for other in others:
@@ -133,12 +133,12 @@ def conflict(mode: str, other: str) -> bool:
 
 
 def enough(held: str, wanted: str) -> bool:
-    """Does a claim in mode `held` give all that `wanted` would?"""
+    """Does a claim in mode `held` include the rights of mode `wanted`?"""
     return MODES.index(held) <= MODES.index(wanted)
 
 
 def same_tree(tree: str, other: str) -> bool:
-    """Do two claims meet in a working tree? An empty one covers all of them."""
+    """Do two claims meet in a working tree? An empty name means all working trees."""
     return not tree or not other or tree == other
 
 
@@ -148,7 +148,7 @@ def same_tree(tree: str, other: str) -> bool:
 def key_of(resource: Resource, suffix: str) -> str:
     """The key of one hold, wait or interest on one resource."""
     kind, text = resource[0], resource[1]
-    if kind in LITERAL:
+    if kind in LITERAL_KINDS:
         return f"r/{text}\t\t{suffix}" if text else f"r\t\t{suffix}"
     if kind == "glob":
         from dibs.operations.claims import globs
@@ -160,15 +160,15 @@ def key_of(resource: Resource, suffix: str) -> str:
 
 
 def ranges_of(resources: Sequence[Resource]) -> list[Range]:
-    """The ranges of keys in which everything lies that can overlap these resources; disjoint and sorted.
+    """The ranges of keys that hold everything that can overlap these resources; disjoint and sorted.
 
     The end of a prefix is the prefix with its last character raised by one: TAB becomes newline, `/` becomes `0`.
     """
     found: list[Range] = []
     for resource in resources:
         kind, text = resource[0], resource[1]
-        if kind in LITERAL or kind == "glob":
-            base = text if kind in LITERAL else _prefix(text)
+        if kind in LITERAL_KINDS or kind == "glob":
+            base = text if kind in LITERAL_KINDS else _prefix(text)
             last = base.rpartition("/")[2] if kind == "file" else ""
             for ancestor in _lineage(base):
                 if last:  # a glob whose last component is another name cannot match this file
@@ -183,12 +183,12 @@ def ranges_of(resources: Sequence[Resource]) -> list[Range]:
 
 
 def ranges_for(wanted: Sequence[Resource]) -> list[Range]:
-    """The same for resources as they were asked for."""
+    """`ranges_of`, for resources as the caller wrote them."""
     return ranges_of(normal(wanted))
 
 
 def root_glob(resource: Resource) -> bool:
-    """Does a glob begin with a wildcard? Those are looked at by every claim, so there may be only some."""
+    """Does a glob begin with a wildcard? Every claim is compared with those, so their number is limited."""
     return resource[0] == "glob" and not _prefix(resource[1])
 
 

@@ -1,4 +1,4 @@
-"""Status: who holds what, who waits, who is there. Reading only; it waits for nobody, not even for a stopped writer."""
+"""`status`: holders, waiters and agents. It only reads, and waits for nobody, not even for a stopped writer."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PARTS = ("claims", "waiting", "agents", "tasks")
 def _status(
     tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = (), limit: int = 0, after: str = ""
 ) -> dict[str, Any]:
-    """What is live now. A claim past its deadline, or of a process that is dead, is nobody's, and takes no room.
+    """What is live now. An expired claim, or one of a dead process, has no holder and is left out.
 
-    `limit` is for each of the four parts, and one cursor goes on with all of them.
+    `limit` applies to each of the four parts; one cursor continues all of them.
     """
     count = paging.check_limit(limit)
     from_ = paging.several(after, PARTS)

@@ -1,4 +1,4 @@
-"""Tokens and requests: is a token still live, and would its holder please let go?"""
+"""`confirm` (is a token still live?) and `ask` (a request to the holder to release)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
 
 
 def _is_the_callers(tx: Transaction, call: Call, record: Record) -> bool:
-    """Is the holder the caller or one of its family? A caller that nobody has named may ask about any token."""
+    """Is the holder the caller or one of its family? A caller without a name may ask about any token."""
     return not call.agent or related(record["agent"], names.found(tx, call.agent))
 
 
 def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
-    """Send every holder of a resource a request to release it."""
+    """Ask every holder of a resource to release it."""
     from dibs.operations.messages import mailbox
 
     wanted = resources.normal([resource])[0]
@@ -57,7 +57,7 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
         for record in holds.meeting(tx, [wanted], "", got)
         if holds.CLAIM in record and record["until"] > tx.now and record["agent"] != call.agent
     ]
-    # a subagent's shell goes by its parent's name: where only the family holds it, another of the family is meant
+    # a subagent's shell has its parent's id: if only the family holds it, another agent of the family is meant
     asked = [agent for agent in held_by if not within(agent, call.agent)] or held_by
     if not asked:
         raise NotFound(f"nobody else holds {name}; claim it.", resource=name)

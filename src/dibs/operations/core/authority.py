@@ -1,20 +1,20 @@
-"""Authority: who may call which operation. One decision for all of them, and for all doors.
+"""Authority: who may call which operation. One decision for all operations and all doors.
 
-Each operation declares `may`, the least rank that may call it at all, and, where it can touch what belongs to somebody
-else, `others` and `asks`: which rank this very request needs, and whose it is. The ranks, each of which may also do
-what the ranks before it may:
+Each operation declares `may`, the least rank that may call it at all. If it can touch another agent's things, it also
+declares `others` and `asks`: the rank that this request needs, and the owners of the thing. Each rank includes the
+ranks before it:
 
 - viewer: reads.
 - worker: its own tasks, messages, its scratch folder.
 - agent (an agent without a role): claims, tasks, messages, state, its own subagents.
-- orchestrator: others' tasks, assignments, kill, revive, taking claims away, deploys.
-- person: all of it, and pruning, the store, the configuration.
+- orchestrator: others' tasks, assignments, kill, revive, forced releases, deploys.
+- person: everything, with pruning, the store, the configuration.
 
 A rank comes from the config's `[roles]`, never from the caller's word. Without a role there, an agent is an agent, and
-whoever calls with no client above its process (a person at a terminal, a script, CI) is a person: by the operating
-system's user, which is all that can be known. What belongs to an agent or to its subagents it may always act on.
+a caller with no client above its process (a person at a terminal, a script, CI) is a person: by the operating system's
+user, which is all that can be known. An agent may always act on its own things and on its subagents'.
 
-- refusal: `forbidden`, in the log as `call.refused`; it names the rank that is needed and the agents known to have it.
+- refusal: `forbidden`, in the log as `call.refused`; it names the needed rank and the agents known to have it.
 - retry: refused again, until the config changes or the thing is the caller's own.
 """
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-LOOKED_AT = 1_000  # agents that are looked through for those who could do it
-NAMED = 3  # of these, so many are named
-# Commands that are no operation of their own, or are judged by their words before they run; the least rank for each.
+MAX_AGENTS_READ = 1_000  # in the search for agents with the rank
+MAX_AGENTS_NAMED = 3
+# Commands that are no operation, or are judged by their words before they run; the least rank for each.
 ACTS = {"kill": ORCHESTRATOR, "revive": ORCHESTRATOR, "seal": ORCHESTRATOR, "prune": PERSON,
         "init --uninstall": PERSON, "store move": PERSON}  # fmt: skip
 
@@ -44,7 +44,7 @@ ACTS = {"kill": ORCHESTRATOR, "revive": ORCHESTRATOR, "seal": ORCHESTRATOR, "pru
 def refusal(
     tx: Transaction, call: Call, operation: Operation, agent: Record | None, needed: str, owners: Sequence[str]
 ) -> Forbidden | None:
-    """Why this caller may not do this, if so. `agent` is its record, `owners` are those to whom the thing belongs."""
+    """Why this caller may not do this, or None. `agent` is its record, `owners` own the thing."""
     have = rank(tx, call, agent)
     if RANKS[have] >= RANKS[needed]:
         return None
@@ -64,7 +64,7 @@ def refusal_to(tx: Transaction, call: Call, act: str, own: str = "") -> Forbidde
 
 
 def rank(tx: Transaction, call: Call, agent: Record | None, who: str = "") -> str:
-    """What the caller counts as: by the config, else a person where no client stands above the call."""
+    """The caller's rank: by the config, else a person if no client is above the call."""
     role, _ = roles.of(call, agent, who=who)
     if role:
         return roles.rank_of(call, role)
@@ -72,7 +72,7 @@ def rank(tx: Transaction, call: Call, agent: Record | None, who: str = "") -> st
 
 
 def comes_from_agent(tx: Transaction, call: Call) -> bool:
-    """Is there a client above this call, or the shell of one? A program that calls for itself is no client."""
+    """Is there a client, or a client's shell, above this call? A program that calls dibs itself is no client."""
     if call.inside or call.session or (call.client is not None and not call.is_program(call.client)):
         return True
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
@@ -81,7 +81,7 @@ def comes_from_agent(tx: Transaction, call: Call) -> bool:
 
 
 def has_orchestrator(call: Call) -> bool:
-    """Does the config name anybody who orchestrates? Where it does not, agents keep what else would be its part."""
+    """Does the config name an orchestrator? If not, agents keep those rights."""
     settings = call.policy.guards["roles"]
     given = [settings["default"], *[role for _, role in settings["assign"]]]
     return any(role and roles.rank_of(call, role) == ORCHESTRATOR for role in given)
@@ -90,7 +90,7 @@ def has_orchestrator(call: Call) -> bool:
 def _forbidden(
     tx: Transaction, call: Call, who: str, have: str, needed: str, what: str, owners: Sequence[str]
 ) -> Forbidden:
-    """The refusal, with who could: whose it is, and those who have the rank."""
+    """The refusal, with the agents that could do it: the owners, and those with the rank."""
     could = _who_could(tx, call, needed)
     known = names.names_of(tx, [*owners, *could])
     said = [known[one] for one in dict.fromkeys(owners)]
@@ -114,19 +114,19 @@ def _a(rank: str) -> str:
 
 
 def _who_could(tx: Transaction, call: Call, needed: str) -> list[str]:
-    """Agents and persons that are there and have the rank, those seen last first; a few of them."""
+    """Present agents and persons with the rank, the last seen first; a few of them."""
     found = [
         agent
-        for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows
+        for _, agent in tx.fetch((), [prefix_range("a\t")], MAX_AGENTS_READ).rows
         if not agent["left"] and not agent["killed"] and RANKS[_rank_known(call, agent)] >= RANKS[needed]
     ]
     found.sort(key=lambda agent: (-agent["seen"], agent["agent"]))
     call.know([agent["process"] for agent in found])
-    return [agent["agent"] for agent in found if call.alive(agent["process"]) is not False][:NAMED]
+    return [agent["agent"] for agent in found if call.alive(agent["process"]) is not False][:MAX_AGENTS_NAMED]
 
 
 def _rank_known(call: Call, agent: Record) -> str:
-    """The rank of somebody who does not call now, as far as the config and its record tell."""
+    """The rank of an agent that is not calling now, by the config and its record."""
     role, _ = roles.of(call, agent, who=agent["agent"])
     if role:
         return roles.rank_of(call, role)
@@ -149,11 +149,11 @@ MAY = Operation("may", _may, "May this be done from here?", writes=False)
 
 
 def refusal_to_speak(tx: Transaction, call: Call, spoken: speech.Spoken) -> Forbidden | None:
-    """The same for a shell command of the agent itself before it runs, by its words (facts/dibs_commands.py)."""
-    call.inside = call.inside or call.agent  # it is this agent's shell that will run them
+    """The same for a shell command of the agent, by its words, before it runs (facts/dibs_commands.py)."""
+    call.inside = call.inside or call.agent  # this agent's shell will run them
     for command, whom in spoken:
         if whom and not within(names.found(tx, whom), call.agent):
-            return speech.not_its_voice(tx, call.agent, whom)
+            return speech.refusal_of_other_agent(tx, call.agent, whom)
         if command in ACTS:
             error = refusal_to(tx, call, command)
             if error is not None:

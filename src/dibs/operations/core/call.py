@@ -1,6 +1,6 @@
-"""A call of an operation: who calls, from which process, with which facts; and the words that every operation shares.
+"""A call of an operation: the caller, its process and the known facts; and small functions that all operations share.
 
-core/entry.py has the way in, which every call passes. Nothing here imports an operation.
+core/entry.py has the entry, which every call passes. Nothing here imports an operation.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MAX_ID = 200
 OWN = "dibs"  # the name under which dibs itself sends messages
 TOKEN = COMMIT  # a token is the number of the commit that grants
 
-# What follows from a decision in a room above the one that decides, by name. A room imports only rooms below it, so it
-# calls these; entry.py, which stands above all rooms, puts them here.
+# Consequences of a decision in a room above the deciding one, by name. A room imports only rooms below it, so it calls
+# these; entry.py, above all rooms, puts them here.
 FOLLOW_UPS: dict[str, Callable[..., Any]] = {}
 
 
@@ -39,7 +39,7 @@ class Need(Exception):
 
 
 class Call:
-    """One call of one operation: who, from which process, with which facts. Made by a door."""
+    """One call of one operation: caller, process, facts. Made by a door."""
 
     __slots__ = (
         "agent",
@@ -77,34 +77,35 @@ class Call:
         how: str = "",
     ) -> None:
         self.policy = policy
-        self.agent = agent  # empty: whoever is registered for one of the ancestors, else the fallback
+        self.agent = agent  # empty: the agent registered for one of the ancestors, else the fallback
         self.fallback = fallback
         self.client = client
         self.ancestors = list(ancestors)
         self.request = request
         self.kind = kind  # the client's kind (`claude`), as far as the door can see it: part of a new agent's name
-        self.typed = typed  # words of a shell or a script, git's hooks among them; not a client's own call
+        self.typed = typed  # from a shell or a script, git's hooks included; not a client's own call
         self.session = session  # the id in the session variable of the client whose shell this is, if any
-        self.how = how  # by what the caller was named: `--as`, a variable, its process, the operating system's user
+        self.how = how  # how the caller was named: `--as`, a variable, its process, the operating system's user
         self.inside = ""  # set on the way in: the agent whose shell the call comes from (see speech.py)
-        self.name = ""  # set on the way in: the name by which people and models speak of the caller (see names.py)
+        self.name = ""  # set on the way in: the caller's readable name (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
-        self.rules = ""  # digest of the workspace's rules, where the operation wants to know
+        self.rules = ""  # digest of the workspace's rules, if the operation wants it
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
-        self.decided: Any = None  # what the last transaction decided, for a caller that was interrupted before it heard
+        # the last transaction's decision, for a caller that was interrupted before it got the answer
+        self.decided: Any = None
         self.jobs: list[
             Record
         ] = []  # set on the way: the jobs that are going, where tasks are looked for (long_jobs.py)
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
 
     def know(self, processes: Iterable[Process | None]) -> None:
-        """Raise Need for those of these processes at which nobody has looked yet."""
+        """Raise Need for the processes among these that were not checked yet."""
         missing = [p for p in processes if p is not None and process_name(p) not in self.facts]
         if missing:
             raise Need(missing)
 
     def is_program(self, process: Process | None) -> bool:
-        """Does this process call for itself? A client stands above the hooks and shells that it starts."""
+        """Does this process call dibs itself? A client is above the hooks and shells that it starts."""
         return not self.typed and process not in self.ancestors
 
     @property
@@ -113,7 +114,7 @@ class Call:
         return self.how == "user" and (self.client is None or self.is_program(self.client))
 
     def alive(self, process: Process | None) -> bool | None:
-        """Is that process alive? None where it cannot be seen from here. Raises Need where nobody has looked yet."""
+        """Is that process alive? None if it cannot be seen from here. Raises Need if it was not checked yet."""
         self.know([process])
         return None if process is None else self.facts[process_name(process)]
 
@@ -155,13 +156,13 @@ def within(agent: str, ancestor: str) -> bool:
 
 
 def check_agent_id(agent: str) -> None:
-    """Refuse ids that would break a key, a line of the log or somebody's terminal."""
+    """Refuse ids that would break a key, a line of the log or a terminal."""
     if not agent or len(agent) > MAX_ID:
         raise Invalid(f"an agent's id has 1 to {MAX_ID} characters", agent=agent[:MAX_ID])
     if not agent.isprintable() or " " in agent:
         raise Invalid("an agent's id has no blanks and no control characters", agent=agent)
-    if agent.casefold() == OWN:
-        raise Invalid("an agent cannot be called `dibs`: dibs itself speaks under that name", agent=agent)
+    if agent.casefold() == DIBS_SENDER:
+        raise Invalid("an agent cannot be called `dibs`: that is dibs' own name", agent=agent)
     if not all(agent.split("/")):
         raise Invalid("an agent's id has no empty part between slashes", agent=agent)
 
@@ -184,7 +185,7 @@ def check_text(text: str | None, field: str) -> str:
 
 
 def due(when: int) -> str:
-    """The entry in the second index under which a sweep finds a record at that time."""
+    """The entry in the second index by which a sweep finds a record at that time."""
     return f"due\t{when:015d}"
 
 
@@ -199,7 +200,7 @@ _last_day = (-1, "")
 
 
 def _day(days: int) -> str:
-    """A day since 1970 as text. The last one asked for is kept: one answer has many times of one day."""
+    """A day since 1970 as text. The last one is cached: one answer has many times of one day."""
     global _last_day  # noqa: PLW0603 - a cache of one entry
     if _last_day[0] == days:
         return _last_day[1]

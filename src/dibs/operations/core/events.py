@@ -11,40 +11,40 @@ from __future__ import annotations
 KINDS: dict[str, tuple[str, str, str]] = {
     "claim.granted": (
         "claim id",
-        "An agent holds something from now on.",
+        "An agent was granted a claim.",
         ("`resources, mode, tree, until, token, via` (`request`, `queue`, `handover`), `request` if there was an id"),
     ),
     "claim.renewed": (
         "claim id",
-        "A claim lives longer.",
+        "A claim was renewed.",
         "`until`, `request` when a hand-over is picked up by a call that has an id",
     ),
     "claim.moved": (
         "claim id",
-        "A claim belongs to another agent from now on.",
+        "A claim passed to another agent.",
         "`to` (agent), `token`, `why` (`boot`, `left`)",
     ),
     "claim.released": (
         "claim id",
-        "Its holder gave back a claim, or a part of it.",
+        "A holder released a claim, or a part of it.",
         (
             "`resources` (released), `left` (still held; empty ends the claim), `why` (`released`, `upgraded`, "
             "`handover`, `left`, `committed`, `unchanged`; of a task's claim `done`, `failed`, `returned`), "
-            "`to` (who was handed it), `commit`, `request`"
+            "`to` (the new holder), `commit`, `request`"
         ),
     ),
     "claim.ended": (
         "claim id",
-        "A claim ended although its holder did not give it back.",
+        "A claim ended without a release by its holder.",
         (
             "`why`: `expired` (then `now` ≥ its `until`), `gone` (its process), `killed`, `cancelled` and "
-            "`preempted` (the task behind it was called off, made way), `unclaimed` (a hand-over nobody picked "
+            "`preempted` (so was its task), `unclaimed` (a hand-over that was not picked "
             "up; then `now` ≥ its `until`), `forced` (taken away, with `by` and `reason`)"
         ),
     ),
     "claim.committed": (
         "claim id",
-        ("A commit has what was claimed; the claim stays, because it was made by hand or its file was changed again."),
+        ("A commit has the claimed file; the claim stays: it was made by hand, or its file was changed again."),
         "`commit`",
     ),
     "claim.refused": (
@@ -54,17 +54,17 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "claim.asked": (
         "holder",
-        "An agent asks the holder to give something back.",
+        "An agent asked the holder to release a resource.",
         "`resource, text`",
     ),
     "wait.queued": (
         "waiter id",
-        "An agent waits for a claim.",
+        "An agent was queued for a claim.",
         "`resources, mode, tree, deadline`",
     ),
     "wait.ended": (
         "waiter id",
-        "It waits no longer.",
+        "A wait ended.",
         (
             "`why`: `granted`, `gave_up`, `lapsed`, `deadlock`, `killed`, `left`, `again` (its agent asked again "
             "and keeps the turn under a new id), `epoch` (the store lost commits)"
@@ -72,27 +72,27 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "interest.left": (
         "interest id",
-        "An agent wants to hear when something is free.",
+        "A refused agent left an interest: it is told when the resource is free.",
         "`resources, mode`",
     ),
     "interest.ended": (
         "interest id",
-        "It heard, or it is too late.",
+        "An interest ended.",
         "`why` (`served`, `lapsed`, `granted`)",
     ),
     "agent.registered": (
         "agent",
-        "An agent is seen for the first time.",
+        "An agent was registered.",
         "`process, name`",
     ),
     "agent.booted": (
         "agent",
-        "An agent began anew, as another incarnation.",
+        "An agent started again, as another incarnation.",
         "`incarnation, process`",
     ),
     "agent.left": (
         "agent",
-        "An agent said that it ends.",
+        "An agent left.",
         "",
     ),
     "agent.forgotten": (
@@ -102,52 +102,52 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "agent.same": (
         "another id of the agent",
-        "From now on both ids mean this agent.",
-        "`was` (whose it was before, or empty)",
+        "Both ids mean this agent from now on.",
+        "`was` (the earlier agent of that id, or empty)",
     ),
     "agent.killed": (
         "the agent it happened to",
-        "An agent may do nothing more.",
+        "An agent was killed: all its calls are refused.",
         "`why`",
     ),
     "agent.revived": (
         "the agent it happened to",
-        "An agent that was killed may go on.",
+        "A killed agent was revived.",
         "`why`",
     ),
     "message.posted": (
         "recipient; `type:T` if it is kept for agents that come later",
-        "A message lies in an inbox.",
+        "A message was put into an inbox.",
         "`id, type`, `request` if there was an id",
     ),
     "message.acknowledged": (
         "message id",
-        "Its recipient has dealt with a message.",
+        "A message was acknowledged.",
         "`from`",
     ),
     "message.expired": (
         "message id",
         "A message was removed before it was acknowledged.",
-        "`from`, `delivery` (how often it was told)",
+        "`from`, `delivery` (how often it was shown)",
     ),
     "message.dropped": (
         "recipient",
-        "dibs had something to say, and the inbox was full.",
+        "A message of dibs itself was dropped, because the inbox was full.",
         "`type`",
     ),
     "event.emitted": (
         "the kind that the agent named",
-        "An agent says something in words of its own.",
+        "An agent emitted an event of its own.",
         "`data`, `request` if there was an id",
     ),
     "event.subscribed": (
         "the kind, prefix or `state:KEY`",
-        "An agent wants to hear of such events.",
+        "An agent subscribed to events.",
         "`cursor`",
     ),
     "event.unsubscribed": (
         "the kind, prefix or `state:KEY`",
-        "It does so no longer.",
+        "A subscription ended.",
         "",
     ),
     "alert.raised": (
@@ -157,12 +157,12 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "log.sealed": (
         '`""`',
-        "What is true after an event was written down, so that the events before can go.",
+        "The live claims at an event were sealed, so that earlier events can be pruned.",
         "`through, link, digest` (SHA-256 of the seal's body)",
     ),
     "log.pruned": (
         '`""`',
-        "The events up to this number were dropped; a seal stands there.",
+        "The events up to this number were pruned; a seal is there.",
         "`through`",
     ),
     "store.recovered": (
@@ -182,12 +182,12 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "store.fallback": (
         "the server that did not start",
-        "SQLite stands in for a server that did not start.",
+        "SQLite replaces a server that did not start.",
         "",
     ),
     "store.epoch": (
         '`""`',
-        "The server lost answered commits, or may have: what rested on them was given up.",
+        "The server lost answered commits, or may have: the claims that depended on them ended.",
         "`since` (the first commit of the new epoch), `claims` (how many were ended)",
     ),
     "call.refused": (
@@ -231,13 +231,13 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "commit.unverified": (
         "commit",
-        "A commit came past the git hook and has files that others held.",
+        "A commit bypassed the git hook and has files that other agents held.",
         ("`tree, how` (`past`: `--no-verify`; `replayed`: a rebase, a cherry-pick), `paths, holders` (of others)"),
     ),
     "git.moved": (
         "working tree",
-        "Something moved HEAD while the agent's command ran; commits are told of on their own.",
-        "`from, to` (commits), `what` (git's words)",
+        "Something moved HEAD while the agent's command ran; commits have their own events.",
+        "`from, to` (commits), `what` (git's text)",
     ),
     "run.started": (
         "run",
@@ -246,28 +246,28 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "run.joined": (
         "run",
-        "An agent takes part in a run.",
+        "An agent joined a run.",
         "`type, can`",
     ),
     "run.phased": (
         "run",
-        "A run went on to another phase.",
+        "A run moved to another phase.",
         "`from, to`",
     ),
     "run.noted": (
         "run",
-        "An error or a warning was noted in a run.",
+        "An error or a warning was added to a run.",
         "`what` (`error`, `warning`), `number, text`",
     ),
     "run.handled": (
         "run",
-        "A noted error or warning was dealt with.",
+        "An error was handled.",
         "`number, how`",
     ),
     "run.ended": (
         "run",
         "A run ended.",
-        "`cancelled` (how many tasks were called off), `released` (what its coordinator held for it)",
+        "`cancelled` (how many tasks), `released` (the coordinator's claims for it)",
     ),
     "run.refused": (
         "run",
@@ -286,10 +286,10 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "task.added": (
         "task",
-        "A task is there.",
+        "A task was added.",
         (
             "`title, state, priority, after` (the first hundred), `parent, run, key`, `request`; `imported` if it"
-            " was complete when it came (`dibs import`)"
+            " was complete when it was added (`dibs import`)"
         ),
     ),
     "task.moved": (
@@ -302,12 +302,12 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "task.passed": (
         "task",
-        "Another claim stands behind a task from now on, of the agent that the event names.",
+        "A task has another claim from now on, held by the event's agent.",
         "`claim`",
     ),
     "task.kept": (
         "task",
-        "A run was purged and this task of it stays, because others wait for it or it was planned again.",
+        "A run was purged and this task of it stays: other tasks wait for it, or it was planned again.",
         "`run`",
     ),
     "task.noted": (
@@ -317,35 +317,35 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "task.assigned": (
         "task",
-        "A task is kept for one agent.",
+        "A task was assigned to an agent.",
         "`to, strategy` (`direct`: named), `until`, `amount` (of the bid that won), `request`",
     ),
     "task.lapsed": (
         "task",
-        "The agent that a task was assigned to did not take it.",
+        "An assigned task was not picked up.",
         "`strategy, until`",
     ),
     "task.auctioned": (
         "task",
-        "A task waits for bids.",
+        "An auction of a task was opened.",
         "`until`, `request`",
     ),
     "task.bid": (
         "task",
-        "An agent bids for a task.",
+        "An agent bid for a task.",
         "`amount`, `request`",
     ),
     "deploy.started": (
         "target",
         "A deploy began.",
-        "`commit, token, command`; `unsynced`, `rollback` if that was said",
+        "`commit, token, command`; `unsynced`, `rollback` if given",
     ),
     "deploy.finished": (
         "target",
         "A deploy ended.",
         (
             "`commit, result` (`ok`, `failed`, `unverified`, `unchecked`, `interrupted`), `token, seconds, exit`,"
-            " `fenced` if the token was lost; `unsynced`, `rollback` if that was said"
+            " `fenced` if the token was lost; `unsynced`, `rollback` if given"
         ),
     ),
     "deploy.refused": (
@@ -360,33 +360,33 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "edit.violated": (
         "path",
-        "The agent certainly changed what the holder held or had unfinished.",
+        "The agent certainly changed a file that the holder held or had unfinished work in.",
         ("`id, holder, tree, was, now` (blobs), `grade` (`sure`, `likely`, `unknown`, `outside`), `suspects, tool`."),
     ),
     "edit.unattributed": (
         "path",
-        "Somebody changed what the agent held or had unfinished.",
+        "A file that the agent held or had unfinished work in was changed; the actor is not certain.",
         ("`id, holder, tree, was, now` (blobs), `grade` (`sure`, `likely`, `unknown`, `outside`), `suspects, tool`."),
     ),
     "edit.taken": (
         "path",
-        "The agent went on with what the holder left, by a call that the edit guard let pass.",
+        "The agent continued unfinished work of the holder, by a call that the edit guard let pass.",
         ("`id, holder, tree, was, now` (blobs), `grade` (`sure`, `likely`, `unknown`, `outside`), `suspects, tool`."),
     ),
     "edit.doubted": (
         "path",
-        "Probably the holder's own command changed it, but others ran too.",
+        "Probably the holder's own command changed the file, but others ran too.",
         ("`id, holder, tree, was, now` (blobs), `grade` (`sure`, `likely`, `unknown`, `outside`), `suspects, tool`."),
     ),
     "edit.accepted": (
         "path",
-        "What is there may stay (`dibs ack ID`).",
+        "The present content was accepted (`dibs ack ID`).",
         "`id, tree`",
     ),
     "edit.restored": (
         "path",
-        "What was there before a change came back.",
-        "`id` (what came back), `tree, was, now` (blobs), `undo` (under which `was` is kept)",
+        "A content from before a change was restored.",
+        "`id` (the restored content), `tree, was, now` (blobs), `undo` (under which `was` is kept)",
     ),
     "command.refused": (
         "the command",
@@ -395,17 +395,17 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "guard.doubted": (
         "tool",
-        "A guard could not decide, and the config let it pass.",
+        "A guard could not check a call, and the config let it pass.",
         "`why`",
     ),
     "rules.acknowledged": (
         "agent",
-        "An agent was told the workspace's rules.",
-        "`digest` (the version it was told)",
+        "An agent was shown the workspace's rules.",
+        "`digest` (of that version)",
     ),
 }
 
 
 def families() -> tuple[str, ...]:
-    """What dibs' own kinds begin with, such as `claim.`."""
+    """The prefixes of dibs' own kinds, such as `claim.`."""
     return tuple(dict.fromkeys(f"{kind.partition('.')[0]}." for kind in KINDS))

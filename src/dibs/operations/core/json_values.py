@@ -1,7 +1,7 @@
 """Values that agents bring: payloads, results, documents. Plain JSON, not too large, not too deep.
 
-A value goes into the store as it is. One text is refused wherever it stands: the placeholder for the commit's number,
-which the store would fill in.
+A value goes into the store as it is. One text is refused everywhere: the placeholder for the commit's number, which the
+store would fill in.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _check_item(known: dict[str, Field], item: dict[str, Any]) -> None:
 
 
 def _walk(value: Any, field: str, depth: int) -> None:
-    if depth > DEEPEST:
-        raise Invalid(f"{field}: nested more than {DEEPEST} levels deep", field=field)
+    if depth > MAX_JSON_DEPTH:
+        raise Invalid(f"{field}: nested more than {MAX_JSON_DEPTH} levels deep", field=field)
     if isinstance(value, dict):
         for name, inner in value.items():
             if not is_text(name) or COMMIT in name:
@@ -87,7 +87,7 @@ def _walk(value: Any, field: str, depth: int) -> None:
         if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124 - not a number
             raise Invalid(f"{field}: {value} is not JSON", field=field)
     elif isinstance(value, int) and not isinstance(value, bool):
-        if not -WHOLE <= value <= WHOLE:
+        if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             raise Invalid(f"{field}: a whole number beyond 2^53 is not safe in JSON; write it as a text", field=field)
     elif value is not None and not isinstance(value, bool):
         raise Invalid(f"{field}: a {type(value).__name__} is not JSON", field=field)
@@ -100,13 +100,13 @@ def _check_text(text: str, field: str) -> None:
         raise Invalid(f"{field}: a text has a lone surrogate (half of a character)", field=field)
 
 
-MAX_KEY = 200  # letters, as of an agent's id
+MAX_KEY_CHARS = 200  # as of an agent's id
 
 
 def check_key(key: Any, *, least: int = 1) -> str:
     """A document's key, in the form in which names are compared."""
-    if not isinstance(key, str) or not least <= len(key) <= MAX_KEY:
-        raise Invalid(f"key: a text of 1 to {MAX_KEY} characters", field="key")
+    if not isinstance(key, str) or not least <= len(key) <= MAX_KEY_CHARS:
+        raise Invalid(f"key: a text of 1 to {MAX_KEY_CHARS} characters", field="key")
     if not key.isprintable() or " " in key:
         raise Invalid("key: no blanks and no control characters", field="key")
     text: str = key

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 DUE = "`due⇥TIME`"
 
-# Form → room, record, index 1, index 2. What stands before the first ⇥ or `/` tells one kind from the others; names
-# have a colon, and begin behind their letter. The places of claims are told apart by the letter before the id.
+# Form → room, record, index 1, index 2. The part before the first ⇥ or `/` tells one kind from the others; names have a
+# colon, and begin after their letter. The letter before the id tells claims, waiters and interests apart.
 KEYS: dict[str, tuple[str, str, str, str]] = {
     "r/PATH⇥LAST⇥hAGENT⇥ID": (
         "claims",
-        "a claim's hold on one path, directory or glob (a glob's text follows behind another TAB)",
+        "a claim's hold on one path, directory or glob (a glob's text follows after another TAB)",
         "`claims⇥AGENT⇥ID` (first resource only)",
         "`due⇥TIME` (first resource only)",
     ),
@@ -44,7 +44,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "l⇥AGENT⇥ID": (
         "claims",
-        "a claim that was taken from AGENT and not yet told",
+        "a claim that AGENT lost and was not told about yet",
         "",
         "`due⇥TIME`",
     ),
@@ -56,55 +56,55 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "nm⇥NAME": (
         "agents",
-        "the agent that goes by this name, where that is not its id; also another id of it",
+        "the agent with this name, if that is not its id; also an alias of it",
         "",
         "",
     ),
     "p⇥PROCESS": (
         "agents",
-        "which agent runs in this client process",
+        "the agent in this client process",
         "",
         "",
     ),
     "m⇥AGENT⇥STAMP⇥ID": (
         "messages",
         "a message; stamps rise within a mailbox",
-        "`tell⇥AGENT⇥TIME⇥STAMP`: to be told from then on (0: new)",
+        "`tell⇥AGENT⇥TIME⇥STAMP`: deliverable from then on (0: new)",
         "`due⇥TIME`",
     ),
     "mb⇥AGENT": (
         "messages",
-        "a mailbox: the last stamp, how many messages, how many of each sender, which processes wait",
+        "a mailbox: the last stamp, the number of messages, the number from each sender, the waiting processes",
         "",
         "",
     ),
     "ml⇥TYPE⇥STAMP⇥ID": (
         "messages",
-        "a message for the agents of a type that come later",
+        "a message for later agents of a type",
         "",
         "`due⇥TIME`",
     ),
     "mt⇥ID": (
         "messages",
-        "whose conversation a sent message belongs to, so that it can be answered after it is gone",
+        "the conversation of a sent message, so that it can be answered after it is gone",
         "",
         "`due⇥TIME`",
     ),
     "su⇥AGENT": (
         "messages",
-        "what an agent subscribes to, and its cursor in the log",
+        "an agent's subscriptions, and its cursor in the log",
         "",
         "",
     ),
     "sk⇥WHAT⇥AGENT": (
         "messages",
-        "who subscribes to WHAT",
+        "a subscriber of WHAT",
         "",
         "",
     ),
     "t⇥TASK": (
         "tasks",
-        "a task; what is as most tasks have it is left out",
+        "a task; default values are left out",
         (
             "`ready⇥POOL⇥PRIORITY⇥ORDER⇥TASK`, `mine⇥AGENT⇥…` (assigned), `tasks⇥STATE⇥ORDER⇥TASK` (also "
             "`blocked`, `auction`, `delayed`)"
@@ -137,7 +137,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "ta⇥TASK": (
         "tasks",
-        "the tasks that a task comes after",
+        "a task's dependencies",
         "",
         "",
     ),
@@ -173,13 +173,13 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "tb⇥TASK⇥AGENT": (
         "tasks",
-        "a bid for a task that is auctioned: `amount`, and the `commit` it came with",
+        "a bid for an auctioned task: `amount`, and the `commit` it came with",
         "",
         "",
     ),
     "tl⇥AGENT": (
         "tasks",
-        ("when an agent was last given a task, and for which runs it asked for work when: for the strategies that ask"),
+        ("when an agent last got a task, and when it asked for work of which runs: for the strategies"),
         "",
         "`due⇥TIME`",
     ),
@@ -191,7 +191,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "ua⇥RUN⇥AGENT": (
         "runs",
-        "an agent that takes part in a run, and what it uses",
+        "an agent's part in a run, and its usage",
         "",
         "",
     ),
@@ -209,7 +209,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "e⇥KEY": (
         "shared",
-        "a document of the shared state: value, version, who wrote it when",
+        "a document of the shared state: value, version, author, time",
         "",
         "",
     ),
@@ -221,7 +221,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "ec": (
         "shared",
-        "how many documents there are, and a version no forgotten one was above",
+        "the number of documents, and a version that no forgotten one was above",
         "",
         "",
     ),
@@ -239,16 +239,16 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "vc": (
         "shared",
-        "how many votes are open",
+        "the number of open votes",
         "",
         "",
     ),
     "v⇥ID": (
         "guards",
         (
-            'a change that was told, by the ledger\'s id: `path, tree, holder, by` ("" if not certain), `suspects,'
+            'a reported change, by the ledger\'s id: `path, tree, holder, by` ("" if not certain), `suspects,'
             " how` (`violated`, `unattributed`, `taken`, `doubted`; `forced`: kept when a claim was taken away), "
-            "`blob` (what was there; it can be restored), `overwritten` (what is)"
+            "`blob` (the content before; it can be restored), `overwritten` (the content after)"
         ),
         "",
         "`due⇥TIME`",
@@ -264,7 +264,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "gs": (
         "guards",
-        "who made which stash: `makers` (stash → agent), who was let make the next one, which there were then",
+        "the makers of stashes: `makers` (stash → agent), the maker of the next one, the stashes at that time",
         "",
         "",
     ),
@@ -276,7 +276,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "D⇥TARGET": (
         "guards",
-        "the deploy of a target that runs",
+        "the running deploy of a target",
         "",
         "",
     ),
@@ -288,13 +288,13 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "j⇥JOB": (
         "core",
-        "a job: long work that goes on in steps",
+        "a job: long work that is done in steps",
         "",
-        "`later⇥0…0⇥JOB`: before all tasks whose time has come",
+        "`later⇥0…0⇥JOB`: before all due tasks",
     ),
     "jp⇥JOB⇥TASK": (
         "core",
-        "a task whose children the job calls off, and how far it is",
+        "a task whose children the job cancels, and its progress",
         "",
         "",
     ),
@@ -306,7 +306,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "s⇥SEQ": (
         "upkeep",
-        "where a seal stands and since when; whether the events before it were dropped",
+        "a seal's place and time; whether the events before it were pruned",
         "",
         "",
     ),
@@ -320,7 +320,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
 
 
 def prefix_of(key: str) -> str:
-    """What tells one kind of key from the others."""
+    """The part of a key that tells its kind."""
     first = key.replace("⇥", "\t").partition("\t")[0]
     if first.startswith("r/"):
         return "r"

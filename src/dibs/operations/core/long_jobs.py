@@ -1,19 +1,19 @@
-"""Work that is too long for one transaction: decided in the first, carried out in steps that block nobody for long.
+"""Jobs: work that is too long for one transaction, decided in the first and done in steps that block nobody for long.
 
-Calling off 50,000 tasks, ending a run with as many, unblocking all that come after one task, giving back thousands of
-claims: each is a job. Its record is written in the transaction that decides it, and each step is one transaction of
-at most STEP records. Nothing is decided twice, and every rule stays with its subject: this file only keeps the record.
+Cancelling 50,000 tasks, ending a run with as many, unblocking all tasks after one, releasing thousands of claims: each
+is a job. Its record is written in the transaction that decides it, and each step is one transaction of at most
+RECORDS_PER_STEP records. Nothing is decided twice, and every rule stays with its subject: this file only keeps the
+record.
 
-What happens, in short:
-- success: the operation's answer names the job (`jobs`); whoever asked loops over `GO_ON` until it is done, and gets
-  what the job adds to the answer. Short work is done in the first transaction and leaves no record.
-- what others see: a task that a job calls off counts as cancelled from the job's first commit on. `task next` and
-  `task claim` do not give it, its holder's result is refused, it gets no children (`covering`). A task whose last
-  predecessor is complete becomes ready when its step comes; `task next` takes a step before it says "nothing".
-- crash: the record stays. The next `task next`, `task claim` or `sweep` goes on once nobody has taken a step for a
-  while (ABANDONED_MS); so does a repeat of the call, whose request id has the first answer with the same job.
-- race: two processes may go on with one job; each step is a transaction, and begins where the last one ended.
-- the answer of a finished job is kept for a day (KEPT_MS), for whoever comes back for it.
+- success: the operation's answer names the job (`jobs`); the caller runs `CONTINUE` until it is done, and gets the
+  job's part of the answer. Short work is done in the first transaction and leaves no record.
+- visible to others: a task that a job cancels counts as cancelled from the job's first commit on. `task next` and `task
+  claim` do not give it, its holder's result is refused, it gets no children (`covering`). A task whose last dependency
+  is complete becomes ready with its step; `task next` takes a step before it answers "nothing".
+- crash: the record stays. The next `task next`, `task claim` or `sweep` continues it after ABANDONED_MS without a step;
+  so does a retry of the call, whose request id has the first answer with the same job.
+- race: two processes may continue one job; each step is a transaction, and begins after the last one.
+- the answer of a finished job is kept for a day (KEPT_MS), for a late caller.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-STEP = 100  # records that one transaction looks at and writes: 5 to 8 ms on SQLite, more on a busy machine
-SMALLEST = 20  # records of a step where the machine is slow
-NAMED = 1_000  # ids that an answer lists; it has the number of all
-ABANDONED_MS = 3_000  # without a step for so long, somebody else goes on with a job
+RECORDS_PER_STEP = 100  # read and written in one transaction: 5 to 8 ms on SQLite, more on a busy machine
+MIN_RECORDS_PER_STEP = 20  # on a slow machine
+MAX_IDS_LISTED = 1_000  # in an answer, which also has the total
+ABANDONED_MS = 3_000  # without a step for this long, another process continues a job
 KEPT_MS = 24 * 3_600_000  # as long as the answer to a request id
-JOBS = 64  # jobs that are looked at in one trip; there is hardly ever one
-GENERATIONS = 1_000  # parents above a task that are asked whether a job calls it off
+JOBS_PER_TRIP = 64  # there is hardly ever one
+MAX_GENERATIONS = 1_000  # ancestors of a task that are checked for a job that cancels it
 
-GOING: Range = ("j\t", "j\n")
-FIRST = (
-    "later\t" + "0" * 15 + "\t"
-)  # before every task whose time has come: whoever looks for those finds the jobs, too
+RUNNING_RANGE: Range = ("j\t", "j\n")
+# sorts before every due task: a caller that reads those finds the jobs, too
+DUE_PREFIX = "later\t" + "0" * 15 + "\t"
 
 
 def new(tx: Transaction, kind: str, by: str, **more: Any) -> Record:
@@ -51,44 +50,44 @@ def new(tx: Transaction, kind: str, by: str, **more: Any) -> Record:
 
 
 def begin(tx: Transaction, job: Record, room: int = 0) -> list[str]:
-    """Take a job's first step; its id in a list if there is more to do, for the answer (`with_jobs`)."""
-    if _step(tx, job, room or STEP):
+    """Take a job's first step. Returns its id in a list if there is more to do, for the answer (`with_jobs`)."""
+    if _step(tx, job, room or RECORDS_PER_STEP):
         return []
     _put(tx, job)
     return [job["job"]]
 
 
 def with_jobs(answer: dict[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
-    """An answer with the jobs that it leaves, if any."""
+    """An answer with its unfinished jobs, if any."""
     if jobs:
         answer["jobs"] = list(jobs)
     return answer
 
 
 def count(job: Record, *names: str) -> None:
-    """Note what a step has done; the first ids are for the answer."""
+    """Count what a step has done; the first ids are for the answer."""
     job["done"] += len(names)
-    job["names"] += names[: max(0, NAMED - len(job["names"]))]
+    job["names"] += names[: max(0, MAX_IDS_LISTED - len(job["names"]))]
 
 
 def going(tx: Transaction) -> list[Record]:
-    """The jobs that are not done."""
-    return [job for _, job in tx.fetch((), [GOING], JOBS).rows]
+    """The unfinished jobs."""
+    return [job for _, job in tx.fetch((), [RUNNING_RANGE], JOBS_PER_TRIP).rows]
 
 
 def is_job(record: Record) -> bool:
-    """Is this one of the records that come first among those whose time has come?"""
+    """Is this record, among the first due ones, a job?"""
     return "job" in record
 
 
 def is_abandoned(tx: Transaction, job: Record) -> bool:
-    """Has nobody taken a step of it for a while? Then whoever comes across it, looking for work, goes on with it."""
+    """Has no step been taken for a while? Then a caller that looks for work continues it."""
     return bool(tx.now - job["touched"] >= ABANDONED_MS)
 
 
-def help_on(tx: Transaction, job: Record, room: int = 0) -> bool:
-    """Take one step of a job; says whether it is done."""
-    done = _step(tx, job, room or STEP)
+def take_step(tx: Transaction, job: Record, room: int = 0) -> bool:
+    """Take one step of a job; returns whether it is done."""
+    done = _step(tx, job, room or RECORDS_PER_STEP)
     if done:
         _finish(tx, job)
     else:
@@ -97,15 +96,15 @@ def help_on(tx: Transaction, job: Record, room: int = 0) -> bool:
 
 
 def about_tasks(jobs: Sequence[Record]) -> list[Record]:
-    """Those of the jobs that change which tasks are ready."""
+    """The jobs among these that change which tasks are ready."""
     return [job for job in jobs if job["kind"] in {"unblock", "cancel", "race", "run end"}]
 
 
 def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | None:
-    """The job that has called this task off already although no step has come to it; None if there is none.
+    """The job that has cancelled this task although no step has reached it yet; None if there is none.
 
-    A job calls off one task, a run's tasks or those of a race, each with all below it, but nothing below a task that
-    was over before the job began.
+    A job cancels one task, a run's tasks or those of a race, each with all below it, but nothing below a task that was
+    finished before the job began.
     """
     jobs = [job for job in jobs if job["kind"] in {"cancel", "race"} or (job["kind"] == "run end" and job["force"])]
     if not jobs:
@@ -115,21 +114,21 @@ def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | 
         for one in chain:
             if _meant(job, one):
                 return job
-            if one is not task and one["state"] in lifecycle.OVER and one["finished"] < job["at"]:
+            if one is not task and one["state"] in lifecycle.FINAL_STATES and one["finished"] < job["at"]:
                 break
     return None
 
 
-def called_off(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record:
-    """The task as it counts: cancelled from the beginning of a job that covers it."""
-    job = covering(tx, task, jobs) if jobs and task["state"] not in lifecycle.OVER else None
+def as_counted(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record:
+    """The task as it counts: cancelled from the start of a job that covers it."""
+    job = covering(tx, task, jobs) if jobs and task["state"] not in lifecycle.FINAL_STATES else None
     return task if job is None else {**task, "state": lifecycle.CANCELLED, "finished": job["at"]}
 
 
 def _chain(tx: Transaction, task: Record) -> list[Record]:
-    """A task and those above it."""
+    """A task and its ancestors."""
     chain = [task]
-    while chain[-1]["parent"] and len(chain) < GENERATIONS:
+    while chain[-1]["parent"] and len(chain) < MAX_GENERATIONS:
         key = lifecycle.key_of(chain[-1]["parent"])
         kept = tx.fetch([key]).values[key]
         if kept is None:
@@ -142,7 +141,7 @@ def _meant(job: Record, task: Record) -> bool:
     """Is this one of the tasks that a job begins with?"""
     if job["kind"] == "cancel":
         return bool(task["task"] == job["task"])
-    if task["state"] in lifecycle.OVER and task["finished"] < job["at"]:
+    if task["state"] in lifecycle.FINAL_STATES and task["finished"] < job["at"]:
         return False
     if job["kind"] == "race":
         return bool(task["race"] == job["race"] and task["task"] != job["winner"] and task["created"] <= job["at"])
@@ -153,10 +152,10 @@ def _meant(job: Record, task: Record) -> bool:
 
 
 def _step(tx: Transaction, job: Record, room: int) -> bool:
-    """One step; says whether the job is done.
+    """One step; returns whether the job is done.
 
-    Each kind has its own, a function (tx, job, room) → records used: fewer than `room` only when the job is done, and
-    then `job["answer"]` has what it adds to the operation's answer.
+    Each kind has its own function (tx, job, room) → records used: fewer than `room` only when the job is done, and then
+    `job["answer"]` has its part of the operation's answer.
     """
     step = FOLLOW_UPS[f"job: {job['kind']}"]
     return bool(step(tx, job, room) < room)
@@ -164,11 +163,11 @@ def _step(tx: Transaction, job: Record, room: int) -> bool:
 
 def _put(tx: Transaction, job: Record) -> None:
     job["touched"] = tx.now
-    tx.put(f"j\t{job['job']}", job, i2=FIRST + job["job"])
+    tx.put(f"j\t{job['job']}", job, i2=DUE_PREFIX + job["job"])
 
 
 def _finish(tx: Transaction, job: Record) -> None:
-    """A job is done: its answer stays for whoever asked for it."""
+    """Finish a job: its answer is kept for the caller."""
     tx.delete(f"j\t{job['job']}")
     until = tx.now + KEPT_MS
     kept = {"job": job["job"], "done": job["done"], "answer": job["answer"], "until": until}
@@ -176,16 +175,18 @@ def _finish(tx: Transaction, job: Record) -> None:
 
 
 def refuse(job: Record, error: DibsError) -> None:
-    """The answer of a job that found a reason not to do it."""
+    """The answer of a job that found a reason to refuse."""
     job["answer"] = {"error": [error.code, error.message, error.fields]}
 
 
-def _go_on(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -> Any:
-    """One step of a job; `more` until it is done, then `answer` has what the job adds to the operation's answer."""
+def _continue(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -> Any:
+    """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
     going, done = f"j\t{job}", f"jd\t{job}"
     kept = tx.fetch([going, done]).values
     record: Record | None = kept[going]
-    if record is not None and not help_on(tx, record, min(max(room, SMALLEST), STEP) if room else 0):
+    if record is not None and not take_step(
+        tx, record, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0
+    ):
         return {"more": True, "done": record["done"], "answer": {}}
     record = record if record is not None else kept[done]
     if record is None:
@@ -196,10 +197,10 @@ def _go_on(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -
     return {"more": False, "done": record["done"], "answer": record["answer"]}
 
 
-# Not in the catalogue: for the door that was given the job.
-GO_ON = Operation(
+# Not in the catalogue: for the door that got the job.
+CONTINUE = Operation(
     "go on",
-    _go_on,
+    _continue,
     "Take one step of a job.",
     fields=(
         Field("job", "text", "the job", required=True),

@@ -1,12 +1,12 @@
-"""Pages of a listing: how far one goes, whether there is more, and the cursor that the next one begins after.
+"""Pages of a listing: its rows, whether there are more, and the cursor after which the next page begins.
 
-One rule for all listings: `--limit N --after CURSOR`, answered with `more` and `cursor` (null at the end). A
-listing is a row of sections, the live things in the first; a section is a range of keys or of the first index, of which
-`keep` leaves what belongs to it. What is left out does not count towards the limit. A page that has looked at LOOKED_AT
-rows ends there and says that there is more, however few it has found.
+One rule for all listings: `--limit N --after CURSOR`, answered with `more` and `cursor` (null at the end). A listing is
+a sequence of sections, the live records in the first; a section is a range of keys or of the first index, filtered by
+`keep`. Filtered rows do not count towards the limit. A page that has read MAX_ROWS_READ rows ends there and says that
+there are more, however few it has found.
 
-A cursor is a place, not a record: what is added or removed meanwhile shifts nothing. It is opaque text; one that is no
-cursor is `invalid`.
+A cursor is a place, not a record: added or removed records shift nothing. It is opaque text; any other text is
+`invalid`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
     Row = tuple[str, Any]  # the place in the section, the record
-    Section = tuple[int, str, Callable[[list[Row]], list[Row]] | None]  # index (0: keys), prefix, what is kept
+    Section = tuple[int, str, Callable[[list[Row]], list[Row]] | None]  # index (0: keys), prefix, filter
 
-MOST = 1_000  # in one page
-CHUNK = 512  # rows in one trip
-LOOKED_AT = 5_000  # rows that one page looks at
+MAX_PAGE_ROWS = 1_000  # in one page
+ROWS_PER_TRIP = 512
+MAX_ROWS_READ = 5_000  # for one page
 KEYS, INDEX = 0, 1
 
 
 class Page:
-    """What one page found."""
+    """The rows of one page."""
 
     __slots__ = ("cursor", "more", "records")
 
@@ -44,26 +44,26 @@ class Page:
         self.cursor = cursor or None
 
     def answer(self) -> dict[str, Any]:
-        """What every listing says of it."""
+        """The part of the answer that all listings share."""
         return {"more": self.more, "cursor": self.cursor}
 
 
-def check_limit(limit: int, default: int = MOST) -> int:
-    """How many are asked for."""
-    if not 0 <= limit <= MOST:
-        raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
+def check_limit(limit: int, default: int = MAX_PAGE_ROWS) -> int:
+    """The number of rows to return."""
+    if not 0 <= limit <= MAX_PAGE_ROWS:
+        raise Invalid(f"limit: from 1 to {MAX_PAGE_ROWS}, not {limit}", field="limit")
     return limit or default
 
 
 def read(tx: Transaction, sections: Sequence[Section], limit: int, after: str) -> Page:
-    """Up to `limit` records of these sections, from behind a cursor on."""
+    """Up to `limit` records of these sections, after a cursor."""
     number, entry = _place(after, len(sections)) if after else (0, "")
     found: list[Any] = []
     last, looked = "", 0
     for place in range(number, len(sections)):
         index, prefix, keep = sections[place]
         while True:
-            rows, truncated = _chunk(tx, index, prefix, entry, min(CHUNK, limit + 1))
+            rows, truncated = _chunk(tx, index, prefix, entry, min(ROWS_PER_TRIP, limit + 1))
             for where, record in rows if keep is None else keep(rows):
                 if len(found) == limit:
                     return Page(found, last)
@@ -73,21 +73,21 @@ def read(tx: Transaction, sections: Sequence[Section], limit: int, after: str) -
             if not truncated:
                 break
             entry = rows[-1][0]
-            if looked >= LOOKED_AT:
+            if looked >= MAX_ROWS_READ:
                 return Page(found, _cursor(place, entry))
         entry = ""
     return Page(found, "")
 
 
 def listed(values: Sequence[Any], key: Callable[[Any], str], limit: int, after: str) -> Page:
-    """A page of what is at hand already, in the order of its keys."""
+    """A page of values at hand, in the order of their keys."""
     name = _place(after, 1)[1] if after else ""
     left = [value for value in values if key(value) > name]
     return Page(left[:limit], _cursor(0, key(left[limit - 1])) if len(left) > limit else "")
 
 
 def several(after: str, names: Sequence[str]) -> dict[str, str | None]:
-    """The cursors of several listings in one; None for one that is at its end."""
+    """The cursors of several listings in one; None for a listing that is at its end."""
     if not after:
         return dict.fromkeys(names, "")
     try:
@@ -100,7 +100,7 @@ def several(after: str, names: Sequence[str]) -> dict[str, str | None]:
 
 
 def together(pages: dict[str, Page | None]) -> dict[str, Any]:
-    """What an answer with several listings says: more of any is more, and one cursor goes on with each of them."""
+    """The part of an answer with several listings: `more` if any has more, one cursor that continues all."""
     left = {name: page.cursor for name, page in pages.items() if page is not None and page.cursor}
     return {"more": bool(left), "cursor": _close(jsontext.encode(left)) if left else None}
 

@@ -1,6 +1,6 @@
-"""The workspace's own settings: lifetimes of claims by resource pattern, the ordering policy, limits of tasks.
+"""The workspace's settings: lifetimes of claims by resource pattern, the ordering policy, limits of tasks.
 
-A policy is a plain value that a door reads from `.dibs/config.toml` and passes in; operations only ask it.
+A policy is a plain value that a door reads from `.dibs/config.toml` and passes in; operations only read it.
 """
 
 from __future__ import annotations
@@ -15,73 +15,75 @@ if TYPE_CHECKING:
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
-TTL = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
-MAX_LIFE = 8 * HOUR  # a working day: after it, a claim queues like everybody's
-MAX_TTL = 8 * HOUR
-EXPECTED = 15 * MINUTE  # what a hold is taken to last where nobody said; twice that raises an alert for a waiter
-ABSURD = 366 * DAY  # a duration beyond this is a slip of the keyboard
-ROOT_GLOBS = 64  # every claim looks at each glob that begins with a wildcard
-YOUNG = 100  # ms after which somebody who waits for a claim asks whether its holder's process lives
-WAITS_PER_AGENT = 16
-MAX_WAIT = DAY
-# Ways to choose who gets a task; strategies.py has what each means. Here, because the config names one too.
+DEFAULT_TTL_MS = 30 * MINUTE  # longer than most edits, short enough that a vanished remote agent blocks nobody for long
+MAX_LIFE_MS = 8 * HOUR  # a working day: after it, a claim queues like any other
+MAX_TTL_MS = 8 * HOUR
+# of a claim without an own estimate; twice that raises an alert for a waiter
+EXPECTED_HOLD_MS = 15 * MINUTE
+MAX_DURATION_MS = 366 * DAY  # a longer duration is a typing error
+MAX_ROOT_GLOBS = 64  # every claim is compared with each glob that begins with a wildcard
+HOLDER_CHECK_DELAY_MS = 100  # a waiter checks the holder's process once the claim is this old
+MAX_WAITS_PER_AGENT = 16
+MAX_WAIT_MS = DAY
+# Strategies for the choice of an agent; strategies.py has their meaning. They are here because the config names one
+# too.
 STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 
 
-# What the guards are told where the config is silent. The shapes are checked by the door that reads the config.
+# The guards' defaults. The door that reads the config checks the shapes.
 GUARDS: dict[str, Any] = {
-    "on_doubt": "deny",  # or "allow": a guard that cannot decide lets it pass, and the log has it
-    "free": [],  # paths that need no claim, beside those that git ignores
-    "strict": [  # an explicit claim first: what all agents work by, and what keeps them apart; a door adds clients' own
+    "on_doubt": "deny",  # or "allow": a call that a guard cannot check passes, and the log has it
+    "free": [],  # paths that need no claim, in addition to those that git ignores
+    "strict": [  # these need an explicit claim: files that all agents depend on; a door adds clients' own
         ".dibs/config.toml",
         ".dibs/rules.md",
         ".dibs/hook",
         ".dibs/dibs",
         "**/migrations/**",
     ],
-    "across_worktrees": "warn",  # the same path, changed in two working trees: or "block", "ignore"
-    "files": {},  # state, decisions, lessons: pointed out at boot, and strict
+    "across_worktrees": "warn",  # the same path changed in two working trees: or "block", "ignore"
+    "files": {},  # state, decisions, lessons: shown at boot, and strict
     "roles": {"default": "", "assign": [], "named": {}},
     "deploy": {},
 }
 
 
-# What is said about tasks, messages, runs and the log where the config is silent. Durations are milliseconds.
+# The defaults for tasks, messages, runs and the log. Durations are milliseconds.
 WORK: dict[str, dict[str, Any]] = {
     "tasks": {
         "max_tasks": 1,  # live tasks of one agent
-        "max_attempts": 5,  # failed or lost so often, a task is quarantined: it is the task, not the agents
+        "max_attempts": 5,  # failed or lost attempts before a task is quarantined: the task is at fault, not the agents
         "backoff": SECOND,  # before the second attempt; doubled before each further one
         "max_backoff": 5 * MINUTE,
-        "strategy": "priority",  # who gets a task, where it does not say so itself
+        "strategy": "priority",  # how an agent is chosen, for tasks without a strategy of their own
         "bid_window": 10 * SECOND,  # how long an auction collects bids
-        "assign_wait": 2 * MINUTE,  # how long an assigned task waits to be picked up before it goes to others
+        "assign_wait": 2 * MINUTE,  # how long an assigned task waits to be picked up before it goes to other agents
         "breaker_failures": 5,  # failures in a row after which an agent gets no work
-        "breaker_pause": MINUTE,  # before it is tried once; doubled each time that fails, up to 30 minutes
+        "breaker_pause": MINUTE,  # before it gets one task to try; doubled each time that fails, up to 30 minutes
     },
     "messages": {
-        "visibility": MINUTE,  # a message that wants an acknowledgement is delivered again after this
-        "life": 7 * DAY,  # undelivered for a week, it is of no use
+        "visibility": MINUTE,  # an unacknowledged message that wants an acknowledgement is redelivered after this
+        "life": 7 * DAY,  # an undelivered message is discarded after a week
         "inbox": 1_000,  # messages kept for one recipient
-        "from_one": 250,  # of these from one sender, so that nobody fills another's inbox alone
+        "from_one": 250,  # of these from one sender, so that no agent fills another's inbox alone
     },
-    "agents": {"keep": 7 * DAY},  # how long one that is gone stays known before a sweep forgets it
+    "agents": {"keep": 7 * DAY},  # how long a gone agent stays known before a sweep forgets it
     "runs": {"keep": 7 * DAY},  # how long an ended run and its tasks stay before a sweep drops them
-    "log": {"keep": 0},  # events older than this are dropped by a sweep; 0: none ever is
+    "log": {"keep": 0},  # a sweep drops events older than this; 0: never
 }
 
 
 class Policy:
-    """What a workspace says about claims and work."""
+    """A workspace's settings for claims and work."""
 
     __slots__ = ("expected", "guards", "max_life", "max_ttl", "ordering", "patterns", "shortest", "ttl", "work")
 
     def __init__(
         self,
-        ttl: int = TTL,
-        max_ttl: int = MAX_TTL,
-        max_life: int = MAX_LIFE,
-        expected: int = EXPECTED,
+        ttl: int = DEFAULT_TTL_MS,
+        max_ttl: int = MAX_TTL_MS,
+        max_life: int = MAX_LIFE_MS,
+        expected: int = EXPECTED_HOLD_MS,
         ordering: str = "off",
         patterns: Sequence[dict[str, Any]] = (),
         guards: dict[str, Any] | None = None,
@@ -95,7 +97,7 @@ class Policy:
         self.patterns = patterns  # {"match": glob or name, "ttl", "max_ttl", "max_life"}, the first that matches wins
 
     def lifetime(self, wanted: Sequence[Sequence[str]], ttl: int | None) -> tuple[int, int]:
-        """How long a claim on these resources lasts, and how long it may be renewed: the strictest of them all."""
+        """The ttl of a claim on these resources, and how long it may be renewed: the strictest of them all."""
         given, longest, life = self.ttl, self.max_ttl, self.max_life
         for resource in wanted if self.patterns else ():
             for pattern in self.patterns:
@@ -112,8 +114,8 @@ class Policy:
         return min(ttl, life), life
 
 
-def check_duration(value: int, field: str, least: int = 1, most: int = ABSURD) -> int:
-    """Refuse durations that nobody means."""
+def check_duration(value: int, field: str, least: int = 1, most: int = MAX_DURATION_MS) -> int:
+    """Refuse durations out of range."""
     if not least <= value <= most:
         low, high = least / SECOND, most // SECOND
         raise Invalid(f"{field}: a duration from {low:g} to {high} s, not {value / SECOND:g} s", field=field)
@@ -121,15 +123,15 @@ def check_duration(value: int, field: str, least: int = 1, most: int = ABSURD) -
 
 
 def matches(pattern: str, resource: Sequence[str]) -> bool:
-    """Does a pattern of the config speak of this resource, or of something that is certainly in it?
+    """Does a pattern of the config match this resource, or something that is certainly in it?
 
-    A pattern for any depth (`**/migrations/**`) speaks of a directory only if that is within: else it would of all.
+    A pattern for any depth (`**/migrations/**`) matches a directory only if that is within: else it would match all.
     """
     kind, text = resource[0], resource[1]
     if kind == "name":
         return pattern == text or (pattern.endswith("*") and text.startswith(pattern[:-1]))
     anywhere = _anywhere(pattern)
-    if anywhere and kind in resources.LITERAL:
+    if anywhere and kind in resources.LITERAL_KINDS:
         return f"/{anywhere}/" in f"/{text}/"
     if pattern.startswith("**") and kind == "tree":
         return resources.covers(_parsed(pattern), resource)
@@ -137,9 +139,9 @@ def matches(pattern: str, resource: Sequence[str]) -> bool:
 
 
 def covers(pattern: str, resource: Sequence[str]) -> bool:
-    """Is all of this resource within what a pattern of the config speaks of?"""
+    """Is all of this resource within a pattern of the config?"""
     anywhere = _anywhere(pattern)
-    if anywhere and resource[0] in resources.LITERAL:
+    if anywhere and resource[0] in resources.LITERAL_KINDS:
         return f"/{anywhere}/" in f"/{resource[1]}/"
     return pattern == "**" or resources.covers(_parsed(pattern), resource)
 

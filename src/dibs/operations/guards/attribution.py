@@ -1,18 +1,18 @@
-"""Whose change is it? Computed from the calls, the time of the change and the content; never from who found it.
+"""Attribution of a change: computed from the calls, the time of the change and the content; never from who found it.
 
-The change happened between the last look at its path and the file's ctime. Whoever had a call then that names the path,
-or that may write what it does not name, is a suspect. A true writer that keeps to its calls is always among them, so
-`sure` is right about agents; `likely` and `unknown` do not hide that there are others.
+The change happened between the last look at its path and the file's ctime. An agent is a suspect if it had a call in
+that time that names the path, or that may write unnamed paths. A true writer that keeps to its calls is always among
+them, so `sure` is right about agents; `likely` and `unknown` say that there are other suspects.
 
-When a call counts: firmly from its beginning to its end, or for some minutes if nobody told of its end (declined,
-aborted, killed); weakly after that, until the agent's next prompt, stop or boot closes it; and weakly for some seconds
-after its end, for what a formatter or a program left running does then.
+A call counts firmly from its beginning to its end, or for some minutes if its end was not reported (declined, aborted,
+killed). It counts weakly after that, until the agent's next prompt, stop or boot closes it; and weakly for some seconds
+after its end, for a formatter or a program that it left running.
 """
 
 from __future__ import annotations
 
 from dibs.operations.core.call import within
-from dibs.operations.guards.ledger import LIKELY, MERGES, NOBODY, OUTSIDE, SECOND, SURE, WHOLE
+from dibs.operations.guards.ledger import LIKELY, MERGES, NOBODY, OUTSIDE, SECOND_NS, SURE, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 
     from dibs.operations.guards.ledger import Call, Head, State
 
-TICK = SECOND // 100  # by so much the time of an inode may be behind the clock
-FIRM_EDIT, FIRM_COMMAND = 120 * SECOND, 600 * SECOND  # how long a call without an end certainly counts
-AFTER_NAMED, AFTER_OPEN = 10 * SECOND, 2 * SECOND  # after its end: a client's formatter, a program that lags behind
-AFTER_LEFT = 8 * 3600 * SECOND  # a program that was left running
-JUMP = 2  # seconds: the wall clock was set by more than this, so ctime tells nothing
-BLIND = "?"  # what an agent knows of a path that it changed without having seen it
+INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
+FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end counts firmly
+AFTER_NAMED_NS = 10 * SECOND_NS  # after the end of a call that names the path: a client's formatter
+AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late
+AFTER_LEFT_NS = 8 * 3600 * SECOND_NS  # for a program that was left running
+CLOCK_JUMP_S = 2  # the wall clock was set by more than this, so ctime means nothing
+BLIND = "?"  # an agent's knowledge of a path that it changed without reading it
 
 
 class Verdict:
-    """Who changed a path, how certain that is, and who else might have."""
+    """Who changed a path, how certain that is, and the other suspects."""
 
     __slots__ = ("actor", "grade", "how", "suspects")
 
@@ -48,9 +49,9 @@ class _Suspect:
         self.agent = agent
         self.running = False  # and at the time of the last write
         self.how = ""  # a call that ran at that time names the path: how it writes it
-        self.met = False  # a call names it, and this is the content that it was to have
-        self.unmet = False  # a call that ran at that time names it, and this is another content
-        self.after = True  # nothing but the seconds after the end of a call speaks against it
+        self.met = False  # a call names the path and announced this content
+        self.unmet = False  # a call that ran at that time names the path and announced another content
+        self.after = True  # only the seconds after the end of a call make it a suspect
 
 
 def judge(
@@ -64,26 +65,26 @@ def judge(
     known: Head | None = None,
     git: bool = False,
 ) -> Verdict:
-    """Whose change it is: `changed` is the file's ctime, `known` what the ledger knew of the path.
+    """Attribute a change: `changed` is the file's ctime, `known` the ledger's last content of the path.
 
     `git`: the new content is what git has, which no formatter makes.
     """
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
-    set_back = head is not None and (abs(head.offset - offset) > JUMP or changed < since - TICK)
+    set_back = head is not None and (abs(head.offset - offset) > CLOCK_JUMP_S or changed < since - INODE_LAG_NS)
     if changed > now or set_back:
-        changed = now  # a clock was set, or a write is going on: it may have been at any time up to now
+        changed = now  # a clock was set, or a write is in progress: it may have happened at any time up to now
     suspects = _suspects(state, path, after, since, changed, now)
     if not suspects:
         return Verdict(OUTSIDE, OUTSIDE)
     verdict = _first_fit(state, suspects, head, git=git)
     if verdict.grade == SURE and head is None and not verdict.how:
-        verdict.grade = LIKELY  # a rewrite of the same bytes moves the ctime as well
+        verdict.grade = LIKELY  # a rewrite of the same bytes changes the ctime as well
     return verdict
 
 
 def _first_fit(state: State, suspects: list[_Suspect], head: Head | None, *, git: bool) -> Verdict:
-    """The first rule that fits: what was expected, a name, the only one, the only one that ran when it was written."""
+    """The first rule that fits: the announced content, a name, the only suspect, the only one that ran at the write."""
     names = [one.agent for one in suspects]
     nobody = Verdict(NOBODY, NOBODY, names)
     exact = [one for one in suspects if one.met]
@@ -106,14 +107,14 @@ def _first_fit(state: State, suspects: list[_Suspect], head: Head | None, *, git
 
 
 def _suspects(state: State, path: str, after: str, since: int, changed: int, now: int) -> list[_Suspect]:
-    """Who had a call in the interval that could write the path. Who is above another suspect explains nothing more."""
+    """The agents with a call in the interval that could write the path, without the ancestors of other suspects."""
     found: dict[str, _Suspect] = {}
     for call in state.calls.values():
         how, expected = call.named.get(path, ("", ""))
         if not call.is_open and not how:
             continue
         first, firm, weak = _times(call, now, named=bool(how))
-        if first > changed or weak < since - TICK:
+        if first > changed or weak < since - INODE_LAG_NS:
             continue
         one = found.setdefault(call.agent, _Suspect(call.agent))
         is_firm = firm > since  # a call's own last look comes after its end
@@ -136,22 +137,22 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
 
 
 def _times(call: Call, now: int, *, named: bool) -> tuple[int, int, int]:
-    """From when a call counts, until when firmly, and until when weakly."""
-    first = call.opened - TICK
+    """When a call starts to count, until when firmly, and until when weakly."""
+    first = call.opened - INODE_LAG_NS
     if call.closed:
-        after = AFTER_LEFT if call.left else AFTER_NAMED if named else AFTER_OPEN
+        after = AFTER_LEFT_NS if call.left else AFTER_NAMED_NS if named else AFTER_OPEN_NS
         return first, call.closed, call.closed + after
     if call.ended:  # it may never have run
         return first, first - 1, call.ended
-    return first, call.opened + (FIRM_COMMAND if call.is_open or call.diary >= 0 else FIRM_EDIT), now
+    return first, call.opened + (FIRM_COMMAND_NS if call.is_open or call.diary >= 0 else FIRM_EDIT_NS), now
 
 
 def knowledge(how: str, *, sure: bool, before_known: bool, after_seen: bool, foreign: bool = False) -> bool:
-    """Does the actor of a change know the new content? Nobody else's knowledge moves by a change.
+    """Does the actor of a change know the new content? A change never updates another agent's knowledge.
 
-    It does if it brought the whole content, if what it changed was known to it, or if it certainly brought back a
-    content that it has seen (a stash, a checkout). A `foreign` one is git's or another's, and it did not bring it
-    itself (a pull, a checkout): it knows that only if it has seen it. Else it is blind from then on, until it reads.
+    It does if it brought the whole content, if it knew what it changed, or if it certainly brought back a content that
+    it has seen (a stash, a checkout). A `foreign` content is git's or another agent's (a pull, a checkout): the actor
+    knows it only if it has seen it. Otherwise it is blind from then on, until it reads the file.
     """
     if foreign:
         return after_seen and (sure or bool(how))

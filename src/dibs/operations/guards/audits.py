@@ -1,6 +1,6 @@
-"""After a call: what an agent is to be told, and what it need not hold any more. changes.py has what a change means.
+"""After a call: what an agent is told, and which claims it no longer needs. changes.py judges each change.
 
-Internal: only the doors that stand around the agents' tool calls run these, and bring the facts.
+Internal: only the doors around the agents' tool calls run these, and bring the facts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import check_text, iso, related
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, is_there
+from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LIMIT = 2_000  # claims of others that one audit looks at
-SHELL = "shell"  # what a claim says in `by` that lasts only as long as one command
+MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit
+SHELL = "shell"  # the `by` of a claim that lasts as long as one command
 
 
 # --- who holds what here
@@ -43,8 +43,8 @@ def _others(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
 
 
 def others(tx: Transaction, call: Call, tree: str) -> list[Record]:
-    """Their records. A holder whose process is dead holds nothing."""
-    found, _ = holds.every(tx, holds.CLAIM, LIMIT)
+    """The records of other agents' claims. A holder whose process is dead holds nothing."""
+    found, _ = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)
     live = [
         record
         for record in found
@@ -67,7 +67,7 @@ def _audit(
     release: Sequence[str] = (),
     tool: str = "",
 ) -> dict[str, Any]:
-    """Tell what changed files mean, end the claims that lasted for the call, and say what the agent should know."""
+    """Judge the changed files, end the claims that lasted for the call, and answer with the agent's news."""
     violations = changes.tell(tx, call, found, tool)
     freed: list[Any] = []
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
@@ -76,12 +76,12 @@ def _audit(
         endings.give_back(tx, claim, claim["resources"], "released")
         freed += claim["resources"]
     endings.serve(tx, freed)
-    sweeps.some(tx, sweeps.A_FEW)  # a little of it here, where nobody waits for the answer
+    sweeps.some(tx, sweeps.DUE_PER_CALL)  # here, where nobody waits for the answer
     return {"violations": violations, **_news(tx, call, got)}
 
 
 def _changed(tx: Transaction, call: Call, got: Fetched, found: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """The same where the agent cannot be told at once: everybody concerned gets a message, the caller too."""
+    """The same if the agent cannot be told at once: every agent concerned gets a message, the caller too."""
     return {"violations": changes.tell(tx, call, found, "", direct=False)}
 
 
@@ -89,9 +89,9 @@ def _changed(tx: Transaction, call: Call, got: Fetched, found: Sequence[dict[str
 
 
 def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    """Messages to be told now (see mailbox.py), and whether the rules changed since the agent was told them.
+    """Messages to show now (see mailbox.py), and the rules if they changed since the agent was shown them.
 
-    Showing the rules is the acknowledgement: it is recorded here and not asked of the model.
+    Showing the rules is the acknowledgement: it is recorded here, and the model need not confirm.
     """
     agent = got.values[f"a\t{call.agent}"]
     news: list[dict[str, Any]] = []
@@ -108,7 +108,7 @@ def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 
 
 def _activity(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    """The agent is there: its claims are renewed on the way in (see call.py), and it hears what is new."""
+    """The agent is active: its claims are renewed on the way in (see entry.py), and it gets its news."""
     return _news(tx, call, got)
 
 
@@ -116,7 +116,7 @@ def _activity(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
 
 
 def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None = None) -> dict[str, Any]:
-    """The agent's turn is over: edit claims whose file is what it was when it was claimed are given back.
+    """The agent's turn is over: edit claims on unchanged files are released.
 
     `now` has the content (blob) of each file of the agent's edit claims, by claim and path.
     """
@@ -124,7 +124,7 @@ def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None 
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
         if claim["until"] <= tx.now:
             continue
-        if claim["by"] == SHELL:  # of a command that was broken off, so that nobody told of its end
+        if claim["by"] == SHELL:  # from an aborted command, whose end was not reported
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
         if claim["by"] != BY:
@@ -144,10 +144,10 @@ def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None 
 
 
 def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
-    """The caller's own live claims that guards made, so that the door can look at their files."""
+    """The caller's own live claims that guards made; the door reads their files."""
     return {
         "claims": [
-            [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL]]
+            [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL_KINDS]]
             for record in holds.of_agent(tx, holds.CLAIM, call.agent)
             if record["by"] in {BY, SHELL} and record["until"] > tx.now
         ]
@@ -155,18 +155,18 @@ def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
 
 
 def _known(tx: Transaction, call: Call) -> dict[str, Any]:
-    """Is the caller registered? A client may tell of the end of what never began."""
+    """Is the caller registered? A client may report the end of a session that never began."""
     return {"known": tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"] is not None}
 
 
 def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]:
-    """Which of these agents are still at work, and which have ended in the very process that the caller runs in.
+    """Which of these agents are still at work, and which have ended in the process that the caller runs in.
 
-    A client that is told to forget (`/clear`) goes on under another id in the same process.
+    A client that is told to forget (`/clear`) continues under another id in the same process.
     """
     there, mine = [], []
     for agent, record in zip(agents, tx.fetch([f"a\t{one}" for one in agents]).values.values(), strict=True):
-        if is_there(tx, call, agent):
+        if is_present(tx, call, agent):
             there.append(agent)
         elif record is not None and record["process"] is not None and record["process"] == call.client:
             mine.append(agent)
@@ -174,7 +174,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
 
 
 def _doubt(tx: Transaction, call: Call, got: Fetched, why: str = "", tool: str = "") -> dict[str, Any]:
-    """A guard could not decide and the config says to let it pass: at least the log has it."""
+    """A guard could not decide and the config lets such calls through: the log records it."""
     tx.append("guard.doubted", call.agent, check_text(tool, "tool") or "?", {"why": why[:200]})
     return {}
 

@@ -1,13 +1,15 @@
-"""What a change of a file means for whoever held it, or had unfinished work in it. The ledger says whose change it is.
+"""What a change of a file means for its holder and its owner. The ledger says who made the change.
 
-- Its owner or holder did it: nothing is said. If that is only likely, it is told in one line, and the content is kept.
-- Somebody else did it by a call that the edit guard let pass: the work was taken over; the earlier owner is told.
-- No agent did it, and its holder runs no hooks here (a person, a script): its own work, as far as anybody can tell.
-- Somebody else did it otherwise: a violation. Nobody certain: unattributed. Both sides are told, the content before is
-  kept for `dibs restore`, and the path is unsettled: no commit takes it until somebody decides what is to stand there.
+The owner of a path is the agent with unfinished work in it.
 
-A change has an id; told again (a hook was killed, two hooks met), it has no second effect. The same content a second
-time is a second change.
+- By its owner or holder: nothing is said. If that is only likely, one line tells it, and the content is kept.
+- By another agent, in a call that the edit guard let pass: the work was taken over; the earlier owner is told.
+- By no agent, and its holder runs no hooks here (a person, a script): the holder's own work, as far as is known.
+- By another agent otherwise: a violation. By nobody certain: unattributed. Both sides are told, the earlier content is
+  kept for `dibs restore`, and the path is unsettled: no commit takes it until an agent decides what it should contain.
+
+A change has an id; reported again (a hook was killed, two hooks met), it has no second effect. The same content a
+second time is a second change.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-KEEP = 30 * 86_400_000  # how long a content can be restored
-TOLD = 5  # suspects that are told; where there are more, one more message finds nobody
+CONTENT_LIFE_MS = 30 * 86_400_000  # how long a content can be restored
+MAX_SUSPECTS_TOLD = 5  # with more, one more message helps nobody
 
 
 def tell(
     tx: Transaction, call: Call, changes: Iterable[dict[str, Any]], tool: str, *, direct: bool = True
 ) -> list[dict[str, Any]]:
-    """Decide what these changes mean and tell those whom they concern; the caller by the answer, if it is `direct`."""
+    """Judge these changes and tell the agents concerned; the caller by the answer, if it is `direct`."""
     found = []
     for change in changes:
         told = _one(tx, call.agent if direct else "", change, tool)
@@ -52,7 +54,7 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
     victims = [holder["agent"]] if holder is not None else change["owners"]
     if actor and (holder is None or related(holder["agent"], actor)):
         victims = [owner for owner in change["owners"] if not related(owner, actor)] or victims
-    if change["grade"] == OUTSIDE:  # whose calls nobody tells of (a person, a script) may have done it itself
+    if change["grade"] == OUTSIDE:  # a holder whose calls are not reported (a person, a script) may have done it
         victims = [victim for victim in victims if any(related(victim, agent) for agent in change["heard"])]
     if not victims:
         return None
@@ -67,7 +69,7 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
 
 
 def _holder(tx: Transaction, change: dict[str, Any]) -> Record | None:
-    """Who holds the path by a live claim."""
+    """The holder of the path, by a live claim."""
     for record in holds.meeting(tx, resources.normal([change["resource"]]), change["tree"]):
         if (
             holds.CLAIM in record
@@ -82,15 +84,15 @@ def _holder(tx: Transaction, change: dict[str, Any]) -> Record | None:
 def _record(
     tx: Transaction, here: str, change: dict[str, Any], victims: list[str], actor: str, how: str, tool: str
 ) -> dict[str, Any]:
-    """Keep what is needed to bring it back, log it, and tell everybody; who is `here` is told by the answer."""
+    """Keep what a restore needs, log the change, and tell all sides; the agents in `here` by the answer."""
     identifier, name, tree = f"v{change['id']}", resources.show(change["resource"]), change["tree"]
     was = "" if change["was"] == MISSING else change["was"]
     now = "" if change["now"] == MISSING else change["now"]
     suspects = [one for one in change["suspects"] if one != actor]
     record: Record = {
         "violation": identifier, "path": name, "tree": tree, "holder": victims[0], "by": actor if how != "unattributed"
-        else "", "at": tx.now, "blob": was, "overwritten": now, "until": tx.now + KEEP, "how": how,
-        "suspects": [*([actor] if actor and how == "unattributed" else []), *suspects][:TOLD],
+        else "", "at": tx.now, "blob": was, "overwritten": now, "until": tx.now + CONTENT_LIFE_MS, "how": how,
+        "suspects": [*([actor] if actor and how == "unattributed" else []), *suspects][:MAX_SUSPECTS_TOLD],
     }  # fmt: skip
     tx.put(f"v\t{identifier}", record, i2=due(record["until"]))
     if how in {"violated", "unattributed"} and not _put_back(tx, tree, name, was, now):
@@ -112,7 +114,7 @@ def _record(
 
 
 def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grade: str) -> dict[str, str]:
-    """What each side is told, in few words."""
+    """The short texts for each side."""
     path, how = record["path"], record["how"]
     back = f" `dibs restore {record['violation']}` brings back what was there." if record["blob"] else ""
     holder = " and ".join([name_of(tx, victim) for victim in victims[:2]])
@@ -120,7 +122,7 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
         others = ", ".join([name_of(tx, one) for one in record["suspects"]]) or "something"
         return {actor: f"{path} changed while your command ran, and {others} was at work too.{back}"}
     if how == "taken":
-        return {victim: f"{name_of(tx, actor)} went on with {path}, which you left unfinished.{back}" for victim in
+        return {victim: f"{name_of(tx, actor)} continued {path}, which you left unfinished.{back}" for victim in
                 victims}  # fmt: skip
     settle = (
         f" It cannot be committed before that is settled: restore it, edit it, or `dibs ack {record['violation']}`."
@@ -156,12 +158,12 @@ def _key(tree: str, name: str) -> str:
 def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
     key = _key(tree, name)
     record = tx.fetch([key]).values[key] or {"ids": []}
-    until = tx.now + KEEP
+    until = tx.now + CONTENT_LIFE_MS
     tx.put(key, {"ids": [*record["ids"], identifier][-8:], "until": until}, i2=due(until))
 
 
 def _put_back(tx: Transaction, tree: str, name: str, was: str, now: str) -> bool:
-    """Is what an unsettled change took away there again? Then both are settled."""
+    """Is the content that an unsettled change removed there again? Then both changes are settled."""
     key = _key(tree, name)
     record = tx.fetch([key]).values[key]
     if record is None or not was:
@@ -174,7 +176,7 @@ def _put_back(tx: Transaction, tree: str, name: str, was: str, now: str) -> bool
 
 
 def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, list[str]]:
-    """Those of these paths that are unsettled, each with the ids of the changes."""
+    """The unsettled paths among these, each with the ids of the changes."""
     keys = {_key(tree, name): name for name in names}
     found = tx.fetch(list(keys)).values
     return {
@@ -183,14 +185,14 @@ def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, lis
 
 
 def settle(tx: Transaction, tree: str, names: Iterable[str]) -> None:
-    """Somebody decided what is to stand there."""
+    """Settle these paths: an agent decided what they should contain."""
     for name in names:
         if tx.fetch([_key(tree, name)]).values[_key(tree, name)] is not None:
             tx.delete(_key(tree, name))
 
 
 def accept(tx: Transaction, call: Call, identifier: str) -> str:
-    """What is there may stay (`dibs ack vID`); gives the path."""
+    """Accept the present content (`dibs ack vID`); returns the path."""
     key = f"v\t{identifier}"
     record = tx.fetch([key]).values[key]
     if record is None:

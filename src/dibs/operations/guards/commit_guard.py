@@ -1,10 +1,10 @@
 """The commit guard: may these paths be committed, and what follows from a commit. Internal: git's hooks run these.
 
-Before: a staged path that somebody else holds is refused, and so is one whose claim the caller lost and nobody of its
-family has claimed again: what it holds may be built on content that others have changed since.
-After: the edit guard's claims, and those that an agent took in its shell without `--keep`, end with the commit that has
-their content; others made by hand or for a task stay and remember it. A commit that went past the guard is told to
-everybody whose files it took.
+Before: refused are staged paths that another agent holds, and paths whose claim the caller lost and its family has not
+claimed again: their content may be based on a version that others have changed since.
+After: the edit guard's claims, and an agent's shell claims without `--keep`, end with the commit of their content;
+other claims made by hand or for a task stay and record it. A commit that bypassed the guard is reported to every agent
+whose files it took.
 
 In git's hooks only the parent's id is known, so the family counts as one here.
 """
@@ -17,7 +17,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import check_text, iso, lineage_of, related
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, is_there
+from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-AT_ONCE = 64  # paths looked up in one trip
-MANY = 256  # from so many paths on it is cheaper to look at every claim than at every path
-EVERY = 100_000  # claims; more than a workspace ever has
-ROUNDS = 8  # looks again after a dead holder's claim was ended and somebody's turn came
-LOSSES = 1_000  # memories of lost claims that are looked at
-SHOWN = 16  # blockers named in a refusal, and paths in an event
-TOKENS = 11  # paths with their tokens given back: the ten that a commit's message names, and one to see there are more
+PATHS_PER_TRIP = 64  # paths looked up in one trip
+MANY_PATHS = 256  # from here on, reading every claim is cheaper than reading every path
+MAX_CLAIMS_READ = 100_000  # more than a workspace ever has
+MAX_ROUNDS = 8  # retries after a dead holder's claim was ended and its waiter served
+MAX_LOSSES_READ = 1_000  # records of lost claims
+MAX_SHOWN = 16  # blockers named in a refusal, and paths in an event
+# paths with their tokens: the ten that a commit's message names, and one more to see that there are more
+MAX_TOKENS_RETURNED = 11
 
 
 # --- before a commit
@@ -50,19 +51,19 @@ def _check(
     client: str = "",
     owned: Sequence[tuple[Sequence[str], Sequence[str]]] = (),
 ) -> Any:
-    """May the caller commit these paths of this working tree? `owned` says whose unfinished work some of them are."""
+    """May the caller commit these paths of this working tree? `owned` says whose unfinished work is in them."""
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         others, own = _sorted(tx, call, paths, tree)
         gone = endings.gone(tx, call, others)
         if not gone:
             break
         endings.clear(tx, (), gone)
     if others:
-        blockers = [_blocker(tx, record, paths) for record in others[:SHOWN]]
-        return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - SHOWN)), paths, tree)
+        blockers = [_blocker(tx, record, paths) for record in others[:MAX_SHOWN]]
+        return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - MAX_SHOWN)), paths, tree)
     lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned)
     if lost is not None:
         return _refuse(tx, call, lost, paths, tree)
@@ -72,12 +73,12 @@ def _check(
 
 
 def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> Conflict | None:
-    """A path that somebody overwrote under its holder's hands: whoever commits it has to decide first what it is."""
-    for start in range(0, len(paths), AT_ONCE):
-        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + AT_ONCE]])
+    """Refuse a path that another agent overwrote while it was held: first decide what it should contain."""
+    for start in range(0, len(paths), PATHS_PER_TRIP):
+        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
         for name, ids in found.items():
             return Conflict(
-                f"{name} was changed by somebody else, and it is not settled what is to stand there. "
+                f"{name} was changed by another agent, and it is not settled what it should contain. "
                 f"`dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; or "
                 f"`dibs ack {ids[-1]}` if it is right as it is.",
                 path=name,
@@ -87,25 +88,25 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
 
 
 def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Held | None:
-    """A path with unfinished work of another agent that is still there; what an ended one left may be committed."""
+    """Refuse a path with unfinished work of another agent that is still there; an ended agent's may be committed."""
     if call.fallback and call.agent == call.fallback:
         return None  # a person
     blockers = []
     for path, owners in owned:
         others = [owner for owner in owners if not related(owner, call.agent)]
-        there = [owner for owner in others if is_there(tx, call, owner)] if len(others) == len(owners) else []
+        there = [owner for owner in others if is_present(tx, call, owner)] if len(others) == len(owners) else []
         if there:
             blockers.append({
                 "agent": there[0], "resource": resources.show(path), "mode": resources.WRITE, "since": None,
                 "until": None, "reason": "its uncommitted work", "paths": [path[1]], "more_paths": 0,
             })  # fmt: skip
-    return Held(blockers=blockers[:SHOWN], more=max(0, len(blockers) - SHOWN)) if blockers else None
+    return Held(blockers=blockers[:MAX_SHOWN], more=max(0, len(blockers) - MAX_SHOWN)) if blockers else None
 
 
 def _sorted(
     tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
 ) -> tuple[list[Record], list[Record]]:
-    """Live write claims on these paths: those of others, and those of the caller's family."""
+    """Live write claims on these paths: other agents', and those of the caller's family."""
     others: list[Record] = []
     own: list[Record] = []
     for record in _met(tx, paths, tree):
@@ -117,28 +118,28 @@ def _sorted(
 
 def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator[Record]:
     """Every claim on one of these paths in this working tree, each once. A commit may have thousands of paths."""
-    if len(paths) > MANY:
-        wanted = _Many(paths)
-        for record in holds.every(tx, holds.CLAIM, EVERY)[0]:
+    if len(paths) > MANY_PATHS:
+        wanted = _PathSet(paths)
+        for record in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]:
             if resources.same_tree(record["tree"], tree) and any(map(wanted.meets, record["resources"])):
                 yield record
         return
     seen = set()
-    for start in range(0, len(paths), AT_ONCE):
-        for record in holds.meeting(tx, resources.normal(paths[start : start + AT_ONCE]), tree):
+    for start in range(0, len(paths), PATHS_PER_TRIP):
+        for record in holds.meeting(tx, resources.normal(paths[start : start + PATHS_PER_TRIP]), tree):
             if holds.CLAIM in record and record["claim"] not in seen:
                 seen.add(record["claim"])
                 yield record
 
 
-class _Many:
-    """Thousands of paths, against which one resource after the other is held."""
+class _PathSet:
+    """Thousands of paths, compared with one resource after the other."""
 
     __slots__ = ("_above", "_files", "_inodes")
 
     def __init__(self, paths: Sequence[Sequence[str]]) -> None:
         self._files = {path[1] for path in paths}
-        self._inodes = {path[2] for path in paths if len(path) > resources.PLAIN and path[2]}
+        self._inodes = {path[2] for path in paths if len(path) > resources.PLAIN_PARTS and path[2]}
         self._above = {""}
         for text in self._files:
             self._above.update(_above(text))
@@ -146,7 +147,7 @@ class _Many:
     def meets(self, resource: Sequence[str]) -> bool:
         """Does the resource overlap any of the paths?"""
         kind, text = resource[0], resource[1]
-        if kind in resources.LITERAL:
+        if kind in resources.LITERAL_KINDS:
             return text in self._files or text in self._above or any(up in self._files for up in _above(text))
         if kind == "glob":
             return any(resources.overlap(resource, ("file", path)) for path in self._files)
@@ -164,8 +165,8 @@ def _blocker(tx: Transaction, record: Record, paths: Sequence[Sequence[str]]) ->
     covered = [path for path in paths if _touches(record, path)]
     return {
         **holds.blocker(tx, record, resources.normal(covered[:1])),
-        "paths": resources.shown(covered[:SHOWN]),
-        "more_paths": max(0, len(covered) - SHOWN),
+        "paths": resources.shown(covered[:MAX_SHOWN]),
+        "more_paths": max(0, len(covered) - MAX_SHOWN),
     }
 
 
@@ -174,7 +175,7 @@ def _touches(record: Record, path: Sequence[str]) -> bool:
 
 
 def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str, own: list[Record]) -> Fenced | None:
-    """A path whose claim was taken from the family, and that none of it has claimed again."""
+    """Refuse a path whose claim the family lost and has not claimed again."""
     losses = [loss for _, loss in _losses(tx, call.agent) if _counts(loss, tree)]
     if not losses:
         return None
@@ -197,7 +198,7 @@ def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
         since=iso(tx, holder["since"]) if holder else None,
         why=loss["why"],
         at=iso(tx, loss["at"]),
-        paths=list(lost)[:SHOWN],
+        paths=list(lost)[:MAX_SHOWN],
     )
 
 
@@ -211,7 +212,7 @@ def _holds(tx: Transaction, call: Call, record: Record) -> bool:
 
 
 def _counts(loss: Record, tree: str) -> bool:
-    """A hand-over that nobody picked up was never worked on; a reader lost nothing that it could commit."""
+    """Does a loss matter? Not a hand-over that was not picked up (no work was done), and not a read claim."""
     return (
         loss["why"] != "unclaimed"
         and loss["mode"] == resources.WRITE
@@ -220,24 +221,24 @@ def _counts(loss: Record, tree: str) -> bool:
 
 
 def _losses(tx: Transaction, agent: str) -> list[tuple[str, Record]]:
-    """What was taken from the agent, those above it and those below it, with the keys."""
+    """The losses of the agent, its ancestors and its subagents, with their keys."""
     prefixes = [f"l\t{name}\t" for name in lineage_of(agent)] + [f"l\t{agent}/"]
-    return tx.fetch((), [prefix_range(prefix) for prefix in sorted(prefixes)], LOSSES).rows
+    return tx.fetch((), [prefix_range(prefix) for prefix in sorted(prefixes)], MAX_LOSSES_READ).rows
 
 
 def _tokens(paths: Sequence[Sequence[str]], own: list[Record]) -> list[list[Any]]:
-    """The paths that the family holds, each with the token under which."""
+    """The paths that the family holds, each with its token."""
     found: list[list[Any]] = []
     for path in paths:
         for claim in own:
-            if len(found) < TOKENS and resources.all_covered([path[:2]], claim["resources"]):
+            if len(found) < MAX_TOKENS_RETURNED and resources.all_covered([path[:2]], claim["resources"]):
                 found.append([path[1], claim["token"]])
                 break
     return found
 
 
 def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Sequence[str]], tree: str) -> DibsError:
-    tx.append("commit.refused", call.agent, tree, {"code": error.code, "paths": resources.shown(paths[:SHOWN])})
+    tx.append("commit.refused", call.agent, tree, {"code": error.code, "paths": resources.shown(paths[:MAX_SHOWN])})
     return error
 
 
@@ -253,7 +254,7 @@ def _committed(
     items: Sequence[tuple[Sequence[str], bool]] = (),
     how: str = "checked",
 ) -> dict[str, Any]:
-    """What a commit means for claims. An item is a path and whether its file is what was committed.
+    """What a commit means for claims. An item is a path and whether its file equals the committed content.
 
     `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
     replayed (git does not ask: a rebase, a cherry-pick).
@@ -275,12 +276,12 @@ def _committed(
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
     _settle(tx, call, [path for path, _ in items], tree)
     endings.serve(tx, released)
-    unseen = _went_past(tx, call, others, items, commit, tree, how) if how != "checked" else []
+    unseen = _report_bypass(tx, call, others, items, commit, tree, how) if how != "checked" else []
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 
 def _done(claim: Record, equal: list[Sequence[str]]) -> list[Any]:
-    """The resources of an edit claim whose file is what was committed, each with the inode that stands behind it."""
+    """The resources of an edit claim whose file equals the committed content, each with its inode."""
     done: list[Any] = []
     for place, resource in enumerate(claim["resources"]):
         if any(resources.same(resource, path) for path in equal):
@@ -290,14 +291,14 @@ def _done(claim: Record, equal: list[Sequence[str]]) -> list[Any]:
 
 
 def _settle(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> None:
-    """What was lost once and is committed now is settled."""
+    """Settle losses that are committed now."""
     texts = {path[1] for path in paths}
     for key, loss in _losses(tx, call.agent):
         if _counts(loss, tree) and all(one[0] == "inode" or one[1] in texts for one in loss["resources"]):
             tx.delete(key)
 
 
-def _went_past(
+def _report_bypass(
     tx: Transaction,
     call: Call,
     others: list[Record],
@@ -306,19 +307,24 @@ def _went_past(
     tree: str,
     how: str,
 ) -> list[dict[str, Any]]:
-    """The guard was not asked: the log has it, and whoever holds what was taken is told."""
+    """The guard was bypassed: log it, and tell the holders of the committed paths."""
     from dibs.operations.messages import mailbox
 
     paths = [path for path, _ in items]
     unseen = []
     for record in others:
-        taken = resources.shown([path for path in paths if _touches(record, path)][:SHOWN])
+        taken = resources.shown([path for path in paths if _touches(record, path)][:MAX_SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})
         text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
         mailbox.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
         taken = [path for one in unseen for path in one["paths"]]
-        data = {"tree": tree, "how": how, "paths": taken[:SHOWN], "holders": sorted({one["agent"] for one in unseen})}
+        data = {
+            "tree": tree,
+            "how": how,
+            "paths": taken[:MAX_SHOWN],
+            "holders": sorted({one["agent"] for one in unseen}),
+        }
         tx.append("commit.unverified", call.agent, commit, data)
     return unseen
 

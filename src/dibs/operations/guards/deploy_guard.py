@@ -1,17 +1,17 @@
-"""Deploys: who may, one at a time for each target, and what was deployed last. Internal: the deploy doors run these.
+"""Deploys: who may, one at a time for each target, and the last deploy. Internal: the deploy doors run these.
 
-The claim `deploy:TARGET` keeps others away. The caller's own claims do not block it, so a second deploy by the same
-agent, or by its family, is kept away by a record of the one that runs, which ends with its process.
-Finishing takes the token: after it was lost the outcome is still logged, but it is not what counts as deployed.
+The claim `deploy:TARGET` excludes other agents. The caller's own claims do not block it, so a second deploy by the same
+agent, or by its family, is excluded by a record of the running one, which ends with its process.
+Finishing takes the token: after a lost claim the outcome is still logged, but it does not count as deployed.
 
-What may ship is judged by facts that a door brings (facts/git/sync.py looks), in this order:
-- uncommitted changes: refused unless they are meant (`dirty`);
-- commits of the branch that counts, which are not here: `behind`. It counts from every branch and a detached HEAD;
-- what cannot be compared (no remote, no answer, a shallow clone) is refused, exit 2, unless `unsynced` says so;
+The deploy checks use facts that a door brings (facts/git/sync.py), in this order:
+- uncommitted changes: refused without `dirty`;
+- missing commits of the deciding branch: `behind`. It decides for every branch and for a detached HEAD;
+- no comparison possible (no remote, no answer, a shallow clone): refused, exit 2, without `unsynced`;
 - the last good deploy of the target, if it is not part of what ships: `behind`, because this would roll it back;
 - placeholder texts.
-`rollback` says that older content is what is wanted, so nothing about staleness is asked. `unsynced` excuses only what
-cannot be known: a copy that is known to be stale stays refused. Both are in the log, with the start and the end.
+`rollback` says that older content is wanted, so staleness is not checked. `unsynced` excuses only what cannot be known:
+a copy that is known to be stale stays refused. Both are in the log, with the start and the end.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
-GOOD = ("ok", "unchecked")  # what counts as deployed
-SAID = ("unsynced", "rollback")  # what a caller may take upon itself; it is recorded
-NOTHING: dict[str, Any] = {"behind": None}  # where nobody looked, nothing is known
-SHOWN = 5  # paths and places named in a text
-KEPT = 20  # of them in the error's fields
+DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
+ACCEPTED_RISKS = ("unsynced", "rollback")  # risks that a caller may accept; the log has them
+UNKNOWN_FACTS: dict[str, Any] = {"behind": None}  # if no door looked
+MAX_SHOWN = 5  # paths and places, in a text
+MAX_IN_FIELDS = 20  # paths and places, in the error's fields
 
 
 def resource_of(target: str) -> list[str]:
@@ -46,7 +46,7 @@ def resource_of(target: str) -> list[str]:
 
 
 def _check(tx: Transaction, call: Call, got: Fetched, targets: Sequence[str] = (), client: str = "") -> Any:
-    """May the caller deploy to these targets now? Gives what was deployed there last."""
+    """May the caller deploy to these targets now? Returns their last deploys."""
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "deploy", client)
     last: dict[str, Any] = {}
     for target in targets:
@@ -59,7 +59,7 @@ def _check(tx: Transaction, call: Call, got: Fetched, targets: Sequence[str] = (
 
 
 def _held(tx: Transaction, call: Call, target: str) -> Held | None:
-    """Whoever else holds a target, unless its process is dead."""
+    """Another agent's claim on a target, unless its process is dead."""
     wanted = [resource_of(target)]
     others = [
         record
@@ -99,18 +99,19 @@ def _judge(
     dirty: bool = False,
     under: Sequence[Any] = (),
 ) -> Any:
-    """May this ship? `syncs`: where it stands against each branch that counts (Standing.as_json).
+    """May this ship? `syncs`: its status against each deciding branch (Standing.as_json).
 
-    `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`: the
-    target and the token of a deploy whose command asks (a push inside of `dibs deploy`), whose words count here too.
+    `contains`: is the last good deploy part of it? `changed`: tracked files that differ from the commit. `under`:
+    target and token of the deploy whose command asks (a push inside of `dibs deploy`); its accepted risks count here
+    too.
     """
-    said = _said_under(tx, call, under)
+    said = _accepted_risks(tx, call, under)
     unsynced, rollback = unsynced or said["unsynced"], rollback or said["rollback"]
     last = _last(tx, target)
     refusal: DibsError | None = None
     if changed and not dirty:
         refusal = _uncommitted(changed, _at_work(tx, call, tree, changed))
-    for sync in syncs or [NOTHING]:
+    for sync in syncs or [UNKNOWN_FACTS]:
         refusal = refusal or stale(sync, target=target, unsynced=unsynced, rollback=rollback)
     if refusal is None and last is not None and last["commit"]:
         shown = {"commit": last["commit"], "agent": last["agent"], "at": iso(tx, last["at"])}
@@ -127,7 +128,7 @@ def _judge(
 def stale(
     sync: dict[str, Any], *, target: str = "", unsynced: bool = False, rollback: bool = False
 ) -> DibsError | None:
-    """Why a commit may not ship, by where it stands against the branch that counts; None if it may."""
+    """Why a commit may not ship, by its status against the deciding branch; None if it may."""
     if rollback:
         return None
     facts = {"target": target, **sync} if target else dict(sync)
@@ -147,7 +148,7 @@ def _rolls_back(
     unsynced: bool,
     rollback: bool,
 ) -> DibsError | None:
-    """Why a commit may not ship over the last good deploy; None if it may."""
+    """Why a commit may not replace the last good deploy; None if it may."""
     if rollback or contains:
         return None
     facts = {"target": target, **where, "deployed": last}
@@ -161,24 +162,24 @@ def _rolls_back(
 
 def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
     return Unavailable(
-        f"whether this copy is stale cannot be known: {why}. Say --unsynced to go on all the same; it is recorded.",
+        f"whether this copy is stale cannot be known: {why}. Use --unsynced to deploy anyway; it is recorded.",
         **{**facts, "why": why},
     )
 
 
-def _said_under(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, bool]:
-    """What was said of the deploy that runs the caller, if its token is that of a deploy that runs."""
+def _accepted_risks(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, bool]:
+    """The accepted risks of the running deploy that the caller is part of, if its token is live."""
     if under:
         target, token = under
         key = f"D\t{check_text(target, 'target')}"
         running = tx.fetch([key]).values[key]
         if running is not None and running["token"] == token and related(running["agent"], call.agent):
-            return {name: bool(running.get(name)) for name in SAID}
-    return dict.fromkeys(SAID, False)
+            return {name: bool(running.get(name)) for name in ACCEPTED_RISKS}
+    return dict.fromkeys(ACCEPTED_RISKS, False)
 
 
 def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> dict[str, str]:
-    """Which other agents hold which of these paths."""
+    """The other agents that hold these paths."""
     found: dict[str, str] = {}
     for claim in audits.others(tx, call, tree):
         for path in paths:
@@ -188,10 +189,10 @@ def _at_work(tx: Transaction, call: Call, tree: str, paths: Sequence[str]) -> di
 
 
 def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
-    """What is recorded as deployed is a commit; a tree with other content is not that commit."""
+    """Refuse uncommitted changes: the record of a deploy names a commit, and this tree has other content."""
     paths = sorted(changed, key=lambda path: path in holders)
-    named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:SHOWN]]
-    shown = ", ".join(named) + (f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else "")
+    named = [f"{path} ({holders[path]} is at work on it)" if path in holders else path for path in paths[:MAX_SHOWN]]
+    shown = ", ".join(named) + (f" and {len(paths) - MAX_SHOWN} more" if len(paths) > MAX_SHOWN else "")
     if not holders:
         way = "Commit them, or deploy with --dirty."
     else:
@@ -199,17 +200,17 @@ def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
         own = "deploy from a working tree of your own (`git worktree add`), or wait."
         way = f"{yours}Theirs are not yours to commit: {own}"
     return Conflict(
-        f"uncommitted changes would ship, or not, and nobody could tell: {shown}. {way}",
-        paths=paths[:KEPT],
+        f"it is not known whether uncommitted changes would ship: {shown}. {way}",
+        paths=paths[:MAX_IN_FIELDS],
         holders=holders,
     )
 
 
 def _unfinished(places: Sequence[dict[str, Any]]) -> Forbidden:
-    lines = [f"{place['path']}:{place['line']}: {place['text']}" for place in places[:SHOWN]]
-    more = f" … and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    lines = [f"{place['path']}:{place['line']}: {place['text']}" for place in places[:MAX_SHOWN]]
+    more = f" … and {len(places) - MAX_SHOWN} more" if len(places) > MAX_SHOWN else ""
     message = f"placeholder texts would ship: {'; '.join(lines)}{more}. Finish them first."
-    return Forbidden(message, placeholders=list(places[:KEPT]))
+    return Forbidden(message, placeholders=list(places[:MAX_IN_FIELDS]))
 
 
 # --- one deploy
@@ -228,7 +229,7 @@ def _start(
     unsynced: bool = False,
     rollback: bool = False,
 ) -> Any:
-    """A deploy begins, under a live token, if no other one runs. `runs`: the process of its command."""
+    """Start a deploy, under a live token, if no other one runs. `runs`: the process of its command."""
     claim = _live(tx, target, token)
     if claim is None:
         return _fenced(tx, call, target, token)
@@ -243,7 +244,7 @@ def _start(
         }  # fmt: skip
         tx.append("deploy.refused", call.agent, target, {"code": "held"})
         return Held(blockers=[blocker], more=0)
-    said = {name: True for name, was in zip(SAID, (unsynced, rollback), strict=True) if was}
+    said = {name: True for name, was in zip(ACCEPTED_RISKS, (unsynced, rollback), strict=True) if was}
     record = {"process": process, "agent": call.agent, "commit": commit, "at": tx.now, "token": token, **said}
     tx.put(key, {**record, "runs": runs} if runs is not None else record)
     data = {"commit": check_text(commit, "commit"), "token": token, "command": check_text(command, "command"), **said}
@@ -277,7 +278,7 @@ def _finish(
     exit: int | None = None,
     keep: bool = False,
 ) -> Any:
-    """A deploy ended. The claim is given back with the commit, unless it was the caller's before."""
+    """End a deploy. The claim is released with the commit, unless the caller held it before."""
     assert result in RESULTS, result
     claim = _live(tx, target, token)
     key = f"D\t{target}"
@@ -285,13 +286,13 @@ def _finish(
     said: dict[str, Any] = {}
     if running is not None and running["token"] == token:
         tx.delete(key)
-        said = {name: True for name in SAID if running.get(name)}
+        said = {name: True for name in ACCEPTED_RISKS if running.get(name)}
     data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **said}
     if claim is None:
         tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
         return _fenced(tx, call, target, token)
     tx.append("deploy.finished", call.agent, target, data)
-    if result in GOOD:
+    if result in DEPLOYED_RESULTS:
         good = {"commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **said}
         tx.put(f"d\t{target}", good)
     if keep:
@@ -315,7 +316,7 @@ def _live(tx: Transaction, target: str, token: int) -> Record | None:
 
 
 def _fenced(tx: Transaction, call: Call, target: str, token: int) -> Fenced:
-    """Who holds the target now."""
+    """The refusal of a stale token, with the present holder."""
     name = f"deploy:{target}"
     tx.append("call.refused", call.agent, name, {"code": "fenced"})
     now_held = None

@@ -1,16 +1,16 @@
-"""The edit guard: may this agent write these files now? Internal: only doors that stand before a write run it.
+"""The edit guard: may this agent write these files now? Internal: only doors in front of a write run it.
 
 One transaction decides, in this order, and the first "no" is the answer:
 - role: the config lets this agent write there.
 - strict: an explicit claim (by hand or for a task) covers the path already.
-- held: nobody else holds it; then it is claimed, all paths or none. A refusal leaves an interest.
-- unseen: a write that does not read what it writes over is refused if the agent has not seen what is there now; the
-  claim is kept for the next try. What reads the file itself while it writes merges, and passes; it is told who changed
-  the file since. What a person or an ended session left before the agent began may be written over; it is kept.
-Paths that are free (git ignores them, or the config says so) need no claim and pass after the role.
+- held: no other agent holds it; then it is claimed, all paths or none. A refusal leaves an interest.
+- unseen: a write that overwrites without reading is refused if the agent has not seen the present content; the claim is
+  kept for the retry. A tool that reads the file while it writes merges, and passes; it is told who changed the file
+  since. Content from before the agent's start, by a person or an ended session, may be overwritten; it is kept.
+Free paths (ignored by git, or free by the config) need no claim and pass after the role.
 
-Again: an edit of what one holds changes nothing and writes nothing until half of the claim's life is over. Crash: the
-claim is there or it is not; if its process is dead, it ends when anybody looks. Race: the second one sees the first.
+Retry: an edit of a held file writes nothing until half of the claim's life has passed. Crash: the claim exists or not;
+if its process is dead, it ends at the next look. Race: the second transaction sees the first.
 """
 
 from __future__ import annotations
@@ -32,44 +32,62 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-    # resource [kind, text, alias] · ignored by git · content at hand · what the ledger says of it (facts_of in
-    # doors/hooks/edit_guard.py) or None · what is in it, where it is a directory
-    Item = tuple[Sequence[str], bool, str, dict[str, Any] | None, Sequence[str]]
-
-BY = "edit"  # what a claim of this guard says in `by`; the commit releases these and no others
-SHOWN = 16
+BY = "edit"  # the `by` of this guard's claims; a commit releases these and no others
+MAX_BLOCKERS_SHOWN = 16
 FREE, GUARDED, STRICT = "free", "guarded", "strict"
-# What an agent knows of a file: what is there, an earlier content, only that it changed it, nothing; or it is not there
+# What an agent knows of a file: the present content, an earlier one, only that it changed it, nothing; or the file is
+# missing
 SAME, OLDER, BLIND, NOTHING, GONE = "same", "older", "blind", "nothing", "gone"
 NO_AGENT = frozenset({"", GIT, OUTSIDE, UNKNOWN, "unknown"})
 
 
+class Target:
+    """One path that an agent wants to write, with the facts that the door gathered about it."""
+
+    __slots__ = ("content", "facts", "ignored", "inside", "resource")
+
+    def __init__(
+        self,
+        resource: Sequence[str],
+        *,
+        ignored: bool = False,
+        content: str = "",
+        facts: dict[str, Any] | None = None,
+        inside: Sequence[str] = (),
+    ) -> None:
+        self.resource = resource  # [kind, text, alias]
+        self.ignored = ignored  # by git
+        self.content = content  # the blob of the file as it is now; "" if there is none
+        self.facts = facts  # what the ledger says (facts_of in doors/hooks/edit_guard.py); None: nothing
+        self.inside = inside  # the files in it, if it is a directory
+
+
 class _Caller:
-    """Who wants to edit, with what, and what was read about it on the way in."""
+    """The agent that wants to write, its client and tool, and the records read on the way in."""
 
     __slots__ = ("agent", "client", "got", "tool")
 
     def __init__(self, agent: Record, client: str, tool: str, got: Fetched | None) -> None:
         self.agent, self.client, self.tool = agent, client, tool
-        self.got = got  # None: what is held is to be read for each working tree
+        self.got = got  # None: the records are read for each working tree
 
 
 def _edit(
     tx: Transaction,
     call: Call,
     got: Fetched,
-    items: Sequence[Item],
+    targets: Sequence[Target],
     tree: str,
     local: bool = True,
     client: str = "",
     tool: str = "",
     more: Sequence[dict[str, Any]] = (),
 ) -> Any:
-    """All of it or nothing. `more` is for files in other working trees than the first."""
+    """All targets or none. `more` has the files in further working trees."""
     taken: list[dict[str, Any]] = []
     caller = _Caller(got.values[f"a\t{call.agent}"], client, tool, None if more else got)
-    for part in ({"items": items, "tree": tree, "local": local}, *more):
-        answer = _in_tree(tx, call, caller, part["items"], part["tree"], local=part["local"])
+    for part in ({"targets": targets, "tree": tree, "local": local}, *more):
+        answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
         if isinstance(answer, DibsError):
             _give_back(tx, call, taken)
             return answer
@@ -78,7 +96,7 @@ def _edit(
 
 
 def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None:
-    """What was granted in one working tree goes back when the other one refuses."""
+    """Release the claims of one working tree when another one refuses."""
     new = {answer["claim"] for answer in taken if not answer.get("renewed")}
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if new else ():
         if claim["claim"] in new:
@@ -86,37 +104,37 @@ def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None
             endings.serve(tx, claim["resources"])
 
 
-def _in_tree(tx: Transaction, call: Call, caller: _Caller, items: Sequence[Item], tree: str, *, local: bool) -> Any:
+def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Target], tree: str, *, local: bool) -> Any:
     """The claims on the files of one working tree, or the refusal."""
-    wanted: list[Item] = []
-    strict: list[Item] = []
-    for item in items:
+    wanted: list[Target] = []
+    strict: list[Target] = []
+    for target in targets:
         refusal: DibsError | None = roles.refusal_of_write(
-            call, caller.agent, item[0], local=local, client=caller.client, tool=caller.tool
+            call, caller.agent, target.resource, local=local, client=caller.client, tool=caller.tool
         )
         if refusal is not None:
-            return _refuse(tx, call, item, tree, _held_within(tx, call, item, tree, refusal))
-        if is_strict(call.policy.guards, item):
-            strict.append(item)
-            wanted.append(item)
-        elif sort_of(call.policy.guards, item[0], ignored=item[1]) != FREE:
-            wanted.append(item)
+            return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
+        if is_strict(call.policy.guards, target):
+            strict.append(target)
+            wanted.append(target)
+        elif guard_level(call.policy.guards, target.resource, ignored=target.ignored) != FREE:
+            wanted.append(target)
     if not wanted:
         return []
-    normal = resources.normal([item[0] for item in wanted])
+    normal = resources.normal([target.resource for target in wanted])
     met = list(holds.meeting(tx, normal, tree, caller.got))
-    for item in strict:
-        refusal = _not_explicit(tx, call, item, tree, met)
+    for target in strict:
+        refusal = _not_explicit(tx, call, target, tree, met)
         if refusal is not None:
-            return _refuse(tx, call, item, tree, refusal)
-    held = _still_good(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
+            return _refuse(tx, call, target, tree, refusal)
+    held = _covering_claims(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
-    for item in wanted:
-        unseen = _unseen(tx, call, item) if item[3] is not None else None
+    for target in wanted:
+        unseen = _unseen(tx, call, target) if target.facts is not None else None
         if unseen is not None:
-            return _refuse(tx, call, item, tree, unseen)
-    disputed = [item[0][1] for item in wanted if item[3] is not None and item[3]["disputed"]]
+            return _refuse(tx, call, target, tree, unseen)
+    disputed = [target.resource[1] for target in wanted if target.facts is not None and target.facts["disputed"]]
     if disputed:
         from dibs.operations.guards import changes
 
@@ -125,32 +143,32 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, items: Sequence[Item]
 
 
 def _take(
-    tx: Transaction, call: Call, got: Fetched | None, wanted: list[Item], normal: list[list[str]], tree: str
+    tx: Transaction, call: Call, got: Fetched | None, wanted: list[Target], normal: list[list[str]], tree: str
 ) -> dict[str, Any] | DibsError:
-    """Claim it, or say who holds it; here, or in another working tree where the config minds that."""
+    """Claim it, or refuse with its holder; here, or in another working tree if the config says so."""
     across = _elsewhere(tx, call, normal, tree, got)
     if across and call.policy.guards["across_worktrees"] == "block":
         held_there = _blocked(tx, call, normal, "", across)
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
     held: dict[str, Any] | DibsError = grants.take(
-        tx, call, got, [item[0] for item in wanted], tree=tree, by=BY, interest=True,
-        base={item[0][1]: item[2] for item in wanted},
+        tx, call, got, [target.resource for target in wanted], tree=tree, by=BY, interest=True,
+        base={target.resource[1]: target.content for target in wanted},
     )  # fmt: skip
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
         _warn(tx, call, endings.living(tx, call, across), normal, tree)
     return held
 
 
-def is_strict(guards: dict[str, Any], item: Item) -> bool:
-    """Does the item need an explicit claim? A directory does if anything in it does."""
-    return any(sort_of(guards, ["file", text], ignored=False) == STRICT for text in item[4]) or (
-        sort_of(guards, item[0], ignored=False) == STRICT
+def is_strict(guards: dict[str, Any], target: Target) -> bool:
+    """Does the target need an explicit claim? A directory does if anything in it does."""
+    return any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target.inside) or (
+        guard_level(guards, target.resource, ignored=False) == STRICT
     )
 
 
-def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
-    """Free, guarded or strict; strict wins over free, because somebody wrote it down on purpose."""
+def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
+    """Free, guarded or strict; strict wins over free, because it was configured on purpose."""
     if any(matches(pattern, resource) for pattern in guards["strict"]):
         return STRICT
     if any(matches(path, resource) for path in guards["files"].values()):
@@ -160,10 +178,10 @@ def sort_of(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -
     return GUARDED
 
 
-def _still_good(
+def _covering_claims(
     tx: Transaction, call: Call, normal: list[list[str]], tree: str, met: list[Record]
 ) -> dict[str, Any] | None:
-    """Live claims of the agent's own on all of it, in the first half of their life: nothing needs to be written."""
+    """The agent's own live claims that cover everything, in the first half of their life: nothing to write."""
     good = [
         record
         for record in met
@@ -179,9 +197,9 @@ def _still_good(
     return holds.granted(tx, good[0], renewed=True) if good and resources.all_covered(normal, held) else None
 
 
-def _not_explicit(tx: Transaction, call: Call, item: Item, tree: str, met: list[Record]) -> DibsError | None:
-    """A strict path without a claim that was asked for by name: by this agent, or by one above it."""
-    wanted = resources.normal([item[0]])
+def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> DibsError | None:
+    """Refuse a strict path without an explicit claim of this agent or of one of its ancestors."""
+    wanted = resources.normal([target.resource])
     for record in met:
         if (
             holds.CLAIM in record
@@ -192,10 +210,10 @@ def _not_explicit(tx: Transaction, call: Call, item: Item, tree: str, met: list[
             and resources.all_covered(wanted, record["resources"])
         ):
             return None
-    held = _held_by_others(tx, call, item, tree, met)
+    held = _held_by_others(tx, call, target, tree, met)
     if held is not None:
         return held
-    name = resources.show(item[0])
+    name = resources.show(target.resource)
     return Forbidden(
         f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
         "again, then edit.",
@@ -204,17 +222,17 @@ def _not_explicit(tx: Transaction, call: Call, item: Item, tree: str, met: list[
     )
 
 
-def _held_within(tx: Transaction, call: Call, item: Item, tree: str, refusal: DibsError) -> DibsError:
-    """For a directory that is nobody's to write as a whole: whoever holds something in it is the better answer."""
+def _held_within(tx: Transaction, call: Call, target: Target, tree: str, refusal: DibsError) -> DibsError:
+    """For a directory that may not be written as a whole: a holder inside it is the better answer."""
     if not refusal.fields.get("within"):
         return refusal
-    met = list(holds.meeting(tx, resources.normal([item[0]]), tree))
-    return _held_by_others(tx, call, item, tree, met) or refusal
+    met = list(holds.meeting(tx, resources.normal([target.resource]), tree))
+    return _held_by_others(tx, call, target, tree, met) or refusal
 
 
-def _held_by_others(tx: Transaction, call: Call, item: Item, tree: str, met: list[Record]) -> Held | None:
-    """The refusal because of others' live claims, with an interest left; None if nobody is in the way."""
-    wanted = resources.normal([item[0]])
+def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> Held | None:
+    """The refusal because of other agents' live claims, with an interest left; None if there are none."""
+    wanted = resources.normal([target.resource])
     found = [
         record
         for record in met
@@ -227,7 +245,7 @@ def _held_by_others(tx: Transaction, call: Call, item: Item, tree: str, met: lis
 
 
 def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, found: list[Record]) -> Held | None:
-    """A refusal that names these holders, but for those whose process is dead; the agent is told when it is free."""
+    """The refusal that names these holders, without those whose process is dead; the agent is told when it is free."""
     found = endings.living(tx, call, found)
     if not found:
         return None
@@ -239,10 +257,10 @@ def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, fo
     return Held(blockers=blockers, more=max(0, len(found) - SHOWN), wanted=holds.wanted(found, wanted))
 
 
-def _unseen(tx: Transaction, call: Call, item: Item) -> DibsError | None:
-    """May the agent write over what is there? It holds the path by now, so nobody changes it before it has looked."""
-    facts = item[3] or {}
-    name, known, author = resources.show(item[0]), facts["known"], facts["author"]
+def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:
+    """May the agent overwrite the present content? It holds the path already, so nobody else changes it now."""
+    facts = target.facts or {}
+    name, known, author = resources.show(target.resource), facts["known"], facts["author"]
     others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
     if facts["merges"]:
         if known in {OLDER, BLIND}:
@@ -258,7 +276,7 @@ def _unseen(tx: Transaction, call: Call, item: Item) -> DibsError | None:
             path=name,
             changed_by=author if author not in NO_AGENT else None,
         )
-    living = [owner for owner in others if is_there(tx, call, owner)]
+    living = [owner for owner in others if is_present(tx, call, owner)]
     if living or facts["since"]:
         who = _who(tx, living[0] if living else author)
         return Conflict(
@@ -277,21 +295,21 @@ def _who(tx: Transaction, agent: str) -> str:
     return "somebody" if agent in NO_AGENT else name_of(tx, agent)
 
 
-def is_there(tx: Transaction, call: Call, agent: str) -> bool:
-    """Is that agent still at work, as far as anybody can tell?"""
+def is_present(tx: Transaction, call: Call, agent: str) -> bool:
+    """Is that agent still at work, as far as is known?"""
     record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
     return record is not None and not record["left"] and call.alive(record["process"]) is not False
 
 
 def _note(tx: Transaction, call: Call, text: str) -> None:
-    """One line that the agent is told after its call."""
+    """A line that the agent is told after its call."""
     from dibs.operations.messages import mailbox
 
     mailbox.post(tx, call.agent, "dibs", "note", text)
 
 
 def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, got: Fetched | None) -> list[Record]:
-    """Claims of other agents on the same paths in other working trees: a merge conflict to come."""
+    """Claims of other agents on the same paths in other working trees: a merge conflict is coming."""
     if call.policy.guards["across_worktrees"] == "ignore":
         return []
     return [
@@ -309,7 +327,7 @@ def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[s
     """Tell both sides, once."""
     from dibs.operations.messages import mailbox
 
-    for record in across[:SHOWN]:
+    for record in across[:MAX_BLOCKERS_SHOWN]:
         name = holds.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
         text = f"{_who(tx, call.agent)} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
@@ -318,16 +336,16 @@ def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[s
         mailbox.post(tx, call.agent, "dibs", "across", text, resource=name)
 
 
-def _refuse(tx: Transaction, call: Call, item: Item, tree: str, error: DibsError) -> DibsError:
-    name = resources.show(item[0])
+def _refuse(tx: Transaction, call: Call, target: Target, tree: str, error: DibsError) -> DibsError:
+    name = resources.show(target.resource)
     tx.append("edit.refused", call.agent, name, {"code": error.code, "tree": tree})
     return error
 
 
-def _ahead(call: Call, items: Sequence[Item], more: Sequence[dict[str, Any]] = (), **_: Any) -> list[Range]:
-    if more:  # each working tree's rows are read when it is its turn
+def _ahead(call: Call, targets: Sequence[Target], more: Sequence[dict[str, Any]] = (), **_: Any) -> list[Range]:
+    if more:  # the rows of each working tree are read in its turn
         return []
-    return ranges_for([item[0] for item in items])
+    return ranges_for([target.resource for target in targets])
 
 
 EDIT = Operation("edit", _edit, "May these files be written now?", takes=True, ahead=_ahead)

@@ -1,8 +1,8 @@
-"""What moved HEAD in a working tree that several agents share, told after it happened.
+"""Moves of HEAD in a working tree that several agents share, reported after the fact.
 
-The shell guard refuses a command whose words say that it would move HEAD under others' feet (working_tree.py). A script
-or a program can do the same without a word of it. Git's diary has it; whoever works in that tree is told, because its
-next commit would land elsewhere, and the log has it in any case.
+The shell guard refuses a command that would visibly move HEAD under other agents (working_tree.py). A script or a
+program can do the same invisibly. Git's reflog has it; the agents at work in that tree are told, because their next
+commit would land elsewhere, and the log has it in any case.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.core.call import related
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards import audits
-from dibs.operations.guards.edit_guard import is_there
+from dibs.operations.guards.edit_guard import is_present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Fetched, Transaction
 
-    Move = tuple[int, str, str, str]  # where in the diary its line ends, the old commit, the new one, what git says
+    Move = tuple[int, str, str, str]  # the end of its line in the reflog, the old commit, the new one, git's text
 
-KEY = "gh"  # how much of a working tree's diary was told
-MOST = 20  # moves that are told one by one; a rebase makes many
-GROWS = ("commit", "merge", "pull", "cherry-pick", "revert")  # they add to the branch: others go on where they were
+KEY = "gh"  # how much of a working tree's reflog was reported
+MAX_MOVES_TOLD = 20  # one by one; a rebase makes many
+GROWS = ("commit", "merge", "pull", "cherry-pick", "revert")  # these add to the branch: others continue where they were
 
 
 def _moved(
@@ -37,15 +37,15 @@ def _moved(
     moves: Sequence[Move],
     owners: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Log these moves, each once, and tell those at work there if their branch is another, or was taken back."""
+    """Log these moves, each once, and tell the agents at work there if their branch changed or was reset."""
     key = f"{KEY}\t{tree}"
     record = tx.fetch([key]).values[key]
-    told = record["size"] if record is not None and record["size"] <= size else 0  # git shortens a diary now and then
+    told = record["size"] if record is not None and record["size"] <= size else 0  # git shortens a reflog now and then
     new = [move for move in moves if move[0] > told]
     if not new:
         return {"told": []}
     tx.put(key, {"size": max(end for end, *_ in new)})
-    for _, old, commit, what in new[-MOST:]:
+    for _, old, commit, what in new[-MAX_MOVES_TOLD:]:
         tx.append("git.moved", call.agent, tree, {"from": old, "to": commit, "what": what[:200]})
     telling = [what for _, _, _, what in new if not what.startswith(GROWS)]
     if not telling:
@@ -53,7 +53,7 @@ def _moved(
     from dibs.operations.messages import mailbox
 
     at_work = {record["agent"] for record in audits.others(tx, call, tree) if record["tree"] == tree}
-    at_work |= {owner for owner in owners if not related(owner, call.agent) and is_there(tx, call, owner)}
+    at_work |= {owner for owner in owners if not related(owner, call.agent) and is_present(tx, call, owner)}
     for agent in sorted(at_work):
         text = (
             f"HEAD of the working tree {tree} was moved while a command of {name_of(tx, call.agent)} ran "

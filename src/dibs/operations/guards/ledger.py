@@ -1,30 +1,31 @@
-"""The ledger of contents: who wrote what in one working tree. Here is what its lines mean; nothing is read or written.
+"""The ledger of contents: who wrote what in one working tree. This file gives its lines their meaning, without I/O.
 
-A content has one author; knowing is not writing; and who finds a change plays no part in whose it is. Doors append
-lines to a file below git's directory (facts/ledger_files.py); `State` is what a file's lines say together. The order of
-the lines decides: a change counts only if it begins with the content that the lines before it ended with, and if its
-look was later than theirs. So two hooks that find the same change leave one. attribution.py says whose a change is.
+A content has one author; reading is not writing; and the finder of a change plays no part in its attribution. Doors
+append lines to a file below git's directory (facts/ledger_files.py); `State` is what a file's lines say together. The
+order of the lines decides: a change counts only if it begins with the content that the lines before it ended with, and
+if its look was later than theirs. So two hooks that find the same change leave one. attribution.py says whose a change
+is.
 
 A line is a kind and its fields:
 
-    O time call agent class left diary claims   a call begins: harmless calls are not told, `closed` names all it writes
+    O time call agent class left diary claims   a call begins: harmless calls are left out, `closed` names all it writes
     N call how expected path                    a path that it names: how it writes, the content that it will have or ""
-    C time call left                            the call is over; `left`: what it started may still run
-    E time agent                                the agent's calls are over: a prompt, a stop, a boot
-    X time agent                                its session is over
+    C time call left                            the call ended; `left`: a program that it started may still run
+    E time agent                                the agent's calls ended: a prompt, a stop, a boot
+    X time agent                                its session ended
     B time agent                                its session begins
     T id time from to signature actor grade suspects flags path      a change, found by a look at that time
     S time content signature path               a look that found what was known, or a path for the first time
-    K content path                              committed: no longer anybody's unfinished work
-    D id                                        the change was told
+    K content path                              committed: no longer unfinished work
+    D id                                        the change was reported
     P agent path                                the path is that agent's unfinished work from now on
-    W time path                                 claimed by hand: looked at like what a call names
+    W time path                                 claimed by hand: watched like a named path
     F time cost                                 a look at the whole tree, and the nanoseconds that it took
-    L time moves                                a look at all that is watched, by a hook that had read so many moves
-    G moves lines                               the ledger was cut down: moves of heads before, and lines left of it
-    H time content signature owners authors change named path        a path as it was when the ledger was cut down
-    U id time from to signature actor grade suspects flags path owners    a change from before that, still to be told
-    A agent                                     its files are seen to change by themselves right after an edit
+    L time moves                                a look at all watched paths, by a hook that had read this many moves
+    G moves lines                               the ledger was compacted: head moves before it, and lines after it
+    H time content signature owners authors change named path        a path at the time of the compaction
+    U id time from to signature actor grade suspects flags path owners    an earlier change that is not reported yet
+    A agent                                     its files change by themselves right after an edit
 
 A time is nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
 """
@@ -39,52 +40,52 @@ if TYPE_CHECKING:
 
     Line = Sequence[str]
 
-MISSING = "-"  # the content of what is not there
-UNKNOWN = "?"  # an author or actor whom nobody knows
-GIT, OUTSIDE = "git", "outside"  # contents that git has, and that came from no call
-BASE = "base"  # the author of a content that was there when the path was first looked at
+MISSING = "-"  # the content of a missing file
+UNKNOWN = "?"  # an unknown author or actor
+GIT, OUTSIDE = "git", "outside"  # the author of git's contents, and of changes that came from no call
+BASE = "base"  # the author of a content that was there at the first look
 SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
 GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
-WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals where that has explained a change already
+WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has explained a change
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 CLOSED, OPEN = "closed", "open"  # classes of calls
-SECOND = 1_000_000_000
-MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
-WATCHED_FOR = 8 * HOUR  # a path that was named and not committed since is looked at for a working day
-KEPT_FOR = 24 * HOUR  # calls and paths that the ledger still knows after it was cut down
-LONG = 200  # lines from which on a ledger is cut down
-SPARE = 64  # lines that say nothing more, from which on it is written anew without them
-CHANGED = 300  # finished paths whose last change it still knows then
-WATCHED = 300  # paths that one look takes
-DEAR = SECOND // 20  # what a look at the whole tree is taken to cost before there was one
-SHARE = 20  # one part in so many of the time that a command ran may be spent on such a look after it
-RUNNING = 600 * SECOND  # how long a call is taken to run if nobody tells of its end
-AUTHORS = 8  # contents of a path whose authors are known
+SECOND_NS = 1_000_000_000
+MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
+WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is watched for a working day
+HISTORY_NS = 24 * HOUR_NS  # for calls and paths that a compacted ledger still knows
+COMPACT_AT_LINES = 200
+MAX_OBSOLETE_LINES = 64  # above it, the ledger is rewritten without them
+MAX_CHANGES_KEPT = 300  # of finished paths, in a compacted ledger
+MAX_PATHS_WATCHED = 300  # by one look
+DEFAULT_LOOK_COST_NS = SECOND_NS // 20  # of a look at the whole tree, before there was one
+LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it
+CALL_TIMEOUT_NS = 600 * SECOND_NS  # of a call whose end is not reported
+MAX_AUTHORS = 8  # contents of a path with known authors
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
           "L": 3, "G": 3, "H": 9, "U": 12, "A": 2}  # fmt: skip
 
 
 class Call:
-    """One call of one tool, as the ledger tells it."""
+    """One call of one tool, as the ledger has it."""
 
     __slots__ = ("agent", "claims", "closed", "diary", "ended", "id", "is_open", "left", "named", "offset", "opened")
 
     def __init__(self, row: Line) -> None:
         self.opened, self.offset = moment(row[1])
         self.id, self.agent = row[2], row[3]
-        self.is_open = row[4] == OPEN  # it may write what it does not name
-        self.left = row[5] == "1"  # its words leave something running
+        self.is_open = row[4] == OPEN  # it may write paths that it does not name
+        self.left = row[5] == "1"  # by its words, it leaves a program running
         self.diary = int(row[6] or -1)
         self.claims = row[7].split(",") if row[7] else []
-        self.closed = 0  # when it was over; 0: not yet
-        self.ended = 0  # when the agent went on to something else, although nobody told of the call's end
-        self.named: dict[str, list[str]] = {}  # path → how, and the content that is expected
+        self.closed = 0  # when it ended; 0: not yet
+        self.ended = 0  # when the agent continued with something else, if the call's end was not reported
+        self.named: dict[str, list[str]] = {}  # path → how, and the announced content
 
     def may_matter(self, since: int) -> bool:
-        """Can it have to do with a change after that time? A program that it left running may, for hours."""
+        """Can it have caused a change after that time? A program that it left running may, for hours."""
         if self.closed:
-            return self.closed + (WATCHED_FOR if self.left else MINUTE) > since
-        return (self.ended or self.opened + WATCHED_FOR) > since
+            return self.closed + (WATCH_NS if self.left else MINUTE_NS) > since
+        return (self.ended or self.opened + WATCH_NS) > since
 
     def lines(self) -> list[Line]:
         """The call as lines again."""
@@ -105,15 +106,15 @@ class Head:
 
     def __init__(self, content: str, signature: str, looked: int, offset: int) -> None:
         self.content, self.signature, self.looked, self.offset = content, signature, looked, offset
-        self.owners: list[str] = []  # whose unfinished work it is; several where one of them did it
-        self.authors: dict[str, str] = {}  # content → who made it first, the latest last
-        self.change: Change | None = None  # by which it came to be
-        self.named = 0  # when a call, or a claim by hand, last named it
-        self.moved = 0  # how many moves of heads there were when a line last spoke of it
+        self.owners: list[str] = []  # whose unfinished work it is; several if one of them wrote it
+        self.authors: dict[str, str] = {}  # content → its first author, the latest last
+        self.change: Change | None = None  # the change that made it
+        self.named = 0  # when a call, or a manual claim, last named it
+        self.moved = 0  # the number of head moves when a line last spoke of it
 
     @property
     def author(self) -> str:
-        """Who made this content; GIT if nobody is known to have."""
+        """The author of this content; GIT if no author is known."""
         author = self.authors.get(self.content, GIT)
         return GIT if author == BASE else author
 
@@ -132,7 +133,7 @@ class Change:
         self.suspects = row[8].split(" ") if row[8] else []
         self.flags, self.path = row[9], row[10]
         self.was_owned: list[str] = []  # whose unfinished work was there before
-        self.is_back = False  # this content was there already, and git has it
+        self.is_back = False  # git has this content, and it was there before
 
     def line(self) -> Line:
         """As a line of the ledger."""
@@ -149,7 +150,7 @@ class Change:
 
 
 class State:
-    """What the lines of a ledger say together."""
+    """The state that the lines of a ledger describe together."""
 
     __slots__ = ("began", "calls", "cost", "count", "ended", "formats", "full", "heads", "left", "looks", "moves",
                  "spare", "told", "untold")  # fmt: skip
@@ -157,22 +158,22 @@ class State:
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
         self.calls: dict[str, Call] = {}
-        self.began: dict[str, int] = {}  # agent → when it was first heard of
-        self.ended: dict[str, int] = {}  # agent → when its session was over
-        self.formats: set[str] = set()  # agents whose files are seen to change by themselves right after an edit
+        self.began: dict[str, int] = {}  # agent → when it first appeared
+        self.ended: dict[str, int] = {}  # agent → when its session ended
+        self.formats: set[str] = set()  # agents whose files change by themselves right after an edit
         self.told: set[str] = set()
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
-        self.cost = DEAR  # ns that such a look took
+        self.cost = DEFAULT_LOOK_COST_NS  # ns that such a look took
         self.count = 0  # lines
-        self.spare = 0  # lines that say nothing more: a later one said it anew
-        self.left = 0  # lines that were left when the ledger was last cut down
-        self.moves = 0  # how often a line changed what is known of a path
-        self.looks: list[tuple[int, int]] = []  # looks at all that is watched: how many moves were known to it, when
+        self.spare = 0  # obsolete lines: a later one replaced them
+        self.left = 0  # lines after the last compaction
+        self.moves = 0  # how often a line changed the state of a path
+        self.looks: list[tuple[int, int]] = []  # looks at all watched paths: the moves known to each, and its time
         self.add(lines)
 
     def add(self, lines: Iterable[Line]) -> list[Change]:
-        """Take more lines in; the changes among them that count. What cannot be a line was torn, and is void."""
+        """Add lines; returns the changes among them that count. A line that cannot be parsed was torn, and is void."""
         counted: list[Change] = []
         fields, read = FIELDS, self.READ
         for row in lines:
@@ -190,7 +191,7 @@ class State:
 
     def _opened(self, row: Line) -> None:
         call = Call(row)
-        known = self.calls.pop(call.id, None)  # the calls are in the order in which they began
+        known = self.calls.pop(call.id, None)  # the calls are in the order of their beginnings
         if known is not None:
             self.spare += 1
             if not known.closed:  # a client may run the same hook twice
@@ -240,9 +241,9 @@ class State:
             head = self.heads[change.path] = Head(change.before, "", 0, change.offset)
             head.authors[change.before] = BASE
         elif head.content != change.before or change.looked <= self.last_look(head, change.looked):
-            return None  # somebody else found it first, or looked later
+            return None  # another hook found it first, or looked later
         elif change.looked <= _written(head.signature):
-            return None  # both looked at once, and this one came before what is there now was written
+            return None  # both looked at once, and this one came before the present content was written
         self._move(head)
         change.was_owned = head.owners
         head.owners = owners_after(head.owners, change)
@@ -251,7 +252,7 @@ class State:
         change.is_back = GITTED in change.flags and head.authors.get(change.after) == BASE
         maker = head.authors.pop(change.after, "") or (GIT if GITTED in change.flags else change.actor)
         head.authors[change.after] = maker
-        if len(head.authors) > AUTHORS:
+        if len(head.authors) > MAX_AUTHORS:
             del head.authors[next(iter(head.authors))]
         if change.is_named:
             self._spend(change)
@@ -268,7 +269,7 @@ class State:
         return change
 
     def _spend(self, change: Change) -> None:
-        """A name that says what the content will be explains one change; a second is judged as if there were none."""
+        """A name with an announced content explains one change; a second change is judged as if it were unnamed."""
         for call in reversed(self.calls.values()):
             how = call.named.get(change.path) if call.agent == change.actor else None
             if how is not None and how[1] and how[0].islower():
@@ -330,7 +331,7 @@ class State:
 
     def _looked(self, row: Line) -> None:
         self.full = max(self.full, moment(row[1])[0])
-        self.cost = int(row[2]) if row[2].isdigit() else DEAR
+        self.cost = int(row[2]) if row[2].isdigit() else DEFAULT_LOOK_COST_NS
 
     def _kept(self, row: Line) -> None:
         looked, offset = moment(row[1])
@@ -358,24 +359,24 @@ class State:
     # --- what follows from it
 
     def watched(self, now: int) -> list[str]:
-        """The paths that a look takes in, the latest first: unfinished work, and what was named of late."""
+        """The paths for a look, the latest first: unfinished work, and recently named paths."""
         found = [
             (head.change.looked if head.change is not None else head.named, path)
             for path, head in self.heads.items()
-            if head.owners or head.named > now - WATCHED_FOR
+            if head.owners or head.named > now - WATCH_NS
         ]
         found.sort(reverse=True)
-        if len(found) > WATCHED:  # the rest in turn: those that were looked at the longest ago
-            late = sorted(found[WATCHED // 2 :], key=lambda one: self.heads[one[1]].looked)
-            found = found[: WATCHED // 2] + late[: WATCHED // 2]
+        if len(found) > MAX_PATHS_WATCHED:  # the rest in turn: those with the oldest looks
+            late = sorted(found[MAX_PATHS_WATCHED // 2 :], key=lambda one: self.heads[one[1]].looked)
+            found = found[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]
         return [path for _, path in found]
 
     def last_look(self, head: Head, now: int) -> int:
-        """When the path was last seen as it is known. A hook that looks at all that is watched leaves one line.
+        """When the path was last seen in its present state. A hook that looks at all watched paths leaves one line.
 
         It counts for a path that was watched by then: no line that the hook had not read has spoken of it.
         """
-        if not self.looks or not (head.owners or head.named > now - WATCHED_FOR):
+        if not self.looks or not (head.owners or head.named > now - WATCH_NS):
             return head.looked
         return max(head.looked, *[when if moves >= head.moved else 0 for moves, when in self.looks])
 
@@ -390,62 +391,63 @@ class State:
     def owes(self, call: Call, now: int) -> bool:
         """Is a look at the whole tree due after this call?
 
-        It may have written what it did not name, and it took long enough for a look to be cheap beside it.
+        The call may have written unnamed paths, and it took long enough for a look to be cheap in comparison.
         """
-        return call.is_open and (now - call.opened) > SHARE * self.cost
+        return call.is_open and (now - call.opened) > LOOK_SHARE * self.cost
 
     def is_being_written(self, path: str, now: int) -> bool:
-        """Is a call running that names the path? Then a file that was emptied a moment ago is about to be filled."""
+        """Is a call running that names the path? Then a file that was just emptied is about to be filled."""
         return any(
-            path in call.named and not call.closed and not call.ended and now - call.opened < RUNNING
+            path in call.named and not call.closed and not call.ended and now - call.opened < CALL_TIMEOUT_NS
             for call in self.calls.values()
         )
 
     def is_busy(self, agent: str) -> bool:
-        """Has any other agent a call open now, or said to be open?"""
+        """Has any other agent an open call, firmly or weakly?"""
         return any(
             not call.closed and not call.ended and not related(call.agent, agent) for call in self.calls.values()
         )
 
     def _kept_heads(self, now: int) -> list[tuple[str, Head]]:
-        """Unfinished work, what is named, and what was changed last: who did it is asked for a day."""
+        """Unfinished work, named paths, and the latest changes: their authors are asked for during a day."""
         needed, changed = [], []
         for path, head in self.heads.items():
-            if head.owners or head.named > now - WATCHED_FOR:
+            if head.owners or head.named > now - WATCH_NS:
                 needed.append((path, head))
-            elif head.change is not None and head.change.looked > now - KEPT_FOR:
+            elif head.change is not None and head.change.looked > now - HISTORY_NS:
                 changed.append((path, head))
         changed.sort(key=_last_change)
-        return [*needed, *changed[-CHANGED:]]
+        return [*needed, *changed[-MAX_CHANGES_KEPT:]]
 
     @property
     def is_long(self) -> bool:
-        """Is it worth cutting down? Every hook reads all of it."""
-        return self.count > LONG + 2 * self.left
+        """Is it worth compacting? Every hook reads all of it."""
+        return self.count > COMPACT_AT_LINES + 2 * self.left
 
     @property
     def is_wordy(self) -> bool:
-        """Is it worth writing anew, with nothing left out but what a later line said again?"""
-        return self.spare > SPARE
+        """Is it worth rewriting without its obsolete lines?"""
+        return self.spare > MAX_OBSOLETE_LINES
 
     def lines(self, now: int) -> list[Line]:
-        """The same, in fewer lines: what happened long ago and concerns nobody is left out.
+        """The same in fewer lines: old events that no longer matter are left out.
 
-        What was called before the last look at the whole tree can have done nothing that is still to be found.
+        Calls before the last look at the whole tree cannot have caused anything that is still to be found.
         """
         found = self._lines(now, self._kept_heads(now))
         return [("G", str(self.moves), str(len(found))), *found]
 
     def shorter(self, now: int) -> list[Line]:
-        """The same without the lines that say nothing more: whatever path is known stays known."""
+        """The same without the obsolete lines: every known path stays known."""
         return [("G", str(self.moves), str(self.left)), *self._lines(now, self.heads.items())]
 
     def _lines(self, now: int, heads: Iterable[tuple[str, Head]]) -> list[Line]:
         found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []
-        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - KEPT_FOR]
+        known = [agent for agent in self.began if self.ended.get(agent, now) >= now - HISTORY_NS]
         found += [("B", f"{self.began[agent]}:0", agent) for agent in known]
-        for call in self.calls.values():  # before the heads: what was committed since is not named again by its lines
-            if call.may_matter(max(self.full, now - KEPT_FOR)):
+        # before the heads: a path that was committed since is not named again by their lines
+        for call in self.calls.values():
+            if call.may_matter(max(self.full, now - HISTORY_NS)):
                 found += call.lines()
                 if call.ended:
                     found.append(("E", f"{call.ended}:{call.offset}", call.agent))
@@ -476,31 +478,31 @@ def owners_after(owners: list[str], change: Change) -> list[str]:
     known = change.grade in {SURE, LIKELY}
     own = bool(owners) and known and any(related(owner, change.actor) for owner in owners)
     if GITTED in change.flags and (own or not owners):
-        return []  # brought back to what git has, by its owner
+        return []  # brought back to git's content, by its owner
     if own:
         return owners if len(owners) == 1 else [change.actor] if change.is_named else owners
     if known and (not owners or change.is_named):
         return [change.actor]  # new work; or taken over by a call that the edit guard let pass
     if owners:
-        return owners  # overwritten by somebody else: it is still the owner's, and has to be settled
+        return owners  # overwritten by another agent: it is still the owner's, and must be settled
     return change.suspects if change.grade == NOBODY else []
 
 
 def passes_to(owners: list[str], agent: str, there: Container[str]) -> bool:
-    """Does unfinished work pass to an agent that claims the path? From one that is gone, or if it was anybody's."""
+    """Does unfinished work pass to an agent that claims the path? From an ended agent, or if its owner is unknown."""
     if not owners or owners == [agent]:
         return False
     return len(owners) > 1 or owners[0] not in there
 
 
 def _written(signature: str) -> int:
-    """When the file of this signature was last changed; 0 if it was not there."""
+    """When the file of this signature was last changed; 0 if it was missing."""
     parts = signature.split(":")
     return int(parts[2]) if len(parts) > 2 else 0  # noqa: PLR2004 - size, mtime, ctime, inode
 
 
 def _is_plain(change: Change) -> bool:
-    """Is it the work of whom the path belongs to, or of a call that the edit guard let pass? Then nobody is told."""
+    """Is it by the path's owner, or by a call that the edit guard let pass? Then nobody is told."""
     if change.grade not in {SURE, LIKELY}:
         return False
     if change.was_owned:
@@ -510,6 +512,6 @@ def _is_plain(change: Change) -> bool:
 
 
 def moment(text: str) -> tuple[int, int]:
-    """A time, and how far the wall clock is ahead."""
+    """Parse a time: nanoseconds, and the seconds by which the wall clock is ahead."""
     when, _, offset = text.partition(":")
     return int(when), int(offset)

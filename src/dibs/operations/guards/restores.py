@@ -1,8 +1,8 @@
-"""Bringing back what was overwritten: which contents are kept, and may this one be written back now?
+"""Restores of overwritten contents: which are kept, and may this one be written back now?
 
-The contents are kept by the audit after a violation, as objects; here is only who may have which one back. Restoring is
-an edit: it takes the edit guard's claim on the path, so nobody else's work is overwritten by it, and what was there
-before it is remembered in the same way, so that a restore can be taken back.
+The audit keeps the contents after a violation, as objects; this file decides who may restore which. Restoring is an
+edit: it takes the edit guard's claim on the path, so it overwrites no other agent's work, and it keeps the content
+before it in the same way, so that a restore can be undone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-LIMIT = 1_000  # kept contents that are listed
-KEEP = 30 * 86_400_000  # as long as the audit keeps what it finds
+MAX_LISTED = 1_000
+CONTENT_LIFE_MS = 30 * 86_400_000  # as long as the audit keeps its finds
 
 
 def _restorable(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
-    """What is kept and can be brought back, the newest first; with `tree`, only of that working tree."""
-    found = tx.fetch((), [prefix_range("v\t")], LIMIT)
+    """The kept contents that can be restored, the newest first; with `tree`, only of that working tree."""
+    found = tx.fetch((), [prefix_range("v\t")], MAX_LISTED)
     kept = [
         record
         for _, record in found.rows
@@ -64,7 +64,7 @@ def _restore(
     now: str = "",
     local: bool = True,
 ) -> Any:
-    """Take the path, as an edit does, and remember what is there now. `now` is where that is kept."""
+    """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
     key = f"v\t{check_text(kept, 'kept')}"
     record = tx.fetch([key]).values[key]
     if record is None:
@@ -80,7 +80,7 @@ def _restore(
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"
-        until = tx.now + KEEP
+        until = tx.now + CONTENT_LIFE_MS
         before: Record = {
             "violation": undo, "path": record["path"], "tree": record["tree"], "holder": call.agent, "by": call.agent,
             "at": tx.now, "blob": now, "overwritten": record["blob"], "until": until,

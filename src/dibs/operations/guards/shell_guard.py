@@ -1,16 +1,16 @@
-"""The shell guard's decision: may this command run while others hold files here? Internal, run before a shell call.
+"""The shell guard: may this command run while other agents hold files here? Internal, run before a shell call.
 
-Doors read the command's words and git's state and bring plain facts; the files that a command names one by one go to
-the edit guard (edit_guard.py) like any other edit. Here it is about what a command does beyond that:
-- sweeps: what git would do to files it does not name, to the branch and to the stashes of a working tree that is
-  shared; working_tree.py decides it.
-- targets that cannot be read from the words (`> $F`): refused while others hold claims in this working tree, or, where
-  the words say in which folder it lies (`> build/$n`), while others hold something there.
-- git's index and HEAD are one for a working tree, the stashes one for a repository: a command that touches them holds
-  `git:index`, `git:head`, `git:stash` as long as it runs. One that was broken off, so that nobody told of its end, is
-  taken over by the next git command of the same agent, and holds them for two minutes at most.
-- dibs' own commands: an agent's shell speaks for that agent alone; speech.py decides it.
-- deploys go through `dibs deploy`, which alone can hold the target, look whether the copy is stale, and verify.
+Doors read the command's words and git's state and bring plain facts; the files that a command names go to the edit
+guard (edit_guard.py) like any other edit. This file decides about everything else that a command does:
+- sweeps: what git would do to unnamed files, to the branch and to the stashes of a shared working tree; working_tree.py
+  decides it.
+- targets that cannot be read from the words (`> $F`): refused while other agents hold claims in this working tree, or,
+  if the words show the folder (`> build/$n`), while other agents hold something there.
+- git's index and HEAD belong to a working tree, the stashes to a repository: a command that touches them holds
+  `git:index`, `git:head`, `git:stash` while it runs. The claim of an aborted command, whose end was not reported,
+  passes to the next git command of the same agent, and lasts two minutes at most.
+- dibs' own commands: an agent's shell acts for that agent only; speech.py decides it.
+- deploys go through `dibs deploy`, which alone can hold the target, check for a stale copy, and verify.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-# A git command takes seconds. A longer one goes on without; git itself lets no second one write its index meanwhile. It
-# ends with the call, or with the process.
-HELD_FOR = 2 * MINUTE
+# A git command takes seconds. A longer one continues without the claim; git itself lets no second one write its index
+# meanwhile. The claim ends with the call, or with the process.
+COMMAND_CLAIM_MS = 2 * MINUTE
 RUNS = "a git command runs"
-SHOWN = 10  # claims named in a refusal
+MAX_CLAIMS_SHOWN = 10  # claims named in a refusal
 
 
 def _command(
@@ -51,9 +51,9 @@ def _command(
     owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
     spoken: Sequence[tuple[str, str]] = (),
 ) -> Any:
-    """May it run? `owned` has the unfinished work that the ledger knows: working tree, path, whose it is.
+    """May it run? `owned` has the unfinished work in the ledger: working tree, path, owner.
 
-    `spoken`: what it would have dibs itself do, and as whom.
+    `spoken`: the dibs commands that it would run, and as which agent.
     """
     agent = got.values[f"a\t{call.agent}"]
     for act in acts:
@@ -84,7 +84,7 @@ def _command(
 
 
 def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
-    """Git's index and what goes with it, as long as the command runs. What the agent holds anyway stays as it is."""
+    """Hold git's index and the like while the command runs. What the agent holds anyway stays as it is."""
     normal = resources.normal(wanted)
     own = [
         claim
@@ -93,23 +93,23 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     ]
     if any(claim["by"] != audits.SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
         return {"claims": []}
-    # Of a command that runs beside this one, or was broken off: this one takes it over, and its end is the end of both.
+    # From a command that runs in parallel, or was aborted: this one takes the claim over, and its end ends both.
     freed: list[Any] = []
     for claim in own:
         if claim["by"] == audits.SHELL and all(resource[0] == "name" for resource in claim["resources"]):
             freed += claim["resources"]
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
-    ttl = min(HELD_FOR, call.policy.lifetime(normal, None)[0])
+    ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
     held = grants.take(tx, call, None, both, by=audits.SHELL, ttl=ttl, reason=RUNS)
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
-    return _wait_a_moment(tx, call, normal, held) if isinstance(held, Held) else held
+    return _index_held(tx, call, normal, held) if isinstance(held, Held) else held
 
 
-def _wait_a_moment(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
-    """Others' git commands are over in a moment: the door waits for them, and nobody is to take a claim by hand."""
+def _index_held(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
+    """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     for record in holds.meeting(tx, wanted, ""):
         lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != audits.SHELL
         if holds.WAITER in record or (lasting and endings.blocks(record, resources.WRITE, call.agent)):
@@ -125,11 +125,11 @@ def _wait_a_moment(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]],
 
 
 def _undeployed(command: str, target: str, against: str) -> Forbidden:
-    """A deploy by its bare command: nobody would hold the target, look for a stale copy, or verify."""
+    """Refuse a deploy by its bare command: it would not hold the target, check for a stale copy, or verify."""
     now = f", and not now: {against}" if against else "."
     return Forbidden(
         f"`{command}` deploys to {target}{now} Run it as `dibs deploy {target} -- {command}`: that holds "
-        f"deploy:{target}, fetches, refuses a stale copy, and verifies what came of it.",
+        f"deploy:{target}, fetches, refuses a stale copy, and verifies the result.",
         command=command,
         target=target,
     )
@@ -138,10 +138,10 @@ def _undeployed(command: str, target: str, against: str) -> Forbidden:
 def _unreadable(
     tx: Transaction, unresolved: Sequence[str | dict[str, Any]], others: list[Record], tree: str
 ) -> Held | None:
-    """The refusal of a command whose target may be somebody else's file; None if it certainly is not."""
+    """The refusal of a command whose target may be another agent's file; None if it certainly is not."""
     found: list[tuple[str, Record, list[list[str]]]] = []
     for doubt in unresolved:
-        # A text alone may be anything in the working tree where the command is run.
+        # A bare text may be any path in the command's working tree.
         anywhere: dict[str, Any] = {"words": doubt, "tree": tree, "below": None}
         known = anywhere if isinstance(doubt, str) else doubt
         for record in others:
@@ -156,14 +156,14 @@ def _unreadable(
     return Held(
         f"which file this command would write cannot be read from its words ({', '.join(words[:3])}), and others hold "
         f"files here: {', '.join(names[:5])}. Write the file's name out.",
-        blockers=list(blockers.values())[:SHOWN],
-        more=max(0, len(blockers) - SHOWN),
+        blockers=list(blockers.values())[:MAX_CLAIMS_SHOWN],
+        more=max(0, len(blockers) - MAX_CLAIMS_SHOWN),
         words=words,
     )
 
 
 def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> bool:
-    """Can a target that lies below these be this resource? None: below nothing in particular."""
+    """Can a target below these folders be this resource? None: the folder is not known."""
     return working_tree.is_file(resource) and (below is None or any(resources.overlap(one, resource) for one in below))
 
 

@@ -1,20 +1,20 @@
 """A working tree that several agents share: what git may do to its files, its branch and the stashes, and what not.
 
-Doors bring facts, a dictionary for each thing that a git command would do. All have `what` (the command) and `tree`
-(the top of the working tree); beside that, by what is in them:
-- `paths` (None: nobody knows which), `folders`, `does`: files that would be taken in, written over, deleted. Refused
-  where others hold one of them, with the list and the same command for the files that nobody else holds: `safe` begins
-  it, `wide` if it says what to leave out (`without`: by git clean's patterns); `else` is the way out where there is
-  none. `may`: it is not certain.
-- `head` (`switch`: another branch, `move`: the same one elsewhere), `to`: refused while others hold files in that
+Doors bring facts, a dictionary for each effect of a git command. All have `what` (the command) and `tree` (the top of
+the working tree); in addition to that, by their keys:
+- `paths` (None: not known), `folders`, `does`: files that would be taken in, overwritten, deleted. Refused if other
+  agents hold one of them, with the list and the same command for the other files: `safe` begins it, `wide` if it says
+  what to leave out (`without`: by git clean's patterns); `else` is the advice if there is no such command. `may`: it is
+  not certain.
+- `head` (`switch`: another branch, `move`: the same one elsewhere), `to`: refused while other agents hold files in that
   working tree, because their next commit would land elsewhere. `main`: the claims that are not bound to a tree count
   there.
-- `makers` (agent → commit), `does`: commits that would be rewritten or dropped. Refused if an agent that is at work
-  made one of them.
-- `stashes`, `takes`, `pushes`: which there are, which would go, whether one is made. Who made which is remembered from
-  one such command to the next. Refused where another agent made it.
+- `makers` (agent → commit), `does`: commits that would be rewritten or dropped. Refused if an agent at work made one
+  of them.
+- `stashes`, `takes`, `pushes`: the existing stashes, those that would go, whether one is made. The makers are kept
+  from one such command to the next. Refused if another agent made it.
 - `record`: dibs' own record would go; the text is the command that leaves it there.
-- `past`, `protected`: a push to these branches without git's own hook, in which the deploy guard is.
+- `past`, `protected`: a push to these branches that bypasses git's own hook, which has the deploy guard.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dibs.errors import Forbidden, Held
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
-from dibs.operations.guards.edit_guard import is_there
+from dibs.operations.guards.edit_guard import is_present
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-SHOWN = 10  # files named in a refusal, or in a safe command
-LEFT_OUT = 30  # files that a safe command says to leave out; with more, it is no longer read
-STASHES = "gs"  # the record of who made which stash
-KEPT = 200  # stashes that are remembered
-WORK = "work"  # what stands in `by` for unfinished work that no claim covers
+MAX_FILES_SHOWN = 10  # in a refusal, or in a safe command
+MAX_FILES_EXCLUDED = 30  # by a safe command; with more, nobody reads it
+STASHES_KEY = "gs"  # the record of each stash's maker
+MAX_STASHES = 200
+WORK = "work"  # the `by` of unfinished work that no claim covers
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
 def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Record]) -> DibsError | None:
-    """Why git may not do that now; None if nothing speaks against it. `others`: the claims that count here."""
+    """Why git may not do that now; None if it may. `others`: the claims that count here."""
     if fact.get("record"):
         return Forbidden(
             f"`{fact['what']}` would take dibs' own record away (.dibs/local), for everybody. "
@@ -68,11 +68,11 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
 
 def is_file(resource: Sequence[str]) -> bool:
     """Is this a path, a folder or a glob?"""
-    return resource[0] in resources.LITERAL or resource[0] == "glob"
+    return resource[0] in resources.LITERAL_KINDS or resource[0] == "glob"
 
 
 def who(tx: Transaction, record: Record) -> str:
-    """Who holds it, and how much longer; or whose unfinished work it is."""
+    """The holder, and how much longer; or the owner of the unfinished work."""
     name = name_of(tx, record["agent"])
     if record["by"] == WORK:
         return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
@@ -82,7 +82,7 @@ def who(tx: Transaction, record: Record) -> str:
 def unfinished(
     tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str]]], held: list[Record]
 ) -> list[Record]:
-    """Unfinished work of others that no claim covers, in the shape of claims: a sweep may not take it unseen."""
+    """Other agents' unfinished work that no claim covers, in the form of claims: a sweep may not take it unseen."""
     found: list[Record] = []
     there: dict[str, bool] = {}
     covered = {resource[1] for record in held for resource in record["resources"] if resource[0] == "file"}
@@ -90,7 +90,7 @@ def unfinished(
         if path[1] in covered or any(related(owner, call.agent) for owner in owners):
             continue
         if owners[0] not in there:
-            there[owners[0]] = is_there(tx, call, owners[0])
+            there[owners[0]] = is_present(tx, call, owners[0])
         found.append({
             "claim": "", "agent": owners[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
             resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[owners[0]],
@@ -104,9 +104,9 @@ def unfinished(
 
 def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
-    if fact["does"] in KEEPS:  # what an ended agent left is not lost by it
+    if fact["does"] in KEEPS:  # an ended agent's work is not lost by it
         others = [record for record in others if record["by"] != WORK or record["there"]]
-    if fact.get("own"):  # a working tree as a whole: who is at work in another one does not mind
+    if fact.get("own"):  # a whole working tree: agents at work in another one are not affected
         others = [record for record in others if record["tree"] == fact["tree"]]
     found: list[tuple[str, Record]] = []
     paths: list[str] | None = fact["paths"]
@@ -123,15 +123,15 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
     if len(left) == len(found):
-        names = " ".join([quoted(path) for path in left[:SHOWN]])
+        names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
         instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
     would = fact["does"] if fact.get("may") else f"would {fact['does']}"
     unknown = ", as far as can be read from its words" if fact.get("may") else ""
     return Held(
         f"`{fact['what']}` {would} files that others hold{unknown}: {named}. {instead}",
-        blockers=[holds.blocker(tx, record, [["file", path]]) for path, record in found[:SHOWN]],
-        more=max(0, len(found) - SHOWN),
-        files=[path for path, _ in found[:SHOWN]],
+        blockers=[holds.blocker(tx, record, [["file", path]]) for path, record in found[:MAX_FILES_SHOWN]],
+        more=max(0, len(found) - MAX_FILES_SHOWN),
+        files=[path for path, _ in found[:MAX_FILES_SHOWN]],
         instead=instead,
     )
 
@@ -150,12 +150,12 @@ def _hits(resource: Sequence[str], paths: list[str] | None, known: set[str], fol
 
 
 def _named(tx: Transaction, found: list[tuple[str, Record]]) -> str:
-    named = [f"{path} ({who(tx, record)})" for path, record in found[:SHOWN]]
-    return "; ".join([*named, *([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])])
+    named = [f"{path} ({who(tx, record)})" for path, record in found[:MAX_FILES_SHOWN]]
+    return "; ".join([*named, *([f"and {len(found) - MAX_FILES_SHOWN} more"] if len(found) > MAX_FILES_SHOWN else [])])
 
 
 def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
-    """The safe command: the same for the files that nobody else holds, or another way altogether."""
+    """The safe command: the same for the files that no other agent holds, or another way."""
     held = set(theirs)
     folders = [folder.rstrip("/") for folder in fact.get("folders", ())]
     whole = [folder for folder in folders if not any(f"{path}/".startswith(f"{folder}/") for path in held)]
@@ -163,13 +163,13 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
     if not fact.get("safe") or not (free or len(whole) < len(folders)):
         return str(fact.get("else") or OTHER_WAY)
     inside, below = fact.get("inside", ""), bool(fact.get("below"))
-    if "without" in fact:  # git clean deletes a folder with what a pathspec says to leave out
+    if "without" in fact:  # git clean deletes a folder together with the paths that a pathspec excludes
         but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
         return f"Run `{fact['safe']} {' '.join(but)}{fact['named']}` instead."
-    if len(free) <= SHOWN and len(whole) == len(folders):
+    if len(free) <= MAX_FILES_SHOWN and len(whole) == len(folders):
         listed = [quoted((":/" if below else "") + path.removeprefix(inside)) for path in free]
         return f"Run `{fact['safe']} -- {' '.join(listed)}` instead."
-    if len(held) > LEFT_OUT:
+    if len(held) > MAX_FILES_EXCLUDED:
         return str(fact.get("else") or OTHER_WAY)
     but = [_but(path.removeprefix(inside), below=below) for path in dict.fromkeys(theirs)]
     return f"Run `{fact.get('wide') or fact['safe']} -- {':/' if below else '.'} {' '.join(but)}` instead."
@@ -181,14 +181,14 @@ def _pattern(path: str) -> str:
 
 
 def _but(path: str, *, below: bool) -> str:
-    """Git's words for: not this file. A path that could be taken for a pattern is said to be none."""
+    """Git's pathspec that excludes this file; a path with special characters is marked as literal."""
     if not below and not any(letter in path for letter in "*?[\\") and path[:1] not in "!^/:(":
         return f"':!{path}'" if "'" not in path else quoted(f":!{path}")
     return quoted(f":(top,exclude,literal){path}")
 
 
 def quoted(text: str) -> str:
-    """As a shell takes it for one word."""
+    """Quoted as one word for a shell."""
     plain = all(letter.isalnum() or letter in "/._-+@%,:" for letter in text)
     return text if plain else "'" + text.replace("'", "'\\''") + "'"
 
@@ -197,7 +197,7 @@ def quoted(text: str) -> str:
 
 
 def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
-    """The branch that others at work here expect their next commit on would be another one, or elsewhere."""
+    """Refuse to change or move the branch that other agents at work here expect their next commit on."""
     here = fact["tree"]
     found = [
         (resources.show(resource), record)
@@ -216,15 +216,15 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     instead = str(fact.get("else") or OTHER_WAY)
     return Held(
         f"`{fact['what']}` would {does} {instead}",
-        blockers=[holds.blocker(tx, record, record["resources"]) for _, record in found[:SHOWN]],
-        more=max(0, len(found) - SHOWN),
-        files=[path for path, _ in found[:SHOWN]],
+        blockers=[holds.blocker(tx, record, record["resources"]) for _, record in found[:MAX_FILES_SHOWN]],
+        more=max(0, len(found) - MAX_FILES_SHOWN),
+        files=[path for path, _ in found[:MAX_FILES_SHOWN]],
         instead=instead,
     )
 
 
 def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
-    """Commits of an agent that is at work would be other ones, or gone: it goes on from what it knows."""
+    """Refuse to rewrite or drop the commits of an agent that is at work: it continues from what it knows."""
     for agent, commit in sorted(fact["makers"].items()):
         if related(agent, call.agent) or not _is_at_work(tx, call, agent):
             continue
@@ -250,9 +250,9 @@ def _is_at_work(tx: Transaction, call: Call, name: str) -> bool:
 
 
 def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
-    """Who made which stash is known from the last time that somebody was let make one; another agent's stays."""
+    """Refuse to take another agent's stash. The last allowed stash command recorded who made which."""
     there: list[str] = fact["stashes"]
-    before = tx.fetch([STASHES]).values[STASHES]
+    before = tx.fetch([STASHES_KEY]).values[STASHES_KEY]
     record: Record = before or {"makers": {}, "making": "", "seen": []}
     makers = {stash: maker for stash, maker in record["makers"].items() if stash in there}
     if record["making"]:
@@ -261,9 +261,9 @@ def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | N
         maker = makers.get(stash, "")
         if maker and not related(maker, call.agent):
             return _not_yours(fact, maker, there.index(stash) if stash in there else 0)
-    after = {"makers": makers, "making": call.agent if fact["pushes"] else "", "seen": there[:KEPT]}
+    after = {"makers": makers, "making": call.agent if fact["pushes"] else "", "seen": there[:MAX_STASHES]}
     if before != after and (fact["pushes"] or before is not None):
-        tx.put(STASHES, after)
+        tx.put(STASHES_KEY, after)
     return None
 
 

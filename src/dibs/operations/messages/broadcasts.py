@@ -1,16 +1,16 @@
-"""A message to all agents, or to all of a type; and one that is kept for agents of a type that will come.
+"""Broadcasts: a message to all agents, or to all of a type; and one that is kept for later agents of a type.
 
-What happens, in short:
-- success: everybody but the sender who fits and is there gets a copy, all copies under one id. Agents that left or were
-  killed are passed over. Up to a step's worth (long_jobs.STEP) goes in the transaction that sends it; more in steps, so
-  that a thousand mailboxes block nobody. An agent that comes while the steps go on may get it.
-- later (`send type:T --later`): it is kept as well, until it expires, and every agent that becomes one of the type by
-  then gets a copy with its boot or `run join`: a new one, one that comes back after it left, was revived, or takes the
-  type on. At least once each: who leaves or comes in the very millisecond of the message may get it twice.
-- refusal: nobody fits (`not_found`), unless it is kept; nobody who fits has room, or too many are kept (`quota`). Of
-  several, those without room are named in the answer.
-- crash: a job's steps go on as those of every job; no copy is made twice. Kept messages are records.
-- expiry: a kept message that nobody got is told to a sender who wanted an acknowledgement.
+- success: every fitting agent that is there, without the sender, gets a copy, all copies under one id. Agents that left
+  or were killed are skipped. Up to one step (long_jobs.RECORDS_PER_STEP) is sent in the first transaction; more go in
+  steps, so that a thousand mailboxes block nobody. An agent that comes while the steps run may get it.
+- later (`send type:T --later`): the message is also kept until it expires, and every agent that takes on the type by
+  then gets a copy with its boot or `run join`: a new agent, or one that comes back after it left, was revived, or
+  changes its type. At least once each: an agent that leaves or comes in the very millisecond of the message may get it
+  twice.
+- refusal: no agent fits (`not_found`), unless it is kept; no fitting agent has room, or too many are kept (`quota`). Of
+  several, the answer names those without room.
+- crash: a job's steps continue like those of every job; no copy is made twice. Kept messages are records.
+- expiry: if no agent got a kept message, a sender that wanted an acknowledgement is told.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 ALL, OF_TYPE = "all", "type:"
-COPY = 3  # records that a copy writes: the message, the mailbox, the event
-PAGE = 100  # agents that are looked at in one trip
-KEPT = 100  # messages for agents of one type that will come
+RECORDS_PER_COPY = 3  # the message, the mailbox, the event
+AGENTS_PER_TRIP = 100
+MAX_MESSAGES_KEPT = 100  # for later agents of one type
 
 
 def is_for_many(to: str) -> bool:
-    """Is this a way to say several agents?"""
+    """Does this recipient mean several agents?"""
     return to == ALL or to.startswith(OF_TYPE)
 
 
 def send(
     tx: Transaction, call: Call, to: str, message: Record, *, later: bool
 ) -> tuple[dict[str, Any], Record] | DibsError:
-    """Leave copies for all who fit; for the answer, and for those who will reply. Or why nobody gets one."""
+    """Leave copies for all fitting agents. Returns a part of the answer and the recipients, or the refusal."""
     kind = check_text(to.removeprefix(OF_TYPE), "to") if to != ALL else ""
     if to != ALL and not kind:
         raise Invalid("to: which type?", field="to")
@@ -69,15 +69,15 @@ def send(
 
 
 def step(tx: Transaction, job: Record, room: int) -> int:
-    """Look at further agents and leave copies, up to `room` records."""
+    """Leave copies for further agents, up to `room` records."""
     used, more = 0, True
     while more and used < room:
         low, high = prefix_range("a\t")
         low = f"a\t{job['after']}{AFTER_KEY}" if job["after"] else low
-        page = tx.fetch((), [(low, high)], max(1, min(PAGE, (room - used) // (1 + COPY))))
+        page = tx.fetch((), [(low, high)], max(1, min(AGENTS_PER_TRIP, (room - used) // (1 + RECORDS_PER_COPY))))
         agents: list[Record] = [agent for _, agent in page.rows]
         copies = _leave(tx, job, _fitting(tx, job, agents))
-        used += len(agents) + COPY * copies
+        used += len(agents) + RECORDS_PER_COPY * copies
         more = page.truncated
         if agents:
             job["after"] = agents[-1]["agent"]
@@ -89,7 +89,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
 
 
 def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str]:
-    """Those of these agents for whom it is: not the sender, not one that left or was killed, nor one below such."""
+    """The recipients among these: not the sender, not an agent that left or was killed, nor a subagent of one."""
     above = {f"a\t{name}" for agent in agents for name in lineage_of(agent["agent"])[:-1]}
     killed = {key[2:] for key, found in values_of(tx, sorted(above)).items() if found is not None and found["killed"]}
     killed |= {agent["agent"] for agent in agents if agent["killed"]}
@@ -98,7 +98,7 @@ def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str
         for agent in agents
         if agent["agent"] != job["by"]
         and not agent["left"]
-        and "same" not in agent  # another id of one that gets it anyway
+        and "same" not in agent  # not an alias of an agent that gets it anyway
         and (not job["type"] or agent["type"] == job["type"])
         and killed.isdisjoint(lineage_of(agent["agent"]))
         and not (job["later"] and agent.get("heard", {}).get(job["type"], 0) > job["at"])  # it came since, and has it
@@ -106,13 +106,13 @@ def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str
 
 
 def _leave(tx: Transaction, job: Record, wanted: Sequence[str]) -> int:
-    """A copy for each of these that has room; says how many."""
+    """Leave a copy for each of these that has room; returns how many."""
     boxes = boxes_of(tx, wanted)
     reached = [name for name in wanted if not is_full(boxes[name], job["by"], job["limits"])]
     for name in reached:
         post(tx, boxes[name], job["message"], name, job["request"])
     full = [name for name in wanted if name not in set(reached)]
-    job["full"] += full[: max(0, long_jobs.NAMED - len(job["full"]))]
+    job["full"] += full[: max(0, long_jobs.MAX_IDS_LISTED - len(job["full"]))]
     job["wanted"] = job["wanted"] or (wanted[0] if wanted else "")
     long_jobs.count(job, *reached)
     return len(reached)
@@ -134,7 +134,7 @@ def _close(tx: Transaction, job: Record) -> None:
 
 
 def _answer(job: Record) -> dict[str, Any]:
-    """What an answer says of it: at most so many names, and the number of all."""
+    """The job's part of the answer: a limited list of names, and the total."""
     found = {"to": list(job["names"]), "count": job["done"]}
     if job["full"]:
         found["full"] = list(job["full"])
@@ -160,12 +160,12 @@ def boxes_of(tx: Transaction, names: Sequence[str]) -> dict[str, Record]:
 
 
 def is_full(box: Record, sender: str, limits: dict[str, Any]) -> bool:
-    """Does this mailbox take nothing more from this sender?"""
+    """Does this mailbox take no more from this sender?"""
     return bool(box["count"] >= limits["inbox"] or box["from"].get(sender, 0) >= limits["from_one"])
 
 
 def no_room(tx: Transaction, sender: str, recipient: str, box: Record, limits: dict[str, Any]) -> Quota:
-    """Why this mailbox takes nothing more from this sender."""
+    """Why this mailbox takes no more from this sender."""
     mine, name = box["from"].get(sender, 0), names.name_of(tx, recipient)
     if mine >= limits["from_one"]:
         text, limit = f"{mine} messages of yours wait for {name} already", limits["from_one"]
@@ -173,22 +173,22 @@ def no_room(tx: Transaction, sender: str, recipient: str, box: Record, limits: d
     else:
         text, limit = f"{box['count']} messages wait for {name} already", limits["inbox"]
         what = "messages in an inbox"
-    return Quota(f"{text}; it has to acknowledge some first.", what=what, limit=limit, agent=recipient)
+    return Quota(f"{text}; it must acknowledge some first.", what=what, limit=limit, agent=recipient)
 
 
-# --- for those who will come
+# --- for later agents
 
 
 def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Record) -> Quota | None:
-    """Keep a message for the agents of a type that will come; or why not."""
+    """Keep a message for later agents of a type; or refuse."""
     if to == ALL:
         raise Invalid("later: for one agent, by the id that it will have, or for type:T", field="later")
     check_word(kind, "to")
     kept = _kept_for(tx, kind)
-    if len([one for _, one in kept if one["until"] > tx.now]) >= KEPT:
-        text = f"{KEPT} messages are kept for agents of type {kind} already; some have to expire first."
+    if len([one for _, one in kept if one["until"] > tx.now]) >= MAX_MESSAGES_KEPT:
+        text = f"{MAX_MESSAGES_KEPT} messages are kept for agents of type {kind} already; some must expire first."
         tx.append("call.refused", call.agent, "send", {"code": "quota"})
-        return Quota(text, what=f"messages for agents of type {kind} that will come", limit=KEPT)
+        return Quota(text, what=f"messages for later agents of type {kind}", limit=MAX_MESSAGES_KEPT)
     stamp = max(tx.now, 1 + max([int(key.split("\t")[2]) for key, _ in kept], default=0))
     record = {**message, "given": 0}
     tx.put(f"ml\t{kind}\t{stamp:015d}\t{message['message']}", record, i2=due(message["until"]))
@@ -197,13 +197,13 @@ def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Record) -> Q
 
 
 def _kept_for(tx: Transaction, kind: str) -> list[tuple[str, Record]]:
-    return tx.fetch((), [prefix_range(f"ml\t{kind}\t")], 2 * KEPT).rows
+    return tx.fetch((), [prefix_range(f"ml\t{kind}\t")], 2 * MAX_MESSAGES_KEPT).rows
 
 
-def changes_type(tx: Transaction, agent: Record, was: str) -> None:
-    """An agent is of its type from now on (the caller writes its record): it gets what is kept for those who come.
+def take_on_type(tx: Transaction, agent: Record, was: str) -> None:
+    """An agent takes its type on (the caller writes its record): it gets the messages kept for that type.
 
-    `was`: its type so far; "" for one that is new, or was not there.
+    `was`: its type so far; "" for a new agent, or one that was not there.
     """
     if agent["type"] == was:
         return
@@ -229,18 +229,18 @@ def changes_type(tx: Transaction, agent: Record, was: str) -> None:
 
 
 def parts(tx: Transaction, agent: Record, kind: str) -> None:
-    """An agent is no longer one of a type: what came so far it has got (the caller writes its record)."""
+    """An agent gives a type up: it has got the messages so far (the caller writes its record)."""
     if kind:
         agent["heard"] = {**agent.get("heard", {}), kind: tx.now - 1}
 
 
 def lapse(tx: Transaction, key: str, message: Record) -> None:
-    """The time of a kept message is over. Who wanted to know whether it arrived is told if it did not."""
+    """A kept message expires. A sender that wanted an acknowledgement is told if no agent got it."""
     tx.delete(key)
     kind, sender = key.split("\t")[1], message["from"]
     data = {"from": sender, "delivery": message["given"]}
     tx.append("message.expired", f"{OF_TYPE}{kind}", message["message"], data)
     if message.get("again") and not message["given"]:
         words = mailbox.quoted(message["text"])
-        text = f"Your message {message['message']} for agents of type {kind} is over: none came. You wrote: {words}"
+        text = f"Your message {message['message']} for agents of type {kind} expired: none came. You wrote: {words}"
         mailbox.post(tx, sender, "dibs", "undelivered", text, undelivered=message["message"], recipient=f"type:{kind}")

@@ -1,16 +1,16 @@
-"""Messages: an agent's mailbox, what is delivered from it, and how a message ends. outbox.py has `send`.
+"""Mailboxes: an agent's messages, their delivery, and their end. outbox.py has `send`.
 
-What happens, in short (docs/PROMISES.md has it in full):
-- order: a mailbox's record gives each message a stamp above the one before it, so that they are listed in the order in
-  which they were committed, also within one millisecond.
-- kept: until acknowledged or expired. Acknowledged, it is gone; twice is `not_found`. Expiry is decided by the clock
-  whenever anybody looks; whoever wanted an acknowledgement then gets a message "undelivered".
-- delivered: whatever lists it (a boot, a hook, `inbox`) marks it and counts. Hooks and `inbox --wait` tell a message
-  once; one that wants an acknowledgement again whenever `visibility` has passed since it was last told. An answer that
-  was lost loses nothing: the message is still in the inbox and in the next boot's briefing.
-- full: what dibs itself would add is dropped, and the log has it; `send` is refused (see outbox.py).
+In short (docs/PROMISES.md has it in full):
+- order: a mailbox's record gives each message a stamp above the one before it, so that messages are listed in the order
+  of their commits, also within one millisecond.
+- kept: until acknowledged or expired. An acknowledged message is gone; a second acknowledgement is `not_found`. Expiry
+  is decided by the clock at every read; a sender that wanted an acknowledgement then gets a message "undelivered".
+- delivered: every listing (a boot, a hook, `inbox`) marks and counts it. Hooks and `inbox --wait` show a message once;
+  one that wants an acknowledgement is redelivered whenever `visibility` has passed. A lost answer loses nothing: the
+  message is still in the inbox and in the next boot's briefing.
+- full: dibs' own messages are dropped, and the log has it; `send` is refused (see outbox.py).
 
-A message does nothing by itself. Doors show it as the words of its sender.
+A message does nothing by itself. Doors show it as its sender's text.
 """
 
 from __future__ import annotations
@@ -33,21 +33,20 @@ if TYPE_CHECKING:
 
     Found = tuple[list[tuple[str, Record]], bool]
 
-UNREAD = 50  # shown at once; the rest follows when these are acknowledged
-PRESENT = 15_000  # ms that a process which waits for messages is woken after it last looked
-WAITERS = 16  # processes of one agent that are woken; more of them look often
-LOOK_EVERY = 5_000  # ms: three looks while a waiter counts as present
-LOOK_OFTEN = (
-    1_000  # ms, where something may come of which nobody is woken: an event of dibs' own that one subscribes to
-)
-QUOTED = 200  # letters of a message that are told to its sender when it expires
+MAX_UNREAD_SHOWN = 50  # the rest follows when these are acknowledged
+WAITER_LEASE_MS = 15_000  # after its last poll, while a process that waits for messages is woken
+MAX_WAITERS_WOKEN = 16  # of one agent; further processes poll often
+POLL_MS = 5_000  # three polls while a waiter counts as present
+# where an event of dibs' own, which wakes nobody, may come by a subscription
+EVENT_POLL_MS = 1_000
+MAX_QUOTED_CHARS = 200  # in the notice to the sender of an expired message
 
 
 # --- the mailbox
 
 
 def mailbox(tx: Transaction, agent: str) -> Record:
-    """An agent's mailbox: the last stamp, how many messages, how many that each sender sent, and who waits."""
+    """An agent's mailbox: the last stamp, the number of messages, the number from each sender, and its waiters."""
     box: Record | None = tx.fetch([f"mb\t{agent}"]).values[f"mb\t{agent}"]
     return new_box() if box is None else box
 
@@ -58,7 +57,7 @@ def new_box() -> Record:
 
 
 def _keep(tx: Transaction, agent: str, box: Record) -> None:
-    """Write a mailbox; one in which nothing is, and for which nobody waits, need not be kept."""
+    """Write a mailbox; an empty one without waiters is deleted."""
     if box["count"] or box["waiting"]:
         tx.put(f"mb\t{agent}", box)
     else:
@@ -66,29 +65,29 @@ def _keep(tx: Transaction, agent: str, box: Record) -> None:
 
 
 def put_in(tx: Transaction, box: Record, message: Record) -> None:
-    """Put a message behind all that are in the mailbox, and wake who waits for it."""
+    """Append a message to the mailbox, and wake its waiters."""
     to, stamp = message["to"], max(tx.now, box["last"] + 1)
     box["last"], box["count"] = stamp, box["count"] + 1
     if "thread" in message:
         box["from"][message["from"]] = box["from"].get(message["from"], 0) + 1
     key = f"m\t{to}\t{stamp:015d}\t{message['message']}"
-    tx.put(key, message, i1=_tell_at(to, 0, stamp), i2=due(message["until"]))
+    tx.put(key, message, i1=_deliverable_entry(to, 0, stamp), i2=due(message["until"]))
     wake(tx, box)
     tx.wake(mark_of(to))
     _keep(tx, to, box)
 
 
 def wake(tx: Transaction, box: Record) -> None:
-    """Wake the processes that wait for something to come into this mailbox."""
+    """Wake the processes that wait for this mailbox."""
     for channel, until in box["waiting"]:
         if until > tx.now:
             tx.wake(channel)
 
 
 def remove(tx: Transaction, key: str, message: Record, box: Record | None = None) -> None:
-    """Take a message out. With `box`, the caller has the mailbox already, and writes it."""
+    """Remove a message. With `box`, the caller has the mailbox already, and writes it."""
     mine = mailbox(tx, message["to"]) if box is None else box
-    mine["count"] = max(0, mine["count"] - 1)  # a mailbox may be younger than what is in it
+    mine["count"] = max(0, mine["count"] - 1)  # a mailbox may be younger than its messages
     if "thread" in message:
         left = mine["from"].pop(message["from"], 0) - 1
         if left > 0:
@@ -99,7 +98,7 @@ def remove(tx: Transaction, key: str, message: Record, box: Record | None = None
 
 
 def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: Any) -> str:
-    """Leave a message that dibs itself has to say, or passes on; gives its id, "" if there was no room for it."""
+    """Leave a message from dibs itself, or one that it passes on; returns its id, "" if there was no room."""
     limits = WORK["messages"]
     box = mailbox(tx, to)
     if box["count"] >= limits["inbox"]:
@@ -119,12 +118,12 @@ def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: An
 
 
 def quoted(text: str) -> str:
-    """The beginning of a message, for whoever wrote it."""
-    return text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
+    """The beginning of a message, for its sender."""
+    return text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS]}…"
 
 
 def expire(tx: Transaction, key: str, message: Record) -> None:
-    """A message's time is over. Who wanted to know whether it arrived is told that it did not."""
+    """Expire a message. A sender that wanted an acknowledgement is told that it did not arrive."""
     remove(tx, key, message)
     times = message.get("delivery", 0)
     tx.append("message.expired", message["to"], message["message"], {"from": message["from"], "delivery": times})
@@ -132,19 +131,19 @@ def expire(tx: Transaction, key: str, message: Record) -> None:
         seen = f"it was shown {times} times and not acknowledged" if times else "it was never shown"
         words = quoted(message["text"])
         to = names.name_of(tx, message["to"])
-        text = f"Your message {message['message']} to {to} is over: {seen}. You wrote: {words}"
+        text = f"Your message {message['message']} to {to} expired: {seen}. You wrote: {words}"
         post(tx, message["from"], "dibs", "undelivered", text, undelivered=message["message"], recipient=message["to"])
 
 
 def _over(tx: Transaction, message: Record) -> bool:
-    """Is its time over? Messages of older versions last until they are acknowledged."""
+    """Has it expired? Messages of older versions last until they are acknowledged."""
     return "until" in message and message["until"] <= tx.now
 
 
-# --- what there is, and what is news
+# --- listing and delivery
 
 
-def unread(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
+def unread(tx: Transaction, agent: str, limit: int = MAX_UNREAD_SHOWN, thread: str = "") -> Found:
     """An agent's messages, the oldest first, with their keys; and whether there are more."""
     found: list[tuple[str, Record]] = []
     for key, message in walk(tx, f"m\t{agent}\t", limit):
@@ -157,8 +156,8 @@ def unread(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -
     return found, False
 
 
-def deliverable(tx: Transaction, agent: str, limit: int = UNREAD, thread: str = "") -> Found:
-    """What the agent was never told, or should be told again: in order, with the keys; and whether there is more."""
+def deliverable(tx: Transaction, agent: str, limit: int = MAX_UNREAD_SHOWN, thread: str = "") -> Found:
+    """New messages and those due for redelivery, in order, with their keys; and whether there are more."""
     found: list[tuple[str, Record]] = []
     after, before = "", f"tell\t{agent}\t{tx.now + 1:015d}"
     while True:
@@ -183,17 +182,17 @@ def _fits(message: Record, thread: str) -> bool:
     return not thread or thread == message.get("thread")
 
 
-def _tell_at(agent: str, when: int, stamp: int) -> str:
-    """The entry in the first index under which a message is found that is to be told from then on; 0 is: new."""
+def _deliverable_entry(agent: str, when: int, stamp: int) -> str:
+    """The entry in the first index that makes a message deliverable from then on; 0 means new."""
     return f"tell\t{agent}\t{when:015d}\t{stamp:015d}"
 
 
 def mark_shown(tx: Transaction, key: str, message: Record) -> bool:
-    """Remember that the recipient sees it now, so that it is not repeated; says whether it is news."""
+    """Mark a message as shown, so that it is not repeated; returns whether it is new."""
     again = message.get("again", 0)
     news = not message.get("shown") or bool(again and message["told"] + again <= tx.now)
     message["shown"], message["told"], message["delivery"] = True, tx.now, message.get("delivery", 0) + 1
-    entry = _tell_at(message["to"], tx.now + again, int(key.split("\t")[2])) if again else None
+    entry = _deliverable_entry(message["to"], tx.now + again, int(key.split("\t")[2])) if again else None
     tx.put(key, message, i1=entry, i2=due(message["until"]) if "until" in message else None)
     return news
 
@@ -220,7 +219,7 @@ def shown(tx: Transaction, message: Record) -> dict[str, Any]:
 
 
 def subscribed(tx: Transaction, agent: str) -> bool:
-    """Does the agent subscribe to anything? Then a door delivers it first (see subscriptions.py)."""
+    """Does the agent subscribe to anything? Then a door delivers that first (see subscriptions.py)."""
     return tx.fetch([f"su\t{agent}"]).values[f"su\t{agent}"] is not None
 
 
@@ -239,7 +238,7 @@ def _inbox(
     waiter: str = "",
     wake: str = "",
 ) -> dict[str, Any]:
-    """All that is not acknowledged; with `new` or `wait`, what is to be told now."""
+    """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
     count = paging.check_limit(limit, UNREAD)
@@ -277,22 +276,24 @@ def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> p
 
 
 def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, Any]:
-    """Nothing is there yet: whoever posts something will wake this process. Says when to look again all the same."""
-    heard = _listen(tx, agent, channel, tx.now + PRESENT) if channel else True
-    look_in = LOOK_OFTEN if not heard or subscribed(tx, agent) else LOOK_EVERY
+    """Nothing is there yet: the next message wakes this process. Returns when to poll again anyway."""
+    listens = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
+    look_in = EVENT_POLL_MS if not listens or subscribed(tx, agent) else POLL_MS
     for entry, _, _ in tx.scan(1, f"tell\t{agent}\t", 1, after=f"tell\t{agent}\t{tx.now + 1:015d}").rows:
         look_in = min(look_in, int(entry.split("\t")[2]) - tx.now)
     return {"waiting": "inbox", "look_in": max(10, min(look_in, wait)), "for": "a message"}
 
 
 def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
-    """Note in the mailbox that a process waits until then (0: no more); False if there are too many already."""
+    """Register a waiting process in the mailbox until then (0: no longer); False if there are too many already."""
     box = mailbox(tx, agent)
     known = next((entry[1] for entry in box["waiting"] if entry[0] == channel), 0)
-    if (until and known >= until - PRESENT // 2) or (not until and not known):  # noted; not each look has to write
+    if (until and known >= until - WAITER_LEASE_MS // 2) or (
+        not until and not known
+    ):  # registered already; not each poll has to write
         return True
     others = [entry for entry in box["waiting"] if entry[0] != channel and entry[1] > tx.now]
-    if until and len(others) >= WAITERS:
+    if until and len(others) >= MAX_WAITERS_WOKEN:
         return False
     box["waiting"] = [*others, [channel, until]] if until else others
     _keep(tx, agent, box)
@@ -307,7 +308,7 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
     if message == "all":
         _acknowledge_all(tx, call)
         return {"message": "all"}
-    if message.startswith("v"):  # no message, but a change of a file that may stay as it is
+    if message.startswith("v"):  # not a message, but a changed file that may stay as it is
         return {"message": message, "path": FOLLOW_UPS["change accepted"](tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
     if found is None and _settled(tx, call.agent, message):
@@ -321,14 +322,14 @@ def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, A
 
 
 def _tell_sender(tx: Transaction, call: Call, message: Record) -> None:
-    """Who asked for an acknowledgement (`send --ack`) hears of it."""
+    """Tell a sender that asked for an acknowledgement (`send --ack`)."""
     if message.get("again") and message["from"] != call.agent:
         text = f"{call.name} acknowledged your message {message['message']}. You wrote: {quoted(message['text'])}"
         post(tx, message["from"], "dibs", "acknowledged", text, acknowledged=message["message"], by=call.agent)
 
 
 def _settled(tx: Transaction, agent: str, claim: str) -> bool:
-    """A claim that was lost: the agent knows. It is not told again; a commit of it is still refused."""
+    """The agent knows of a lost claim. It is not told again; a commit of it is still refused."""
     key = f"l\t{agent}\t{claim}"
     loss = tx.fetch([key]).values[key]
     if loss is None:
@@ -339,7 +340,7 @@ def _settled(tx: Transaction, agent: str, claim: str) -> bool:
 
 
 def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] | None:
-    """The message of this id in that part of the mailboxes, if its time is not over."""
+    """The unexpired message with this id in that part of the mailboxes."""
     for key, message in walk(tx, prefix):
         if message["message"] == identifier:
             return None if _over(tx, message) else (key, message)
@@ -347,7 +348,7 @@ def _find(tx: Transaction, prefix: str, identifier: str) -> tuple[str, Record] |
 
 
 def _acknowledge_all(tx: Transaction, call: Call) -> None:
-    """All that the agent was shown: what it never saw cannot have been dealt with."""
+    """Acknowledge all messages that the agent was shown; messages that it never saw stay."""
     box = mailbox(tx, call.agent)
     for key, message in walk(tx, f"m\t{call.agent}\t"):
         if message.get("shown") and not _over(tx, message):

@@ -1,12 +1,11 @@
-"""`send`: a message from one agent to another. mailbox.py has what becomes of it, broadcasts.py sends to several.
+"""`send`: a message from one agent to another. mailbox.py has its delivery, broadcasts.py sends to several.
 
-What happens, in short:
-- to one agent by its id: it is kept until that returns; with `later` also for one that has not called yet.
-- to the other side of a message that went to several: those of them that are still there.
-- refusal: nobody fits, a reply to nothing (`not_found`); somebody else's conversation (`forbidden`); no room (`quota`).
-  Of several, those without room are named in the answer, and the others get it.
-- retry: with the same request id the same answer, and no second message.
-- threads: a reply belongs to the thread of what it answers, also when that was acknowledged long ago.
+- to one agent by its id: kept until the agent returns; with `later` also for one that has not called yet.
+- to the other side of a message to several: those of them that are still there.
+- refusal: no recipient, a reply to no message (`not_found`); another agent's conversation (`forbidden`); no room
+  (`quota`). Of several, the answer names those without room, and the others get it.
+- retry: the same request id gets the first answer, and no second message is sent.
+- threads: a reply belongs to the thread of its message, even if that was acknowledged long ago.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LARGEST = 16 * 1024  # letters of a payload; what is longer belongs into a file or a state document
-OWN = "dibs"  # the name by which dibs itself speaks
+MAX_PAYLOAD_CHARS = 16 * 1024  # a longer payload belongs into a file or a state document
+DIBS_SENDER = "dibs"  # the sender of dibs' own messages
 OTHER_SIDE = "-"
 
 
@@ -45,14 +44,16 @@ def _send(
     expires: int | None = None,
     later: bool = False,
 ) -> Any:
-    """Leave a message for everybody it is for."""
+    """Leave a message for each recipient."""
     limits = call.policy.work["messages"]
     message = _message(tx, call, text, type, payload)
     life = limits["life"] if expires is None else expires
     origin = _origin(tx, reply)
     if origin is not None and not _is_party(call, got, origin):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
-        return Forbidden(f"{reply} is between others: only who sent it or got it may reply.", message_id=reply)
+        return Forbidden(
+            f"{reply} is another agent's conversation: only its sender and its recipients may reply.", message_id=reply
+        )
     identifier = f"m{tx.id()}"
     message.update(message=identifier, until=tx.now + life, thread=identifier)
     if origin is not None:
@@ -76,7 +77,7 @@ def _send(
 
 
 def _spec(call: Call, to: str, origin: Record | None) -> str:
-    """All or a type, where that is meant: also by a reply to the other side of such a message."""
+    """`all` or a type, if that is meant: also by a reply to the other side of such a message."""
     if to == OTHER_SIDE and origin is not None and origin.get("spec") and within(origin["from"], call.agent):
         return str(origin["spec"])
     return to if broadcasts.is_for_many(to) else ""
@@ -85,7 +86,7 @@ def _spec(call: Call, to: str, origin: Record | None) -> str:
 def _to_few(
     tx: Transaction, call: Call, to: str, origin: Record | None, message: Record, *, later: bool
 ) -> tuple[dict[str, Any], Record] | DibsError:
-    """Leave copies for one agent, or for those on the other side; for the answer, and for those who will reply."""
+    """Leave copies for one agent, or for the other side. Returns a part of the answer and the recipients."""
     limits = call.policy.work["messages"]
     wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
     boxes = broadcasts.boxes_of(tx, wanted)
@@ -102,7 +103,7 @@ def _to_few(
 
 
 def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
-    """Did this caller, or a subagent of it, send or get that message?"""
+    """Did this caller, or one of its subagents, send or get that message?"""
     if any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
         return True
     spec = origin.get("spec", "")
@@ -138,7 +139,7 @@ def _origin(tx: Transaction, reply: str) -> Record | None:
 
 
 def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> list[str]:
-    """The agents that it is for, in order of their ids; at least one."""
+    """The recipients, in order of their ids; at least one."""
     if to == OTHER_SIDE:
         if origin is None:
             raise Invalid("to: `-` means the other side of a conversation, so it needs --reply ID", field="to")
@@ -152,7 +153,7 @@ def _recipients(tx: Transaction, call: Call, to: str, origin: Record | None) -> 
 
 
 def _to_come(tx: Transaction, to: str) -> list[str]:
-    """An agent by its id, whether it has called yet or not: what is in its mailbox waits for its first call."""
+    """An agent by its id, known or not: its mailbox keeps the message until its first call."""
     if to == OTHER_SIDE:
         raise Invalid("later: for one agent, by the id that it will have, or for type:T", field="later")
     check_agent_id(to)
@@ -163,21 +164,21 @@ def _known(tx: Transaction, agent: str) -> str:
     if tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is None:
         error = names.unknown(tx, agent)
         if "near" not in error.fields:
-            text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for one to come"
+            text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for a later agent"
             raise NotFound(text, agent=agent)
         raise error
     return agent
 
 
 def _still_there(tx: Transaction, wanted: Sequence[str]) -> list[str]:
-    """Those of these agents that have not left and were not killed, nor one above them; at least one."""
+    """The agents among these that have not left and were not killed, nor an ancestor of theirs; at least one."""
     above = {f"a\t{name}" for agent in wanted for name in lineage_of(agent)}
     known = values_of(tx, sorted(above))
     killed = {key[2:] for key, found in known.items() if found is not None and found["killed"]}
     there = [agent for agent in wanted if (found := known[f"a\t{agent}"]) is not None and not found["left"]]
     there = [agent for agent in there if killed.isdisjoint(lineage_of(agent))]
     if not there:
-        text = "there is not any of those it went to here to send it to; `dibs agents` lists all"
+        text = "none of its recipients is here any more; `dibs agents` lists all agents"
         raise NotFound(text, to=OTHER_SIDE)
     return there
 
@@ -203,7 +204,7 @@ OPERATIONS = (
             Field(
                 "later",
                 "flag",
-                "keep it for one that has not called yet (TO is its id), or all of type:T that come",
+                "keep it for an agent that has not called yet (TO is its id), or for later agents of type:T",
                 default=False,
             ),
             Field("payload", "json", "data to send with it", longest=LARGEST, metavar="JSON"),

@@ -1,13 +1,12 @@
-"""Subscriptions: an agent names kinds of event, its own fleet's or dibs', or a state document, and hears of each.
+"""Subscriptions: an agent names kinds of event (the fleet's own or dibs'), or a state document, and gets each event.
 
-What happens, in short:
-- `emit` puts an event of the agents' own into the log, like everything that dibs decides.
-- `subscribe` starts at the end of the log. From there on each event that fits is put into the agent's inbox, once, in
-  the order of the log; what two of its subscriptions fit comes once. An agent hears of its own events too.
-- delivery: a door reads the log behind the agent's cursor (a transaction cannot) and brings what it read; `deliver`
-  puts it into the inbox and moves the cursor in one transaction, if nothing changed since the door looked. So none is
-  missed and none comes twice, however many deliver at once and wherever one dies.
-- an inbox without room holds the cursor back. Events that were pruned before they were delivered are told as a gap.
+- `emit` puts an event of the agents' own into the log, next to dibs' own.
+- `subscribe` starts at the end of the log. From there on each fitting event is put into the agent's inbox, once, in the
+  order of the log; an event that fits two subscriptions comes once. An agent gets its own events too.
+- delivery: a door reads the log after the agent's cursor (a transaction cannot) and brings the events; `deliver` puts
+  them into the inbox and moves the cursor in one transaction, if nothing changed since the door read. So each event
+  arrives exactly once, however many processes deliver at once and wherever one dies.
+- a full inbox holds the cursor back. Events that were pruned before delivery are reported as a gap.
 - events about messages are not delivered: each would cause the next.
 """
 
@@ -27,26 +26,26 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LARGEST = 16 * 1024  # letters of an event's data, as of a message's payload
-LONGEST = 100  # letters of a kind
-MOST = 64  # subscriptions of one agent: each event is held against all of them
-WOKEN = 1_000  # subscribers that an event wakes at once; the others look within a second
-SAID = 200  # letters of an event's data in the text of its message; the data is beside it
-LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
-STATE = "state:"
+MAX_DATA_CHARS = 16 * 1024  # as of a message's payload
+MAX_KIND_CHARS = 100
+MAX_SUBSCRIPTIONS = 64  # of one agent: each event is compared with all of them
+MAX_SUBSCRIBERS_WOKEN = 1_000  # by one event; the others poll within a second
+MAX_TEXT_CHARS = 200  # of an event's data in the text of its message, which also has the data
+KIND_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
+STATE_PREFIX = "state:"
 EMITTED = "event.emitted"
-ABOUT_MESSAGES = "message."
+MESSAGE_PREFIX = "message."
 
 
 # --- emit
 
 
 def _emit(tx: Transaction, call: Call, got: Fetched, kind: str, data: Any = None) -> dict[str, Any]:
-    """Say in the log that something happened."""
+    """Put an event into the log."""
     from dibs.operations.core import events  # only here: state documents load this file too, and need no table
 
     _check_kind(kind, "kind")
-    if kind.startswith((*events.families(), STATE)):  # nobody takes an agent's own kind for one of dibs'
+    if kind.startswith((*events.families(), STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
         raise Invalid(f"kind: what begins with {kind[: _end(kind)]} is dibs' own; take another word.", field="kind")
     said = {"data": data}
     if call.request:
@@ -61,18 +60,19 @@ def _end(kind: str) -> int:
 
 
 def _check_kind(kind: str, field: str) -> None:
-    if not 1 <= len(kind) <= LONGEST or not LETTERS.issuperset(kind):
-        message = f"{field}: 1 to {LONGEST} letters, digits and . _ : - make a kind of event, not {kind[:LONGEST]!r}"
+    if not 1 <= len(kind) <= MAX_KIND_CHARS or not KIND_LETTERS.issuperset(kind):
+        shown = kind[:MAX_KIND_CHARS]
+        message = f"{field}: 1 to {MAX_KIND_CHARS} letters, digits and . _ : - make a kind of event, not {shown!r}"
         raise Invalid(message, field=field)
 
 
 def tell(tx: Transaction, kind: str, subject: str = "") -> None:
     """An event was committed: wake the subscribers that wait for messages. `kind` "state" is a document's change."""
     kinds = ["state.set"] if kind == "state" else [kind, EMITTED]
-    heard = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
+    keys = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
     if kind == "state":
-        heard.add(f"{STATE}{subject}")
-    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(heard)], WOKEN).rows
+        keys.add(f"{STATE_PREFIX}{subject}")
+    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(keys)], MAX_SUBSCRIBERS_WOKEN).rows
     agents = sorted({key.rpartition("\t")[2] for key, _ in found})
     boxes = tx.fetch([f"mb\t{agent}" for agent in agents]).values
     for box in boxes.values():
@@ -84,12 +84,12 @@ def tell(tx: Transaction, kind: str, subject: str = "") -> None:
 
 
 def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool = False) -> Any:
-    """Begin to hear of something, or stop."""
+    """Start or end a subscription."""
     what = _check_what(what)
     known = _record(tx, call.agent)
     if off:
         if known is None or what not in known["what"]:
-            raise NotFound(f"you do not subscribe to {what}; `dibs subscriptions` lists what you do.", what=what)
+            raise NotFound(f"you do not subscribe to {what}; `dibs subscriptions` lists your subscriptions.", what=what)
         del known["what"][what]
         _keep(tx, known)
         tx.delete(f"sk\t{what}\t{call.agent}")
@@ -99,10 +99,11 @@ def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool =
     if known is None:
         known = {"agent": call.agent, "cursor": head, "version": "", "what": {}}
     if what not in known["what"]:
-        if len(known["what"]) >= MOST:
+        if len(known["what"]) >= MAX_SUBSCRIPTIONS:
             tx.append("call.refused", call.agent, "subscribe", {"code": "quota"})
-            text = f"you have {MOST} subscriptions already; end one (`dibs subscribe WHAT --off`) or use a prefix."
-            return Quota(text, what="subscriptions of one agent", limit=MOST)
+            end_one = "end one (`dibs subscribe WHAT --off`) or use a prefix."
+            text = f"you have {MAX_SUBSCRIPTIONS} subscriptions already; {end_one}"
+            return Quota(text, what="subscriptions of one agent", limit=MAX_SUBSCRIPTIONS)
         known["what"][what] = head
         _keep(tx, known)
         tx.put(f"sk\t{what}\t{call.agent}", {})
@@ -111,13 +112,11 @@ def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool =
 
 
 def _check_what(what: str) -> str:
-    """What can be subscribed to, in the form in which it is compared."""
-    if what.startswith(STATE):
-        return STATE + json_values.check_key(what.removeprefix(STATE))
-    if what.startswith(ABOUT_MESSAGES):
-        raise Invalid(
-            "what: events about messages come to nobody's inbox, for each would cause the next.", field="what"
-        )
+    """The subject of a subscription, in the form in which it is compared."""
+    if what.startswith(STATE_PREFIX):
+        return STATE_PREFIX + json_values.check_key(what.removeprefix(STATE_PREFIX))
+    if what.startswith(MESSAGE_PREFIX):
+        raise Invalid("what: events about messages are not delivered, since each would cause the next.", field="what")
     if what != "*":
         _check_kind(what.removesuffix("*"), "what")
     return what
@@ -129,7 +128,7 @@ def _record(tx: Transaction, agent: str) -> Record | None:
 
 
 def _keep(tx: Transaction, known: Record) -> None:
-    """Write an agent's subscriptions under a new version: a delivery that was prepared before does not count."""
+    """Write an agent's subscriptions under a new version: a delivery that was prepared before is void."""
     known["version"] = tx.id()
     if known["what"]:
         tx.put(f"su\t{known['agent']}", known)
@@ -138,7 +137,7 @@ def _keep(tx: Transaction, known: Record) -> None:
 
 
 def _subscriptions(tx: Transaction, call: Call, got: Fetched, limit: int = 0, after: str = "") -> dict[str, Any]:
-    """What the caller subscribes to, and from which event on."""
+    """The caller's subscriptions, each with its first event."""
     known = _record(tx, call.agent)
     found = [] if known is None else sorted(known["what"].items())
     through = known["cursor"] if known is not None else tx.tail().seq
@@ -151,7 +150,7 @@ def _subscriptions(tx: Transaction, call: Call, got: Fetched, limit: int = 0, af
 
 
 def drop(tx: Transaction, agent: str) -> None:
-    """An agent that will not come back hears of nothing any more."""
+    """End all subscriptions of an agent that will not come back."""
     known = _record(tx, agent)
     if known is not None:
         for what in known["what"]:
@@ -166,21 +165,21 @@ def drop(tx: Transaction, agent: str) -> None:
 def wants(known: Record, event: dict[str, Any]) -> bool:
     """Does any of an agent's subscriptions fit this event of the log?"""
     kind, subject, seq = event["kind"], event["subject"], event["seq"]
-    if kind.startswith(ABOUT_MESSAGES):
+    if kind.startswith(MESSAGE_PREFIX):
         return False
     return any(since < seq and _fits(what, kind, subject) for what, since in known["what"].items())
 
 
 def _fits(what: str, kind: str, subject: str) -> bool:
-    if what.startswith(STATE):
-        return kind.startswith("state.") and subject == what.removeprefix(STATE)
+    if what.startswith(STATE_PREFIX):
+        return kind.startswith("state.") and subject == what.removeprefix(STATE_PREFIX)
     if what.endswith("*"):
         return kind.startswith(what[:-1]) or (kind == EMITTED and subject.startswith(what[:-1]))
     return what == kind or (kind == EMITTED and subject == what)
 
 
 def pending(tx: Transaction, call: Call) -> Record | None:
-    """What the caller subscribes to, with the cursor; None if there is nothing, or nothing new in the log."""
+    """The caller's subscriptions, with the cursor; None if there are none, or nothing new is in the log."""
     if not call.agent:
         from dibs.operations.core.call import name_caller
 
@@ -192,10 +191,10 @@ def pending(tx: Transaction, call: Call) -> Record | None:
 def deliver(
     tx: Transaction, call: Call, known: Record, events: Sequence[dict[str, Any]], through: int, first: int
 ) -> Record | None:
-    """Put these events into the inbox; then all up to `through` were looked at.
+    """Put these events into the inbox and move the cursor to `through`.
 
-    `known` is what the door saw, `first` the first event that the log still has behind its cursor. None if somebody
-    else delivered or subscribed meanwhile; else the new record, with `held` if the inbox has no room for all.
+    `known` is what the door saw, `first` the first event that the log still has after its cursor. None if another
+    process delivered or subscribed meanwhile; else the new record, with `held` if the inbox has no room for all.
     """
     now = _record(tx, call.agent)
     if now is None or now["version"] != known["version"]:
@@ -207,7 +206,7 @@ def deliver(
     box = mailbox.mailbox(tx, call.agent)
     held = False
     for before, message in news:
-        if box["count"] >= limits["inbox"] // 2:  # the other half is for what agents have to say
+        if box["count"] >= limits["inbox"] // 2:  # the other half is for messages of agents
             held, through = True, before
             break
         message.update(message=f"m{tx.id()}", to=call.agent, type="event", at=tx.now, until=tx.now + limits["life"])
@@ -221,14 +220,14 @@ def deliver(
 
 
 def _told(event: dict[str, Any]) -> Record:
-    """An event as a message from whoever caused it."""
+    """An event as a message from the agent that caused it."""
     own = event["kind"] == EMITTED
     kind, data = (event["subject"], event["data"]["data"]) if own else (event["kind"], event["data"])
     text = jsontext.encode(data)
-    cut = {"cut": True} if len(text) > LARGEST else {}
-    line = kind if own else f"{kind} {' '.join(event['subject'][:SAID].split())}"
+    cut = {"cut": True} if len(text) > MAX_DATA_CHARS else {}
+    line = kind if own else f"{kind} {' '.join(event['subject'][:MAX_TEXT_CHARS].split())}"
     if data not in (None, {}):
-        line = f"{line}: {text[:SAID]}{'…' if len(text) > SAID else ''}"
+        line = f"{line}: {text[:MAX_TEXT_CHARS]}{'…' if len(text) > MAX_TEXT_CHARS else ''}"
     found = {"kind": kind, "subject": event["subject"], "seq": event["seq"], "data": None if cut else data, **cut}
     return {"from": event["agent"] or "dibs", "text": line, "data": found}
 

@@ -1,8 +1,8 @@
 """Quality gates of a run: checks at its set-up, during its execution and at its clean-up, which pass or fail.
 
-Each is a small function of what the store says and of a few facts that only a door can know (can the store be written,
-does the log hold together, is the archive there), and gives "" or why it fails. A gate stops nothing by itself;
-`run end --strict` asks those that can be known before the end.
+Each is a small function of the store's content and of a few facts that only a door can know (can the store be written,
+is the log intact, is the archive there). It returns "" or the reason why it fails. A gate stops nothing by itself; `run
+end --strict` checks those that can be known before the end.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 SETUP, DURING, CLEANUP = "setup", "during", "cleanup"
 TIMES = (SETUP, DURING, CLEANUP)
-PATIENCE = 3  # times of silence after which a message that wants an acknowledgement counts as not delivered
-WITHIN = 10 * MINUTE  # work of which nothing was heard for that long is not tracked
-LOOKED_AT = 1_000  # messages of one agent that are looked through
-NAMED = 5  # tasks, agents or messages that a reason names
-UNSEEN = "nobody looked"  # at what only a door can know
+MAX_SILENT_PERIODS = 3  # after this many, a message that wants an acknowledgement counts as not delivered
+DEFAULT_SILENCE_MS = 10 * MINUTE  # a task that reported nothing for this long is not tracked
+MAX_MESSAGES_READ = 1_000  # of one agent
+MAX_NAMED = 5  # tasks, agents or messages in a reason
+NOT_CHECKED = "nobody looked"  # for facts that only a door can know
 
 
 class View:
-    """What the gates look at, read once."""
+    """The facts for the gates, read once."""
 
     def __init__(self, tx: Transaction, call: Call, run: Record, facts: dict[str, str], within: int) -> None:
         self.tx, self.call, self.run, self.facts, self.within = tx, call, run, facts, within
@@ -44,10 +44,10 @@ class View:
         self.working: list[Record] = []
         self.failed: list[str] = []
         self.complete: list[Record] = []
-        self.heard = max(run["since"], run["phases"][-1][1])
+        self.last_activity = max(run["since"], run["phases"][-1][1])
         for task in run_views.tasks(tx, run["run"]):
             self.counted.add(task)
-            self.heard = max(self.heard, task["created"], task["started"], task["finished"])
+            self.last_activity = max(self.last_activity, task["created"], task["started"], task["finished"])
             if task["state"] == EXECUTING:
                 self.working.append(task)
             elif task["state"] in {FAILED, QUARANTINED}:
@@ -57,7 +57,7 @@ class View:
         self.claims = self._claims()
 
     def _claims(self) -> dict[str, Record | None]:
-        """The claim behind each task at work; None where there is none, or only that of a dead process."""
+        """The claim of each running task; None if it has none, or only that of a dead process."""
         from dibs.operations.claims import endings
         from dibs.operations.tasks import holders
 
@@ -69,8 +69,8 @@ class View:
 
 def _some(names: list[str]) -> str:
     """A few of these, and how many more."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 # --- set-up
@@ -81,11 +81,11 @@ def _is_active(view: View) -> str:
 
 
 def _store(view: View) -> str:
-    return view.facts.get("store", UNSEEN)
+    return view.facts.get("store", NOT_CHECKED)
 
 
 def _log(view: View) -> str:
-    return view.facts.get("log", UNSEEN)
+    return view.facts.get("log", NOT_CHECKED)
 
 
 def _has_agents(view: View) -> str:
@@ -104,23 +104,23 @@ def _inboxes(view: View) -> str:
 
 
 def _agents(view: View) -> str:
-    """An agent whose process is gone is accounted for when nothing that it had is still in its name."""
+    """An agent whose process is gone is accounted for once no task is in its name any more."""
     shown = run_views.with_states(view.tx, view.call, view.members, view.counted)
     lost = [one["agent"] for one in shown if one["state"] in {"gone", "killed"} and one["tasks"]]
     return f"{_some(lost)}: gone, and still named for tasks; `dibs sweep` returns them" if lost else ""
 
 
-def _behind(view: View) -> str:
+def _orphans(view: View) -> str:
     orphans = [name for name, claim in view.claims.items() if claim is None]
-    return f"no live claim behind {_some(orphans)}; `dibs sweep` returns them to the queue" if orphans else ""
+    return f"no live claim on {_some(orphans)}; `dibs sweep` returns them to the queue" if orphans else ""
 
 
 def _messages(view: View) -> str:
     late = []
     for member in view.members:
-        for _, message in view.tx.fetch((), [prefix_range(f"m\t{member['agent']}\t")], LOOKED_AT).rows:
+        for _, message in view.tx.fetch((), [prefix_range(f"m\t{member['agent']}\t")], MAX_MESSAGES_READ).rows:
             again = message.get("again", 0)
-            if again and message["at"] + PATIENCE * again <= view.tx.now:
+            if again and message["at"] + MAX_SILENT_PERIODS * again <= view.tx.now:
                 late.append(f"{message['message']} to {message['to']}")
     return f"not acknowledged: {_some(late)}" if late else ""
 
@@ -129,10 +129,10 @@ def _tracked(view: View) -> str:
     if not view.working:
         return ""
     renewed = [claim["until"] - claim["ttl"] for claim in view.claims.values() if claim is not None]
-    silence = view.tx.now - max([view.heard, *renewed])
+    silence = view.tx.now - max([view.last_activity, *renewed])
     if silence <= view.within:
         return ""
-    return f"nothing was heard for {silence // 1000} s of {_some([task['task'] for task in view.working])}"
+    return f"no activity for {silence // 1000} s on {_some([task['task'] for task in view.working])}"
 
 
 def _errors(view: View) -> str:
@@ -161,13 +161,13 @@ def _over(view: View) -> str:
 
 
 def _report(view: View) -> str:
-    return view.facts.get("report", UNSEEN)
+    return view.facts.get("report", NOT_CHECKED)
 
 
 def _archived(view: View) -> str:
     if not view.run["archive"] and not view.facts.get("archiving"):
         return f"no archive; `dibs run end --run {view.run['run']} --archive` makes one"
-    return view.facts.get("archive", UNSEEN)
+    return view.facts.get("archive", NOT_CHECKED)
 
 
 def _released(view: View) -> str:
@@ -176,8 +176,8 @@ def _released(view: View) -> str:
     said = []
     for kind, word in (("claim", "holds"), ("waiter", "waits for")):
         said += [
-            f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:NAMED])}"
-            for record in run_views.on_behalf(view.tx, view.run, kind)
+            f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:MAX_NAMED])}"
+            for record in run_views.records_for_run(view.tx, view.run, kind)
         ]
     return _some(said)
 
@@ -189,7 +189,7 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (SETUP, "agents are registered", _has_agents),
     (SETUP, "inboxes have room", _inboxes),
     (DURING, "agents are there or accounted for", _agents),
-    (DURING, "a live claim stands behind every task at work", _behind),
+    (DURING, "a live claim stands behind every task at work", _orphans),
     (DURING, "messages are delivered", _messages),
     (DURING, "progress is tracked", _tracked),
     (DURING, "errors are handled", _errors),
@@ -199,13 +199,18 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (CLEANUP, "the run is archived", _archived),
     (CLEANUP, "nothing is held or waited for", _released),
 )
-BEFORE_THE_END = (_agents, _behind, _messages, _errors, _results)  # what can be known before
+GATES_BEFORE_END = (_agents, _orphans, _messages, _errors, _results)  # those that can be checked before the end
 
 
 def check(
-    tx: Transaction, call: Call, run: Record, times: tuple[str, ...], facts: dict[str, str], within: int = WITHIN
+    tx: Transaction,
+    call: Call,
+    run: Record,
+    times: tuple[str, ...],
+    facts: dict[str, str],
+    within: int = DEFAULT_SILENCE_MS,
 ) -> list[dict[str, Any]]:
-    """Ask the gates of these times."""
+    """Check the gates of these times."""
     view = View(tx, call, run, facts, within)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if at in times]
 
@@ -215,10 +220,10 @@ def _asked(view: View, at: str, name: str, gate: Gate) -> dict[str, Any]:
     return {"name": name, "at": at, "passed": not why, "why": why}
 
 
-def before_the_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
-    """The gates that can be asked inside the transaction that ends a run."""
-    view = View(tx, call, run, {}, WITHIN)
-    return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in BEFORE_THE_END]
+def check_before_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
+    """The gates that can be checked in the transaction that ends a run."""
+    view = View(tx, call, run, {}, DEFAULT_SILENCE_MS)
+    return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in GATES_BEFORE_END]
 
 
 def times_of(run: Record) -> tuple[str, ...]:
@@ -227,7 +232,12 @@ def times_of(run: Record) -> tuple[str, ...]:
 
 
 def _gates(
-    tx: Transaction, call: Call, run: str = "", at: str = "", within: int = WITHIN, facts: dict[str, str] | None = None
+    tx: Transaction,
+    call: Call,
+    run: str = "",
+    at: str = "",
+    within: int = DEFAULT_SILENCE_MS,
+    facts: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Which gates a run passes."""
     record = run_records.chosen(tx, run, reading=True)

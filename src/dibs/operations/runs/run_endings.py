@@ -1,17 +1,16 @@
-"""How a run ends: refused while work is open, archived, and after a while purged with its tasks.
+"""Ends of runs: refused while tasks are open, archived, and later purged with the run's tasks.
 
-What happens, in short:
-- success: the run takes nothing more; what its coordinator holds for it is released.
-- refusal: `conflict` while tasks are open, unless forced (then they are called off and whoever works on one is told),
-  and, where it is asked for (`--strict`), while a gate of quality_gates.py fails. The log has the refusal.
-- again: ending a run that has ended changes nothing, so an end whose archive failed can be repeated.
-- many tasks: a run of more than STEP of them is ended by a job (long_jobs.py). Forced, the run has ended with the first
-  commit and its open tasks count as cancelled from then on; the steps call them off, the last one logs the end. Not
-  forced, the steps look for an open task first: until the last of them the run takes nothing new, and then it has
+- success: the run takes no more work; the coordinator's claims for it are released.
+- refusal: `conflict` while tasks are open, unless forced (then they are cancelled and their agents told), and with
+  `--strict` while a gate of quality_gates.py fails. The log has the refusal.
+- retry: ending an ended run changes nothing, so an end whose archive failed can be repeated.
+- many tasks: a job (long_jobs.py) ends a run of more than RECORDS_PER_STEP tasks. Forced, the run has ended with the
+  first commit and its open tasks count as cancelled from then on; the steps cancel them, the last one logs the end. Not
+  forced, the steps first look for an open task: until the last of them the run takes nothing new, and then it has
   ended, or it is as it was and the end is refused.
-- after `runs.keep` a sweep drops the run and its tasks, some at a time; a task that somebody planned again meanwhile
-  stays, without a run. The archive is a file and stays too.
-- crash: the end, the note of the archive and each part of a purge are one transaction each.
+- after `runs.keep` a sweep deletes the run and its tasks in parts; a task that was planned again meanwhile stays,
+  without a run. The archive is a file and stays too.
+- crash: the end, the record of the archive and each part of a purge are one transaction each.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-A_FEW = 16  # rows that one look of a sweep drops: other agents' claims do a little sweeping on their way
+ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 
 
 # --- end
@@ -47,7 +46,7 @@ def _end(
     strict: bool = False,
     archive: bool = False,
 ) -> Any:
-    """End a run. The archive is the door's business, which notes it afterwards (ARCHIVED)."""
+    """End a run. The door writes the archive, and records it afterwards (ARCHIVED)."""
     record = run_records.load(tx, run) if run else run_records.chosen(tx, run)
     if record["state"] == run_records.ENDED and not record.get("ending"):
         if keep is not None:
@@ -56,20 +55,18 @@ def _end(
         return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
         return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
-    many = tx.fetch((), [prefix_range(f"ut\t{record['run']}\t")], long_jobs.STEP).truncated
+    many = tx.fetch((), [prefix_range(f"ut\t{record['run']}\t")], long_jobs.RECORDS_PER_STEP).truncated
     still: list[Record] = []
     if not many:
-        still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.OVER]
+        still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
     if still and not force:
         return _refuse(tx, call.agent, record, _open(record, still))
     if strict:
-        from dibs.operations.runs.quality_gates import before_the_end
+        from dibs.operations.runs.quality_gates import check_before_end
 
-        failed = [gate for gate in before_the_end(tx, call, record) if not gate["passed"]]
+        failed = [gate for gate in check_before_end(tx, call, record) if not gate["passed"]]
         if failed:
-            text = (
-                f"run {record['run']}: {failed[0]['name']}: {failed[0]['why']}. Without --strict it ends all the same."
-            )
+            text = f"run {record['run']}: {failed[0]['name']}: {failed[0]['why']}. Without --strict it ends anyway."
             return _refuse(tx, call.agent, record, Conflict(text, run=record["run"], gates=failed))
     kept = call.policy.work["runs"]["keep"] if keep is None else keep
     job = long_jobs.new(
@@ -88,7 +85,7 @@ def _end(
 
 
 def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
-    """A run is ended and dropped by the agent that coordinates it; by others only if they orchestrate."""
+    """The coordinator of a run ends and purges it; otherwise an orchestrator."""
     if run:
         key = run_records.key_of(run_records.check_id(run))
         record = tx.fetch([key]).values[key]
@@ -102,7 +99,7 @@ def _ended(tx: Transaction, run: Record, cancelled: list[str], released: list[st
 
 
 def step(tx: Transaction, job: Record, room: int) -> int:
-    """One step of the end of a run: look at, or call off, up to `room` of its tasks; the last one ends it."""
+    """One step of the end of a run: check, or cancel, up to `room` of its tasks; the last step ends it."""
     from dibs.operations.tasks import cancellations
 
     record = run_records.load(tx, job["run"])
@@ -115,7 +112,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
         rows = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room).rows
         used = len(rows)
         found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values()
-        still = [task for task in found if task is not None and task["state"] not in lifecycle.OVER]
+        still = [task for task in found if task is not None and task["state"] not in lifecycle.FINAL_STATES]
         if still:
             del record["ending"]
             run_records.put(tx, record)
@@ -128,7 +125,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
 
 
 def _end_now(tx: Transaction, job: Record, record: Record) -> None:
-    """Nothing of the run is open any more."""
+    """End a run that has no open tasks any more."""
     released = _release(tx, record)
     del record["ending"]
     record.update(state=run_records.ENDED, ended=tx.now, ended_by=job["by"], last_seq=tx.tail().seq)
@@ -145,7 +142,7 @@ def _refuse(tx: Transaction, by: str, run: Record, error: Conflict) -> Conflict:
 
 
 def _open(run: Record, still: list[Record], *, some: bool = False) -> Conflict:
-    """Why a run with open tasks does not end; `some`: there may be more of them."""
+    """The refusal to end a run with open tasks; `some`: there may be more of them."""
     counted: dict[str, int] = {}
     for task in still:
         counted[task["state"]] = counted.get(task["state"], 0) + 1
@@ -159,7 +156,7 @@ def _open(run: Record, still: list[Record], *, some: bool = False) -> Conflict:
 
 
 def _release(tx: Transaction, run: Record) -> list[str]:
-    """Give back what the coordinator and its subagents hold for this run."""
+    """Release the claims of the coordinator and its subagents for this run."""
     from dibs.operations.claims import endings, holds, resources
 
     freed: list[Any] = []
@@ -174,7 +171,7 @@ def _release(tx: Transaction, run: Record) -> list[str]:
 
 
 def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sha256: str, size: int) -> dict[str, Any]:
-    """Note where a run's archive is."""
+    """Record where a run's archive is."""
     record = run_records.load(tx, run)
     found = {"file": file, "sha256": sha256, "size": size}
     if record["archive"] != found:
@@ -188,7 +185,7 @@ def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sh
 
 
 def _purge(tx: Transaction, call: Call, got: Fetched, run: str) -> Any:
-    """Drop an ended run and its tasks now."""
+    """Purge an ended run and its tasks now."""
     record = run_records.load(tx, run)
     if record["state"] != run_records.ENDED or record.get("ending"):
         how = "being ended" if record.get("ending") else "active"
@@ -200,7 +197,7 @@ def _purge(tx: Transaction, call: Call, got: Fetched, run: str) -> Any:
 
 
 def purge_step(tx: Transaction, job: Record, room: int) -> int:
-    """Drop up to `room` rows of a run; a sweep may have dropped the last of them."""
+    """Delete up to `room` rows of a run; a sweep may have deleted the last of them."""
     key = run_records.key_of(job["run"])
     record: Record | None = tx.fetch([key]).values[key]
     job["answer"] = {"more": False}
@@ -210,12 +207,12 @@ def purge_step(tx: Transaction, job: Record, room: int) -> int:
 
 
 def came_due(tx: Transaction, run: Record) -> bool:
-    """A sweep found a run whose time is over: drop some of it. Says whether all of it is gone."""
-    return drop(tx, run, A_FEW, run["ended_by"])
+    """A sweep found a run that is due: delete some of it. Returns whether all of it is gone."""
+    return drop(tx, run, ROWS_PER_SWEEP, run["ended_by"])
 
 
 def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
-    """Drop up to so many rows of a run, and the run itself with the last of them; says whether it is gone."""
+    """Delete up to `limit` rows of a run, and the run itself with the last of them; returns whether it is gone."""
     name = run["run"]
     rows = tx.fetch((), [prefix_range(f"ut\t{name}\t")], limit)
     room, cut = limit, rows.truncated
@@ -227,11 +224,11 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
             break
         run["purged"] = run.get("purged", 0) + 1
     if cut:
-        run["until"] = min(run["until"], tx.now)  # due, so that the next sweep goes on
+        run["until"] = min(run["until"], tx.now)  # due, so that the next sweep continues
         run_records.put(tx, run)
         return False
     for prefix in (f"ua\t{name}\t", f"ue\t{name}\t"):
-        for key, _ in tx.fetch((), [prefix_range(prefix)], 2 * run_records.NOTES).rows:
+        for key, _ in tx.fetch((), [prefix_range(prefix)], 2 * run_records.MAX_NOTES).rows:
             tx.delete(key)
     tx.delete(run_records.key_of(name))
     tx.append("run.purged", by, name, {"tasks": run.get("purged", 0)})
@@ -239,9 +236,9 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
 
 
 def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
-    """Drop a task that is over. One that was planned again, or that others still wait for, stays and has no run.
+    """Delete a finished task. One that was planned again, or that other tasks wait for, stays without a run.
 
-    Says how many rows that took; `room` or more means that the rest of it is left for the next step.
+    Returns how many rows that took; `room` or more means that the rest is left for the next step.
     """
     key = lifecycle.key_of(row.rpartition("\t")[2])
     kept: Record | None = tx.fetch([key]).values[key]
@@ -249,10 +246,10 @@ def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
     if kept is not None:
         task = lifecycle.full(kept)
         if task["state"] == lifecycle.COMPLETE and tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
-            from dibs.operations.tasks import outcomes  # a job has yet to tell those that come after it
+            from dibs.operations.tasks import outcomes  # a job has yet to unblock the tasks after it
 
             used += outcomes.unblock_step(tx, {"task": task["task"], "done": 0, "names": []}, room)
-        if used < room and task["state"] in lifecycle.OVER and not _waited_for(tx, task):
+        if used < room and task["state"] in lifecycle.FINAL_STATES and not _waited_for(tx, task):
             used += lifecycle.drop(tx, task, room - used)
         elif used < room:
             lifecycle.put(tx, {**task, "run": ""})
@@ -263,7 +260,7 @@ def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
 
 
 def _waited_for(tx: Transaction, task: Record) -> bool:
-    """Does a task outside, or a parent, wait for one that is over and not complete? Only it can be planned again."""
+    """Does a task outside, or a parent, wait for a failed or cancelled task? Only that one can be planned again."""
     if task["state"] == lifecycle.COMPLETE:
         return False
     if tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
@@ -275,11 +272,11 @@ def _waited_for(tx: Transaction, task: Record) -> bool:
     return parent is not None and lifecycle.full(parent)["run"] != task["run"]
 
 
-# Not in the catalogue: the door that wrote the archive says so.
+# Not in the catalogue: for the door that wrote the archive.
 ARCHIVED = Operation(
     "run archived",
     _archived,
-    "Note where a run's archive is.",
+    "Record where a run's archive is.",
     fields=(
         Field("run", "text", "the run", required=True),
         Field("file", "text", "the archive, below .dibs/local/", required=True),

@@ -1,15 +1,14 @@
-"""Runs: one operation of a fleet, from its start on: who takes part, in which phase it is, what went wrong.
+"""Runs: one operation of a fleet: its agents, its phase, its errors and warnings.
 
-run_views.py looks at them, run_endings.py ends and purges them, quality_gates.py holds them to what a run should be.
-Tasks belong to a run by rows of their own (`ut⇥RUN⇥TASK`), so that finishing one never writes the run's record;
-whatever can be counted is counted when somebody asks.
+run_views.py shows runs, run_endings.py ends and purges them, quality_gates.py checks them. Tasks belong to a run by
+rows of their own (`ut⇥RUN⇥TASK`), so that finishing a task never writes the run's record; counts are computed when
+asked for.
 
-What happens, in short:
-- success: a run is active from its start to its end; a start may bring its tasks, all of them or none.
-- refusal: an unknown run is `not_found`; one that has ended takes no tasks, agents, phases or words any more
-  (`conflict`); several active runs and none named is `invalid`, and names them.
-- again: joining or moving to the same phase again changes nothing but what is said anew.
-- crash: each of these is one transaction. An agent that dies stays in the list, and is shown as gone.
+- success: a run is active from its start to its end; a start may bring its tasks, all or none.
+- refusal: an unknown run is `not_found`; an ended one takes no tasks, agents, phases or notes any more (`conflict`);
+  several active runs and none named is `invalid`, and names them.
+- retry: joining again, or moving to the same phase again, changes only the newly given values.
+- crash: each of these is one transaction. A dead agent stays in the list, and is shown as gone.
 """
 
 from __future__ import annotations
@@ -32,27 +31,29 @@ ACTIVE, ENDED = "active", "ended"
 PHASES = ("discovery", "analysis", "execution", "validation")
 ERROR, WARNING = "error", "warning"
 
-MAX_ID = 100  # letters of a run's id: it is part of a file's name
-SIGNS = frozenset("._-")  # beside letters and digits of ASCII
-MOVES = 100  # changes of phase that the record keeps; the log has them all
-AGENTS = 1_000  # that may join one run
-NOTES = 1_000  # errors, and as many warnings, of one run
-LISTED = 100  # runs that a refusal or a default looks at
+MAX_ID_CHARS = 100  # it is part of a file's name
+ID_SIGNS = frozenset("._-")  # in addition to letters and digits of ASCII
+MAX_PHASE_CHANGES = 100  # in the record; the log has them all
+MAX_AGENTS = 1_000  # of one run
+MAX_NOTES = 1_000  # errors, and as many warnings, of one run
+MAX_RUNS_READ = 100  # where the caller names no limit
 
 
 # --- the record
 
 
 def key_of(run: str) -> str:
-    """Where a run is kept."""
+    """The key of a run."""
     return f"u\t{run}"
 
 
 def check_id(run: str) -> str:
     """Refuse ids that would break a key or the name of a file."""
-    fine = all(letter.isascii() and (letter.isalnum() or letter in SIGNS) for letter in run)
-    if not run or len(run) > MAX_ID or not fine or not run[0].isalnum():
-        text = f"a run's id: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}, a letter or digit first"
+    fine = all(letter.isascii() and (letter.isalnum() or letter in ID_SIGNS) for letter in run)
+    if not run or len(run) > MAX_ID_CHARS or not fine or not run[0].isalnum():
+        text = (
+            f"a run's id: 1 to {MAX_ID_CHARS} letters, digits or {''.join(sorted(ID_SIGNS))}, a letter or digit first"
+        )
         raise Invalid(text, field="run")
     return run
 
@@ -84,10 +85,10 @@ def active(tx: Transaction, run: str) -> Record:
 
 
 def chosen(tx: Transaction, run: str, *, reading: bool = False) -> Record:
-    """The run that is named, or else the only one that is active; for reading, else the one that ended last."""
+    """The named run, else the only active one; for reading, else the one that ended last."""
     if run:
         return load(tx, run) if reading else active(tx, run)
-    rows = tx.scan(1, f"runs\t{ACTIVE}\t", LISTED).rows
+    rows = tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows
     if len(rows) == 1:
         record: Record = rows[0][2]
         return record
@@ -101,13 +102,13 @@ def chosen(tx: Transaction, run: str, *, reading: bool = False) -> Record:
 
 
 def _last_ended(tx: Transaction) -> Record | None:
-    """Of the runs that have ended, the one that did so last."""
+    """The run that ended last."""
     ended, _ = of_state(tx, ENDED)
     return max(ended, key=lambda run: (run["ended"], run["run"]), default=None)
 
 
 def shown(tx: Transaction, run: Record) -> dict[str, Any]:
-    """A run as people and programs see it; what is counted from its tasks is runviews'."""
+    """A run as people and programs see it; run_views.py counts its tasks."""
     found: dict[str, Any] = {
         "id": run["run"],
         "operation": run["operation"],
@@ -122,7 +123,7 @@ def shown(tx: Transaction, run: Record) -> dict[str, Any]:
         found["spec"] = run["spec"]
     if run["state"] == ENDED:
         found["ended_at"], found["ended_by"] = iso(tx, run["ended"]), run["ended_by"]
-        if run["until"]:  # not while its tasks are being called off
+        if run["until"]:  # not while its tasks are being cancelled
             found["kept_until"] = iso(tx, run["until"])
     if run["archive"]:
         found["archive"] = run["archive"]
@@ -136,14 +137,14 @@ def shown(tx: Transaction, run: Record) -> dict[str, Any]:
 
 
 def agent_key(run: str, agent: str) -> str:
-    """Where it is kept that an agent takes part in a run."""
+    """The key of an agent's part in a run."""
     return f"ua\t{run}\t{agent}"
 
 
 def _join(
     tx: Transaction, call: Call, got: Fetched, run: str = "", type: str = "", can: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Take part in a run. What one says to be here is what one is from now on, as at a boot."""
+    """Join a run. The given type and capabilities are the agent's from now on, as at a boot."""
     record = chosen(tx, run)
     agent = got.values[f"a\t{call.agent}"]
     kind, able = type, sorted(set(can))
@@ -152,23 +153,25 @@ def _join(
         if agent["type"] != was:
             from dibs.operations.messages import broadcasts
 
-            broadcasts.changes_type(tx, agent, was)
+            broadcasts.take_on_type(tx, agent, was)
         put_agent(tx, agent)
     from dibs.operations.tasks import workforce
 
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     member = _member(tx, record["run"], agent)
     tx.put(agent_key(record["run"], call.agent), member)
     return {"run": shown(tx, record), "agent": member_shown(tx, member)}
 
 
 def _member(tx: Transaction, run: str, agent: Record) -> Record:
-    """An agent's place in a run, as it was or a new one, with what the agent is now."""
+    """An agent's part in a run, existing or new, with its present type and capabilities."""
     key = agent_key(run, agent["agent"])
     member: Record | None = tx.fetch([key]).values[key]
     if member is None:
-        if len(tx.fetch((), [prefix_range(f"ua\t{run}\t")], AGENTS).rows) >= AGENTS:
-            raise Quota(f"run {run} has {AGENTS} agents; it takes no more.", what="agents in one run", limit=AGENTS)
+        if len(tx.fetch((), [prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
+            raise Quota(
+                f"run {run} has {MAX_AGENTS} agents; it takes no more.", what="agents in one run", limit=MAX_AGENTS
+            )
         member = {"agent": agent["agent"], "joined": tx.now, "usage": None, "peak": None}
         tx.append("run.joined", agent["agent"], run, {"type": agent["type"], "can": agent["can"]})
     process = agent["process"]
@@ -189,7 +192,7 @@ def member_shown(tx: Transaction, member: Record) -> dict[str, Any]:
 def _usage(
     tx: Transaction, call: Call, got: Fetched, run: str = "", cpu: Any = 0, memory: Any = 0, threads: Any = 0
 ) -> dict[str, Any]:
-    """What the caller's process uses now. It comes with a heartbeat, so an ended run is no reason to complain."""
+    """Store the usage of the caller's process. It comes with a heartbeat, so an ended run is no error."""
     given = {"cpu": cpu, "memory": memory, "threads": threads}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
@@ -199,13 +202,13 @@ def _usage(
 
 
 def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
-    """Note what an agent used for a run that is active: of late, and the most so far."""
+    """Store an agent's usage for an active run: the latest, and the maximum."""
     key = key_of(run)
     record: Record | None = tx.fetch([key]).values[key]
     if record is None or record["state"] != ACTIVE:
         return False
     member = _member(tx, run, agent)
-    used = {"threads": (member["usage"] or {}).get("threads", 1), **used}  # of what is over, nobody counted them
+    used = {"threads": (member["usage"] or {}).get("threads", 1), **used}  # of a finished task, they were not counted
     before = member["peak"] or used
     member["peak"] = {name: max(used[name], before[name]) for name in used}
     member["usage"] = {**used, "at": tx.now}
@@ -217,19 +220,19 @@ def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
 
 
 def check_phase(phase: str) -> str:
-    """Refuse phases that there are not."""
+    """Refuse an unknown phase."""
     if phase not in PHASES:
         raise Invalid(f"phase: one of {', '.join(PHASES)}, not {phase!r}", field="phase")
     return phase
 
 
 def _phase(tx: Transaction, call: Call, got: Fetched, phase: str, run: str = "") -> dict[str, Any]:
-    """Say in which phase the run is. Any order: a run that finds something in validation may analyse again."""
+    """Set the run's phase. Any order: a run that finds something in validation may analyse again."""
     record = chosen(tx, run)
     before = record["phase"]
     if check_phase(phase) != before:
         record["phase"] = phase
-        record["phases"] = [*record["phases"], [phase, tx.now, call.agent]][-MOVES:]
+        record["phases"] = [*record["phases"], [phase, tx.now, call.agent]][-MAX_PHASE_CHANGES:]
         put(tx, record)
         tx.append("run.phased", call.agent, record["run"], {"from": before, "to": phase})
     return {"run": shown(tx, record), "before": before}
@@ -248,8 +251,10 @@ def _say(tx: Transaction, call: Call, run: Record, what: str, text: str) -> dict
     words = text.strip()
     if not words:
         raise Invalid("say what happened", field="text")
-    if run[f"{what}s"] >= NOTES:
-        raise Quota(f"run {run['run']} has {NOTES} {what}s; it takes no more.", what=f"{what}s of one run", limit=NOTES)
+    if run[f"{what}s"] >= MAX_NOTES:
+        raise Quota(
+            f"run {run['run']} has {MAX_NOTES} {what}s; it takes no more.", what=f"{what}s of one run", limit=MAX_NOTES
+        )
     number = run["errors"] + run["warnings"] + 1
     run[f"{what}s"] += 1
     run["open_errors"] += what == ERROR
@@ -269,7 +274,7 @@ def note_shown(tx: Transaction, note: Record) -> dict[str, Any]:
 
 
 def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, run: str = "") -> dict[str, Any]:
-    """An error was dealt with: the gates no longer mind it."""
+    """Mark an error as handled: the gates no longer count it."""
     record = chosen(tx, run)
     key = f"ue\t{record['run']}\t{number:06d}"
     note: Record | None = tx.fetch([key]).values[key]
@@ -277,7 +282,7 @@ def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, r
         raise NotFound(f"run {record['run']} has no error {number}; `dibs run show` lists them", number=number)
     words = how.strip()
     if not words:
-        raise Invalid("say how it was dealt with", field="how")
+        raise Invalid("say how it was handled", field="how")
     if not note["handled"]:
         record["open_errors"] -= 1
         put(tx, record)
@@ -294,11 +299,11 @@ RUN = Field(
 _TEXT = Field("text", "text", "what happened", positional=True, required=True, metavar="TEXT")
 _ERRORS = (NotFound, Conflict, Invalid, Killed)
 
-# Not in the catalogue: a worker says it with its heartbeats.
+# Not in the catalogue: a worker sends it with its heartbeats.
 USAGE = Operation(
     "run usage",
     _usage,
-    "Keep what the caller's process uses.",
+    "Store the usage of the caller's process.",
     fields=(
         RUN,
         Field("cpu", "json", "percent of one core", default=0),
@@ -309,12 +314,12 @@ USAGE = Operation(
 )
 
 
-def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Record], bool]:
+def of_state(tx: Transaction, state: str, limit: int = MAX_RUNS_READ) -> tuple[list[Record], bool]:
     """The runs in one state, the oldest first; and whether there are more."""
     found: list[Record] = []
     after = ""
     while True:
-        page = tx.scan(1, f"runs\t{state}\t", min(PAGE, limit - len(found) + 1), after)
+        page = tx.scan(1, f"runs\t{state}\t", min(RUNS_PER_TRIP, limit - len(found) + 1), after)
         found += [record for _, _, record in page.rows]
         if len(found) > limit:
             return found[:limit], True
@@ -323,10 +328,10 @@ def of_state(tx: Transaction, state: str, limit: int = LISTED) -> tuple[list[Rec
         after = page.rows[-1][0]
 
 
-PAGE = 256  # runs in one trip
+RUNS_PER_TRIP = 256
 
 
-LISTED = 1_000  # runs in one answer
+MAX_RUNS_LISTED = 1_000  # in one answer
 
 
 OPERATIONS = (

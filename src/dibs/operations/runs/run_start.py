@@ -1,4 +1,4 @@
-"""`run start`: a new run, with its tasks if it brings some. run_records.py has what becomes of a run."""
+"""`run start`: a new run, with its tasks if it brings some. run_records.py has the run's record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 
-FROM_NAME = 40  # letters of an operation's name that its run's id keeps
+MAX_NAME_CHARS = 40  # of an operation's name, in its run's id
 
 
 def _start(
@@ -31,10 +31,10 @@ def _start(
     """Start a run, with its tasks if it brings some: all in one transaction."""
     operation = name.strip()
     if not operation:
-        raise Invalid("a run needs a name: what the fleet is to do", field="name")
+        raise Invalid("a run needs a name: what the fleet shall do", field="name")
     run = run_records.check_id(id or f"{_slug(operation)}-{tx.id()}")
     if tx.fetch([run_records.key_of(run)]).values[run_records.key_of(run)] is not None:
-        raise Conflict(f"there is a run {run} already; leave --id away and one is made", run=run)
+        raise Conflict(f"there is a run {run} already; leave out --id to get a new one", run=run)
     record = {
         "run": run, "operation": operation, "coordinator": call.agent, "since": tx.now, "wall": tx.wall,
         "seq": tx.tail().seq, "state": run_records.ACTIVE, "phase": run_records.check_phase(phase),
@@ -54,13 +54,13 @@ def _start(
 
 def _slug(name: str) -> str:
     """An operation's name as the beginning of an id."""
-    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: FROM_NAME * 2])
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: MAX_NAME_CHARS * 2])
     words = [word for word in kept.split("-") if word]
-    return "-".join(words)[:FROM_NAME].strip("-") or "run"
+    return "-".join(words)[:MAX_NAME_CHARS].strip("-") or "run"
 
 
 def _bring(tx: Transaction, call: Call, run: str, specs: list[dict[str, Any]]) -> list[str]:
-    """The tasks that a run starts with."""
+    """Add the tasks that a run starts with."""
     from dibs.operations.tasks import additions, workforce
 
     made = additions.create_all(tx, call, [{**spec, "run": run} for spec in specs])
@@ -84,7 +84,7 @@ OPERATIONS = (
                 default=run_records.PHASES[0],
                 choices=run_records.PHASES,
             ),
-            Field("spec", "text", "what it was made from: a file's digest or name", default="", metavar="TEXT"),
+            Field("spec", "text", "its source: a file's digest or name", default="", metavar="TEXT"),
             Field(
                 "tasks",
                 "json",

@@ -1,6 +1,6 @@
-"""Looking at runs: which there are, how far one is, who takes part and with what.
+"""Views of runs: the list, the progress, the agents and their usage.
 
-Everything here is derived when asked: from the run's tasks, its agents' rows and its notes. Nothing is decided or
+Everything here is computed when asked, from the run's tasks, its agents' rows and its notes. Nothing is decided or
 written.
 """
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-SHOWN = 20  # errors and warnings, the latest, in one answer; the report has them all
-ASSIGNED = 20  # ids of an agent's tasks in one answer
+MAX_NOTES_SHOWN = 20  # the latest errors and warnings in one answer; the report has them all
+MAX_TASKS_SHOWN = 20  # ids of an agent's tasks in one answer
 
 
 # --- what there is
@@ -41,10 +41,10 @@ def members(tx: Transaction, run: str) -> list[Record]:
 
 
 def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
-    """A run's errors or warnings in their order; only the last ones, if so many are asked for."""
+    """A run's errors or warnings in order; with `last`, only the last ones."""
     found = [
         note
-        for _, note in tx.fetch((), [prefix_range(f"ue\t{run}\t")], 2 * run_records.NOTES).rows
+        for _, note in tx.fetch((), [prefix_range(f"ue\t{run}\t")], 2 * run_records.MAX_NOTES).rows
         if note["what"] == what
     ]
     return found[-last:] if last else found
@@ -54,12 +54,12 @@ def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
 
 
 class Count:
-    """A run's tasks, counted in one walk: how many in each state, how far, and who has which."""
+    """A run's tasks, counted in one walk: by state, with their progress and their agents."""
 
     def __init__(self) -> None:
         self.states: dict[str, int] = {}
         self.total = self.points = 0
-        self.assigned: dict[str, list[str]] = {}  # what an agent works on, or is to take up
+        self.assigned: dict[str, list[str]] = {}  # the tasks that an agent works on, or is assigned
         self.finished: dict[str, int] = {}
 
     def add(self, task: Record) -> None:
@@ -77,14 +77,14 @@ class Count:
 
     @property
     def progress(self) -> int:
-        """From 0 to 100: what is complete, and executing tasks as far as they are, of all that was not called off."""
+        """From 0 to 100: complete tasks, and executing ones by their progress, of all that were not cancelled."""
         meant = self.total - self.states.get(CANCELLED, 0)
         return self.points // meant if meant else 0
 
     @property
     def open(self) -> int:
-        """How many are not over."""
-        return sum(number for state, number in self.states.items() if state not in lifecycle.OVER)
+        """The number of open tasks."""
+        return sum(number for state, number in self.states.items() if state not in lifecycle.FINAL_STATES)
 
     def shown(self) -> dict[str, int]:
         """The number of tasks, and of those in each state."""
@@ -95,7 +95,7 @@ class Count:
 
 
 def count(tx: Transaction, run: str) -> Count:
-    """Walk a run's tasks once."""
+    """Read and count a run's tasks."""
     found = Count()
     for task in tasks(tx, run):
         found.add(task)
@@ -103,7 +103,7 @@ def count(tx: Transaction, run: str) -> Count:
 
 
 def _progress(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
-    """How far a run is."""
+    """The progress of a run."""
     record = run_records.chosen(tx, run, reading=True)
     return {"run": _described(tx, record, count(tx, record["run"]))}
 
@@ -113,8 +113,12 @@ def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
         **run_records.shown(tx, run),
         "progress": counted.progress,
         "tasks": counted.shown(),
-        "errors": [run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.ERROR, SHOWN)],
-        "warnings": [run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.WARNING, SHOWN)],
+        "errors": [
+            run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.ERROR, MAX_NOTES_SHOWN)
+        ],
+        "warnings": [
+            run_records.note_shown(tx, note) for note in notes(tx, run["run"], run_records.WARNING, MAX_NOTES_SHOWN)
+        ],
     }
 
 
@@ -122,14 +126,14 @@ def _described(tx: Transaction, run: Record, counted: Count) -> dict[str, Any]:
 
 
 def _list(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
-    """All runs, those that are active first."""
+    """All runs, active ones first."""
     sections = [(paging.INDEX, f"runs\t{state}\t", None) for state in (run_records.ACTIVE, run_records.ENDED)]
     page = paging.read(tx, sections, paging.check_limit(limit), after)
     return {"runs": [run_records.shown(tx, run) for run in page.records], **page.answer()}
 
 
 def _show(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
-    """One run with its agents, what they work on and what they use."""
+    """One run with its agents, their tasks and their usage."""
     record = run_records.chosen(tx, run, reading=True)
     counted = count(tx, record["run"])
     found = _described(tx, record, counted)
@@ -139,7 +143,7 @@ def _show(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:
 
 
 def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count) -> list[dict[str, Any]]:
-    """A run's agents, with what became of them and which tasks they have."""
+    """A run's agents, with their states and tasks."""
     from dibs.operations.agents import presence
 
     known = values_of(tx, [f"a\t{member['agent']}" for member in found])
@@ -150,16 +154,16 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
         agent = known[f"a\t{name}"]
         one = run_records.member_shown(tx, member)
         one["state"] = presence.shown(tx, call, agent)["state"] if agent is not None else "unknown"
-        one["tasks"] = counted.assigned.get(name, [])[:ASSIGNED]
+        one["tasks"] = counted.assigned.get(name, [])[:MAX_TASKS_SHOWN]
         one["finished"] = counted.finished.get(name, 0)
         shown.append(one)
     return shown
 
 
-def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
-    """The live claims, or waiters, that are for a run.
+def records_for_run(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
+    """The live claims, or waiters, for a run.
 
-    They are for it if they name the run or one of its tasks as what they are for, or are on `run:ID`; roles are not.
+    They name the run or one of its tasks as their purpose, or are on `run:ID`; roles do not count.
     """
     from dibs.operations.claims import holds
 
@@ -168,21 +172,21 @@ def on_behalf(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]
 
 def is_for(tx: Transaction, run: Record, record: Record) -> bool:
     """Is this live claim, or waiter, for that run?"""
-    if record["until"] <= tx.now or any(one[1].startswith(ROLE) for one in record["resources"]):
+    if record["until"] <= tx.now or any(one[1].startswith(ROLE_PREFIX) for one in record["resources"]):
         return False
     name = f"run:{run['run']}"
     meant = any(one[0] == "name" and (one[1] == name or one[1].startswith(f"{name}/")) for one in record["resources"])
     return meant or bool(record["task"] and _of_run(tx, run["run"], record["task"]))
 
 
-ROLE = "role:"  # names of claims that are not for one run
+ROLE_PREFIX = "role:"  # claims on these names are not for one run
 
 
 def _of_run(tx: Transaction, run: str, task: str) -> bool:
     """Is this the run itself, or one of its tasks?"""
     if task == run:
         return True
-    if not task.isprintable():  # people's words, not an id
+    if not task.isprintable():  # a person's text, not an id
         return False
     key = f"ut\t{run}\t{task}"
     return tx.fetch([key]).values[key] is not None

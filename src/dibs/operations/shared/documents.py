@@ -1,15 +1,14 @@
-"""Shared state: small JSON documents with versions, so that nobody's change is lost to somebody who read too early.
+"""Shared state: small JSON documents with versions, written by compare-and-set, so that no write is lost.
 
-What happens, in short:
-- success: a write gives the document the next version; a deletion is one too, so that a version never means two things.
-- refusal: a write to a document that exists names the version it read, or a live token of a write claim on `state:KEY`;
-  else it is a conflict, with the version, who wrote it and when. Where another agent's claim on `state:KEY` excludes
-  writers, a write is held; a token that is not live is fenced.
-- retry: the same request id gets the same answer; without one, a write that was made after all is a conflict.
-- race: one transaction decides after the other; of all who name the same version exactly one wins.
+- success: a write gives the document the next version; so does a deletion, so that a version never means two things.
+- refusal: a write to an existing document names the version that it read, or a live token of a write claim on
+  `state:KEY`; else it is a conflict, with the version, its author and time. If another agent's claim on `state:KEY`
+  excludes writers, a write is `held`; a stale token is fenced.
+- retry: the same request id gets the first answer; without one, a write that had succeeded is a conflict.
+- race: transactions are decided one after the other; of all writers that name the same version exactly one wins.
 
-Not here: reading, changing and writing again after a conflict. That is a loop around transactions, and a door's
-(doors/python/update_loop.py). Nor waiting for a change: subscriptions.py.
+Not here: the loop that reads, changes and writes again after a conflict (doors/python/update_loop.py), and waiting for
+a change (subscriptions.py).
 """
 
 from __future__ import annotations
@@ -31,13 +30,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Range, Row, Transaction
 
-DOCUMENTS = 10_000  # of a workspace: this is for what agents agree on, not a database
-IN_LOG = 2_000  # letters of a value that the log repeats; of a longer one it has the digest
-LISTED, MOST = 100, 1_000  # documents in one list: by default, and at most
-GRAVE_LIFE = 7 * 86_400_000  # after a week a deleted document's own version is forgotten, and a common bound kept
-ROUNDS = 8  # times a write looks again after it ended a dead holder's claim; each round ends all that it saw
-SHOWN = 16  # blockers named in a refusal
-COUNTS = "ec"  # how many documents there are, and a version that no forgotten one was above
+MAX_DOCUMENTS = 10_000  # of a workspace: for what agents agree on, not a database
+MAX_LOGGED_CHARS = 2_000  # of a value in the log; of a longer one it has the digest
+DEFAULT_LISTED, MAX_LISTED = 100, 1_000  # documents in one list
+# after a week a deleted document's own version is forgotten, and a common bound kept
+DELETED_VERSION_LIFE_MS = 7 * 86_400_000
+MAX_ROUNDS = 8  # retries after a write ended a dead holder's claim; each round ends all that it saw
+MAX_BLOCKERS_SHOWN = 16
+COUNTS_KEY = "ec"  # the number of documents, and a version that no forgotten one was above
 
 
 def resource_of(key: str) -> list[str]:
@@ -72,7 +72,9 @@ def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
     }
 
 
-def _list(tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = LISTED) -> dict[str, Any]:
+def _list(
+    tx: Transaction, call: Call, prefix: str = "", after: str = "", limit: int = DEFAULT_LISTED
+) -> dict[str, Any]:
     low, high = prefix_range(f"e\t{json_values.check_key(prefix, least=0)}")
     if after:
         low = max(low, f"e\t{json_values.check_key(after)}{AFTER_KEY}")
@@ -100,9 +102,9 @@ def _set(
     document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
     refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, grave, version, token)
     counts = _counts(tx) if document is None else {}
-    if refusal is None and document is None and counts["documents"] >= DOCUMENTS:
+    if refusal is None and document is None and counts["documents"] >= MAX_DOCUMENTS:
         what = "documents"
-        refusal = Quota(f"at most {DOCUMENTS} {what}; delete some first.", what=what, limit=DOCUMENTS)
+        refusal = Quota(f"at most {MAX_DOCUMENTS} {what}; delete some first.", what=what, limit=MAX_DOCUMENTS)
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
     if document is not None:
@@ -110,9 +112,9 @@ def _set(
     else:
         number = (grave["version"] if grave is not None else counts["forgotten"]) + 1
         tx.delete(f"eg\t{name}")
-        tx.put(COUNTS, {**counts, "documents": counts["documents"] + 1})
+        tx.put(COUNTS_KEY, {**counts, "documents": counts["documents"] + 1})
     tx.put(f"e\t{name}", {"key": name, "value": value, "version": number, "by": call.agent, "at": tx.now})
-    content = {"value": value} if len(text) <= IN_LOG else {"digest": digest_of(text)}
+    content = {"value": value} if len(text) <= MAX_LOGGED_CHARS else {"digest": digest_of(text)}
     _tell(tx, call, name, "state set", {"version": number, **content})
     return {"key": name, "value": value, "version": number}
 
@@ -120,7 +122,7 @@ def _set(
 def _delete(
     tx: Transaction, call: Call, got: Fetched, key: str, version: int | None = None, token: int | None = None
 ) -> Any:
-    """Take a document away. What stays is its version, so that whoever read it before cannot write over a new one."""
+    """Delete a document. Its version stays, so that a caller that read it before cannot overwrite a new one."""
     name = json_values.check_key(key)
     document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
     if document is None:
@@ -130,23 +132,27 @@ def _delete(
         return _refuse(tx, call, name, refusal)
     number = document["version"] + 1
     tx.delete(f"e\t{name}")
-    tx.put(f"eg\t{name}", {"key": name, "version": number, "by": call.agent, "at": tx.now}, i2=due(tx.now + GRAVE_LIFE))
+    tx.put(
+        f"eg\t{name}",
+        {"key": name, "version": number, "by": call.agent, "at": tx.now},
+        i2=due(tx.now + DELETED_VERSION_LIFE_MS),
+    )
     counts = _counts(tx)
     assert counts["documents"] > 0, "a document that was not counted"
-    tx.put(COUNTS, {**counts, "documents": counts["documents"] - 1})
+    tx.put(COUNTS_KEY, {**counts, "documents": counts["documents"] - 1})
     _tell(tx, call, name, "state delete", {"version": number, "deleted": True})
     return {"key": name, "version": number}
 
 
 def forget(tx: Transaction, key: str, grave: Record) -> None:
-    """A sweep came to what is left of a deleted document: from now on new documents begin above its version."""
+    """A sweep forgets a deleted document: from now on new documents begin above its version."""
     counts = _counts(tx)
     tx.delete(key)
-    tx.put(COUNTS, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
+    tx.put(COUNTS_KEY, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
 
 
 def _ahead(call: Call, key: str, **_: Any) -> list[Range]:
-    """The document, what is left of a deleted one, and who claims it: in one trip."""
+    """The document, the record of a deleted one, and its claims: in one trip."""
     name = json_values.check_key(key)
     rows = [(f"{family}\t{name}", f"{family}\t{name}{AFTER_KEY}") for family in ("e", "eg")]
     return [*rows, *resources.ranges_of([resource_of(name)])]
@@ -157,11 +163,11 @@ def _document(rows: Sequence[Row], key: str, family: str = "e") -> Record | None
 
 
 def _counts(tx: Transaction) -> Record:
-    return tx.fetch([COUNTS]).values[COUNTS] or {"documents": 0, "forgotten": 0}
+    return tx.fetch([COUNTS_KEY]).values[COUNTS_KEY] or {"documents": 0, "forgotten": 0}
 
 
 def _tell(tx: Transaction, call: Call, key: str, operation: str, data: dict[str, Any]) -> None:
-    """One event for each version, and a wake for whoever subscribed to the document."""
+    """One event for each version, and a wake for the document's subscribers."""
     from dibs.operations.messages import subscriptions
 
     if call.request:
@@ -181,7 +187,7 @@ def _refuse(tx: Transaction, call: Call, key: str, refusal: DibsError) -> DibsEr
 def _stale(
     tx: Transaction, key: str, document: Record | None, grave: Record | None, version: int | None, token: int | None
 ) -> Conflict | None:
-    """Does a write name the version that is there? A token stands in for it; a new document needs neither."""
+    """Does a write name the present version? A token replaces it; a new document needs neither."""
     current: int = document["version"] if document is not None else 0
     if version == current or (version is None and (document is None or token is not None)):
         return None
@@ -189,7 +195,7 @@ def _stale(
     by, at = (last["by"], iso(tx, last["at"])) if last is not None else (None, None)
     if document is None:
         gone = f": {by} deleted it at {at}" if grave is not None else ""
-        text = f"there is no document {key}{gone}. Write with `--version 0` if it is to be made."
+        text = f"there is no document {key}{gone}. Write with `--version 0` to create it."
     else:
         named = "a write names the version that it read" if version is None else f"not at {version}"
         text = (
@@ -200,15 +206,15 @@ def _stale(
 
 
 def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None, got: Fetched) -> DibsError | None:
-    """Do the claims on a document let this write pass?"""
+    """Do the claims on a document allow this write?"""
     wanted = resource_of(key)
     live = _live(tx, call, wanted, got)
     if token is None:
         blockers = [claim for claim in live if endings.blocks(claim, resources.WRITE, call.agent)]
         if not blockers:
             return None
-        named = [holds.blocker(tx, claim, [wanted]) for claim in blockers[:SHOWN]]
-        return Held(blockers=named, more=max(0, len(blockers) - SHOWN))
+        named = [holds.blocker(tx, claim, [wanted]) for claim in blockers[:MAX_BLOCKERS_SHOWN]]
+        return Held(blockers=named, more=max(0, len(blockers) - MAX_BLOCKERS_SHOWN))
     mine = [claim for claim in live if related(claim["agent"], call.agent)]
     if any(claim["token"] == token and claim["mode"] == resources.WRITE for claim in mine):
         return None
@@ -226,10 +232,10 @@ def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None, go
 
 
 def _live(tx: Transaction, call: Call, wanted: Sequence[str], got: Fetched) -> list[Record]:
-    """The claims on a document that count now; those of dead local processes are ended on the way."""
+    """The live claims on a document; those of dead local processes are ended on the way."""
     first: Fetched | None = Fetched({}, [row for row in got.rows if not row[0].startswith("e")], got.truncated)
     live: list[Record] = []
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         live = [
             record
             for record in holds.meeting(tx, [wanted], "", first)

@@ -1,15 +1,16 @@
-"""Votes: a proposal that a named electorate decides once, by a majority of all of it, before a deadline.
+"""Votes: a named electorate decides a proposal once, by a majority of the whole electorate, before a deadline.
 
-The story of a vote: `open` until one option has more than half of the whole electorate (`decided`), until no option can
-reach that any more (`undecided`), or until the deadline (`lapsed`); these three are for ever. Ballots and outcome are
-written in the transaction that makes them true, so there is one outcome, and whoever asks gets that one.
+A vote is `open` until one option has more than half of the whole electorate (`decided`), until no option can reach that
+any more (`undecided`), or until the deadline (`lapsed`); these three are final. Ballots and outcome are written in the
+transaction that makes them true, so there is one outcome, and every caller gets that one.
 
 - success: a ballot counts when `cast` answers; the outcome is sent to the opener and to every elector with it.
-- refusal: who is no elector is forbidden; another choice than one's first, and any ballot after the outcome, is a
-  conflict that says what the outcome is.
-- retry: casting the same choice again is harmless, also after the outcome; with a `key`, opening again gives the first.
-- expiry: by the store's clock, whoever looks first after the deadline; a sweep if nobody does.
-- race: one transaction decides after the other, so two last ballots cannot decide two things.
+- refusal: an agent that is no elector is forbidden; a second, different choice, and any ballot after the outcome, is a
+  conflict that names the outcome.
+- retry: casting the same choice again is harmless, also after the outcome; with a `key`, opening again returns the
+  first.
+- expiry: by the store's clock, at the first read after the deadline; else by a sweep.
+- race: transactions are decided one after the other, so two last ballots cannot decide two things.
 
 An elector is exactly the agent of that id, not its parent and not its children.
 """
@@ -33,16 +34,16 @@ if TYPE_CHECKING:
 
 OPEN, DECIDED, UNDECIDED, LAPSED = "open", "decided", "undecided", "lapsed"
 YES_NO = ("yes", "no")
-DEADLINE = 10 * MINUTE  # agents look at their messages at each turn; most turns are shorter
-LONGEST = 30 * DAY
-ELECTORS = 100  # every one of them gets two messages
-FEWEST, MOST = 2, 16  # options
-LONGEST_TITLE, LONGEST_OPTION = 500, 50  # letters; all of it stands in a message
-OPEN_AT_ONCE = 1_000  # votes that may be open in a workspace
-KEEP = 30 * DAY  # how long an outcome can be shown; the log has it as long as the log is kept
-LISTED = 100
-COUNT = "vc"  # how many votes are open
-LAST = 10**15 - 1  # the newest first: an index is read upwards
+DEFAULT_VOTE_MS = 10 * MINUTE  # agents look at their messages at each turn; most turns are shorter
+MAX_VOTE_MS = 30 * DAY
+MAX_ELECTORS = 100  # each of them gets two messages
+MIN_OPTIONS, MAX_OPTIONS = 2, 16
+MAX_TITLE_CHARS, MAX_OPTION_CHARS = 500, 50  # all of it is in a message
+MAX_OPEN_VOTES = 1_000  # in a workspace
+OUTCOME_LIFE_MS = 30 * DAY  # of an outcome; the log has it for as long as the log is kept
+MAX_LISTED = 100
+COUNT_KEY = "vc"  # the number of open votes
+MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upwards, has the newest first
 
 
 # --- open
@@ -55,19 +56,19 @@ def _open(
     title: str,
     electorate: Sequence[str],
     options: Sequence[str] = YES_NO,
-    deadline: int = DEADLINE,
+    deadline: int = DEFAULT_VOTE_MS,
     id: str = "",
     key: str = "",
 ) -> Any:
-    if not 0 < len(title.strip()) <= LONGEST_TITLE or not title.isprintable():
-        raise Invalid(f"title: what is voted on, in one line of at most {LONGEST_TITLE} characters", field="title")
+    if not 0 < len(title.strip()) <= MAX_TITLE_CHARS or not title.isprintable():
+        raise Invalid(f"title: what is voted on, in one line of at most {MAX_TITLE_CHARS} characters", field="title")
     electors, choices = _electors(electorate), _choices(options)
     name, repeat = _name(id, "id") or f"vo{tx.id()}", _name(key, "key")
-    found = tx.fetch([f"vo\t{name}", f"vk\t{repeat}", COUNT]).values
+    found = tx.fetch([f"vo\t{name}", f"vk\t{repeat}", COUNT_KEY]).values
     if repeat and found[f"vk\t{repeat}"] is not None:
         first = _fetch(tx, found[f"vk\t{repeat}"]["vote"])
         return {"vote": _shown(tx, first), "repeated": True}
-    count = found[COUNT] or {"open": 0}
+    count = found[COUNT_KEY] or {"open": 0}
     refusal = _no_room(tx, name, found[f"vo\t{name}"], count["open"])
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
@@ -76,7 +77,7 @@ def _open(
         "deadline": tx.now + deadline, "state": OPEN, "option": None, "closed": None, "ballots": {}, "key": repeat,
     }  # fmt: skip
     _put(tx, vote)
-    tx.put(COUNT, {"open": count["open"] + 1})
+    tx.put(COUNT_KEY, {"open": count["open"] + 1})
     if repeat:
         tx.put(f"vk\t{repeat}", {"vote": name})
     data = {"options": choices, "electorate": electors, "deadline": vote["deadline"]}
@@ -92,26 +93,26 @@ def _open(
 
 
 def _electors(electorate: Sequence[str]) -> list[str]:
-    if isinstance(electorate, str) or not 1 <= len(electorate) <= ELECTORS:
-        raise Invalid(f"electorate: 1 to {ELECTORS} agents", field="electorate")
+    if isinstance(electorate, str) or not 1 <= len(electorate) <= MAX_ELECTORS:
+        raise Invalid(f"electorate: 1 to {MAX_ELECTORS} agents", field="electorate")
     for agent in electorate:
         check_agent_id(agent)
     if len(set(electorate)) != len(electorate):
-        raise Invalid("electorate: an agent stands in it twice, and has one vote", field="electorate")
+        raise Invalid("electorate: an agent is in it twice; each has one vote", field="electorate")
     return list(electorate)
 
 
 def _choices(options: Sequence[str]) -> list[str]:
-    if isinstance(options, str) or not FEWEST <= len(options) <= MOST or len(set(options)) != len(options):
-        raise Invalid(f"options: {FEWEST} to {MOST} different ones", field="options")
+    if isinstance(options, str) or not MIN_OPTIONS <= len(options) <= MAX_OPTIONS or len(set(options)) != len(options):
+        raise Invalid(f"options: {MIN_OPTIONS} to {MAX_OPTIONS} different ones", field="options")
     for option in options:
-        if not 0 < len(option) <= LONGEST_OPTION or not option.isprintable():
-            raise Invalid(f"options: each has 1 to {LONGEST_OPTION} printable characters", field="options")
+        if not 0 < len(option) <= MAX_OPTION_CHARS or not option.isprintable():
+            raise Invalid(f"options: each has 1 to {MAX_OPTION_CHARS} printable characters", field="options")
     return list(options)
 
 
 def _name(text: str, field: str) -> str:
-    """An id or a key that somebody chose."""
+    """Check an id or a key that the caller chose."""
     if len(text) > MAX_ID or not text.isprintable() or " " in text:
         raise Invalid(f"{field}: at most {MAX_ID} characters, without blanks and control characters", field=field)
     return text
@@ -121,9 +122,9 @@ def _no_room(tx: Transaction, name: str, known: Record | None, count: int) -> Di
     if known is not None:
         text = f"there is a vote {name} already: {_outcome(tx, known)}. Give the new one another id."
         return Conflict(text, **_facts(tx, known))
-    if count >= OPEN_AT_ONCE:
+    if count >= MAX_OPEN_VOTES:
         what = "open votes"
-        return Quota(f"at most {OPEN_AT_ONCE} {what}; wait until some are decided.", what=what, limit=OPEN_AT_ONCE)
+        return Quota(f"at most {MAX_OPEN_VOTES} {what}; wait until some are decided.", what=what, limit=MAX_OPEN_VOTES)
     return None
 
 
@@ -143,7 +144,7 @@ def _cast(tx: Transaction, call: Call, got: Fetched, id: str, option: str) -> An
     if own == option:
         return {"vote": _shown(tx, vote), "option": option, "repeated": True}
     if own is not None or vote["state"] != OPEN:
-        before = f"you cast {own!r} already, and a ballot stands" if own is not None else "your ballot came too late"
+        before = f"you cast {own!r} already, and a ballot is final" if own is not None else "your ballot came too late"
         error = Conflict(f"{before}: {_outcome(tx, vote)}.", **_facts(tx, vote), given=option, own=own)
         return _refuse(tx, call, id, error)
     vote["ballots"][call.agent] = option
@@ -156,7 +157,7 @@ def _cast(tx: Transaction, call: Call, got: Fetched, id: str, option: str) -> An
 
 
 def _count(tx: Transaction, vote: Record, agent: str) -> None:
-    """After a ballot: is it decided, or can it not be any more?"""
+    """After a ballot: is the vote decided, or can it no longer be?"""
     tally = _tally(vote)
     needed = len(vote["electorate"]) // 2 + 1
     missing = len(vote["electorate"]) - len(vote["ballots"])
@@ -170,14 +171,14 @@ def _count(tx: Transaction, vote: Record, agent: str) -> None:
 
 
 def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agent: str) -> None:
-    """The outcome, once: everybody who has to do with the vote is told in the same transaction."""
+    """Close a vote once: the opener and the electors are told in the same transaction."""
     assert vote["state"] == OPEN, "a vote is decided once"
     vote["state"], vote["option"] = outcome, option
     vote["closed"] = vote["deadline"] if outcome == LAPSED else tx.now
     _put(tx, vote)
-    count = tx.fetch([COUNT]).values[COUNT]
+    count = tx.fetch([COUNT_KEY]).values[COUNT_KEY]
     assert count is not None, "an open vote that was not counted"
-    tx.put(COUNT, {"open": count["open"] - 1})
+    tx.put(COUNT_KEY, {"open": count["open"] - 1})
     tx.append("vote.decided", agent, vote["vote"], {"outcome": outcome, "option": option})
     text = f"the vote on {vote['title']!r}: {_outcome(tx, vote)}."
     data = {"vote": vote["vote"], "outcome": outcome, "option": option}
@@ -185,7 +186,7 @@ def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agen
 
 
 def came_due(tx: Transaction, key: str, vote: Record) -> None:
-    """A sweep came to a vote: its deadline is over, or its outcome was kept long enough."""
+    """A sweep reached a vote: its deadline has passed, or its outcome was kept long enough."""
     if vote["state"] == OPEN:
         _close(tx, vote, LAPSED, None, "dibs")
         return
@@ -200,10 +201,10 @@ def _over(tx: Transaction, vote: Record) -> bool:
 
 
 def _put(tx: Transaction, vote: Record) -> None:
-    """Write a vote: listed with the open ones or the others, and looked at by a sweep when something is due."""
+    """Write a vote: listed with the open or the closed ones, and due for a sweep."""
     group = OPEN if vote["state"] == OPEN else "over"
-    entry = f"votes\t{group}\t{LAST - vote['at']:015d}\t{vote['vote']}"
-    when = vote["deadline"] if vote["state"] == OPEN else tx.now + KEEP
+    entry = f"votes\t{group}\t{MAX_TIME_MS - vote['at']:015d}\t{vote['vote']}"
+    when = vote["deadline"] if vote["state"] == OPEN else tx.now + OUTCOME_LIFE_MS
     tx.put(f"vo\t{vote['vote']}", vote, entry, due(when))
 
 
@@ -234,7 +235,7 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 
 def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
-    """The open ones, then the others; each the newest first. One whose deadline is over counts as lapsed."""
+    """The open votes, then the others; each the newest first. One past its deadline counts as lapsed."""
 
     def running(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         return [row for row in rows if not _over(tx, row[1])]
@@ -242,12 +243,12 @@ def _list(tx: Transaction, call: Call, open: bool = False, limit: int = 0, after
     sections: list[Any] = [(paging.INDEX, f"votes\t{OPEN}\t", running if open else None)]
     if not open:
         sections.append((paging.INDEX, "votes\tover\t", None))
-    page = paging.read(tx, sections, paging.check_limit(limit, LISTED), after)
+    page = paging.read(tx, sections, paging.check_limit(limit, MAX_LISTED), after)
     return {"votes": [_shown(tx, vote) for vote in page.records], **page.answer()}
 
 
 def _shown(tx: Transaction, vote: Record) -> dict[str, Any]:
-    """A vote as people and programs see it: by the clock, whether or not somebody has written that down yet."""
+    """A vote as people and programs see it: by the clock, whether or not the outcome is written yet."""
     lapsed = _over(tx, vote)
     closed = vote["deadline"] if lapsed else vote["closed"]
     return {
@@ -279,7 +280,7 @@ def _facts(tx: Transaction, vote: Record) -> dict[str, Any]:
 
 
 def _outcome(tx: Transaction, vote: Record) -> str:
-    """How a vote stands, in words."""
+    """A vote's outcome, in words."""
     shown = _shown(tx, vote)
     counted = ", ".join(f"{option} {count}" for option, count in shown["tally"].items())
     of = f"({counted}; of {len(vote['electorate'])})"

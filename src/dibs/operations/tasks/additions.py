@@ -1,11 +1,12 @@
-"""Adding tasks, one or many: what is checked before a task is there, and what it waits for.
+"""New tasks, one or many: the checks before a task exists, and its dependencies.
 
-- success: a task is there, found by whoever may take it as soon as nothing stands before it.
-- again: the same key, or the same request id, gives the task that is there already.
-- refusal: a state in which no task begins, a dependency on itself or on nothing, a circle; nothing is changed.
-- dependencies: a task waits for those named in `after` until they are complete. They must be there when it is added, so
-  no circle can close; tasks that come together are looked through for one. A parent waits for its children, so a child
-  can wait neither for it nor for what waits for it.
+- success: the task exists, and agents find it as soon as its dependencies are complete.
+- retry: the same key, or the same request id, returns the existing task.
+- refusal: a state in which no task begins, a dependency on itself or on an unknown task, a dependency cycle; nothing is
+  changed.
+- dependencies: a task waits for the tasks in `after` until they are complete. They must exist when it is added, which
+  rules out cycles; tasks that are added together are checked for cycles. A parent waits for its children, so a child
+  can wait neither for its parent nor for a task that waits for the parent.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-TOGETHER = 1_000  # tasks added in one transaction: all others wait for it, some 0.2 ms for each task
-AFTER = 10_000  # tasks that one may wait for: all the maps of a reduce
-WORDS = 16  # capabilities that one task may ask for
-POOLS = 256  # different demands on agents among the waiting tasks: `next` looks at the head of each
-ADDED = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
+MAX_TASKS_TOGETHER = 1_000  # in one transaction: all other calls wait for it, some 0.2 ms for each task
+MAX_DEPENDENCIES = 10_000  # of one task: all the maps of a reduce
+MAX_CAPABILITIES = 16  # that one task may need
+MAX_POOLS = 256  # different demands on agents among the waiting tasks: `next` reads the head of each
+INITIAL_STATES = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
 def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, Any]:
-    """Add one task; a key that was used before gives the task it was used for."""
+    """Add one task; a key that was used before returns its first task."""
     task, existing = create(tx, call, given)
     from dibs.operations.tasks import workforce
 
@@ -46,11 +47,11 @@ def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, A
 def create(
     tx: Transaction, call: Call, given: dict[str, Any], place: int = 0, *, complete: bool = False
 ) -> tuple[Record, bool]:
-    """Make one task from its fields; `place` keeps the order of those made in one transaction.
+    """Make one task from its fields; `place` keeps the order of tasks made in one transaction.
 
-    `complete`: it was finished elsewhere, before it came here.
+    `complete`: it was finished elsewhere, before it was added here.
 
-    Gives the task, and whether it was there already.
+    Returns the task, and whether it existed already.
     """
     key = lifecycle.check_word(given.get("key", ""), "key")
     if key:
@@ -64,7 +65,7 @@ def create(
     if parent and after:
         _refuse_circle(tx, task, after)
     if complete:
-        task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.WHOLE)
+        task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.MAX_PERCENT)
     _check_pools(tx, task)
     payload = given.get("payload")
     if payload is not None:
@@ -99,7 +100,7 @@ def create(
 
 
 def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
-    """Make many tasks in one transaction. They may name each other in `after`, in any order, but not in a circle."""
+    """Make many tasks in one transaction. They may name each other in `after`, in any order, without a cycle."""
     by_id: dict[str, dict[str, Any]] = {}
     for spec in specs:
         name = spec.get("id") or f"t{tx.id()}"
@@ -114,9 +115,9 @@ def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> 
 
 
 def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
-    """The ids so that each stands behind those that it waits for; a circle is refused by its members.
+    """The ids, each after its dependencies; a cycle is refused with its members.
 
-    A parent has to be there before its children, so it counts as well.
+    A parent must exist before its children, so it counts as a dependency here.
     """
     waits = {
         name: {one for one in (*(spec.get("after") or ()), spec.get("parent")) if one in specs}
@@ -136,7 +137,7 @@ def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
                 free.append(user)
     if len(found) < len(specs):
         circle = sorted(set(specs) - set(found))
-        text = f"these tasks wait for each other in a circle: {', '.join(circle[:10])}"
+        text = f"these tasks depend on each other in a cycle: {', '.join(circle[:10])}"
         raise Invalid(text, field="after", tasks=circle[:100])
     return found
 
@@ -156,8 +157,10 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
     strategy = given.get("strategy") or ("sticky" if sticky else default if default == "auction" else "")
     needs = sorted({lifecycle.check_word(word, "needs") for word in given.get("needs") or ()})
     require = [lifecycle.check_word(word, "require") for word in given.get("require") or ()]
-    if len(needs) > WORDS or len(require) > WORDS:
-        raise Invalid(f"at most {WORDS} of these", field="needs" if len(needs) > WORDS else "require")
+    if len(needs) > MAX_CAPABILITIES or len(require) > MAX_CAPABILITIES:
+        raise Invalid(
+            f"at most {MAX_CAPABILITIES} of these", field="needs" if len(needs) > MAX_CAPABILITIES else "require"
+        )
     run = given.get("run") or ""
     if run:
         from dibs.operations.runs import run_records
@@ -171,14 +174,14 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
         "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
         "bid_window": given.get("bid_window") or 0, "strategy": strategy, "require": require, "sticky": sticky,
         "race": lifecycle.check_word(given.get("race", ""), "race"),
-        "named": bool(there.rows),  # somebody claimed the name before there was a task of it
+        "named": bool(there.rows),  # the name was claimed before the task existed
     })  # fmt: skip
 
 
 def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict[str, str]:
-    """The tasks that one waits for, with their states: there, and not itself."""
-    if len(after) > AFTER:
-        raise Quota(what="tasks that one task waits for", limit=AFTER)
+    """The dependencies of a task, with their states: they exist, and the task itself is not among them."""
+    if len(after) > MAX_DEPENDENCIES:
+        raise Quota(what="tasks that one task waits for", limit=MAX_DEPENDENCIES)
     found: dict[str, str] = {}
     names = list(dict.fromkeys(after))
     for name in names:
@@ -198,8 +201,8 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
     if task["parent"] == task["task"]:
         raise Invalid("a task cannot be its own parent", field="parent")
     parent = lifecycle.load(tx, task["parent"])
-    parent["state"] = long_jobs.called_off(tx, parent, long_jobs.going(tx))["state"]
-    if parent["state"] in lifecycle.OVER:
+    parent["state"] = long_jobs.as_counted(tx, parent, long_jobs.going(tx))["state"]
+    if parent["state"] in lifecycle.FINAL_STATES:
         text = f"task {parent['task']} is {parent['state']}; it gets no more children"
         raise Conflict(text, task=parent["task"], state=parent["state"])
     task["run"] = task["run"] or parent["run"]
@@ -211,18 +214,18 @@ def _adopt(tx: Transaction, call: Call, task: Record) -> str:
 
 
 def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None:
-    """A parent waits for its children: a child waits neither for it nor for anything that waits for it."""
+    """Refuse a child that waits for its parent, or for a task that waits for its parent."""
     waiting = {task["parent"]: None}
     found = [task["parent"]]
-    for name in found:  # grows while it is walked: its parent waits for it, and so do those that come after it
+    for name in found:  # grows during the loop: its parent waits for it, and so do the tasks after it
         above = lifecycle.load_all(tx, [name])[name]
         users = [key.rpartition("\t")[2] for key, _ in walk(tx, f"td\t{name}\t")]
         for one in (above["parent"] if above is not None else "", *users):
             if one and one not in waiting:
                 waiting[one] = None
                 found.append(one)
-        if len(found) > AFTER:
-            raise Quota(what="tasks that wait for a task that gets a child", limit=AFTER)
+        if len(found) > MAX_DEPENDENCIES:
+            raise Quota(what="tasks that wait for a task that gets a child", limit=MAX_DEPENDENCIES)
     circle = [name for name in after if name in waiting]
     if circle:
         text = (
@@ -232,14 +235,14 @@ def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None
 
 
 def _check_pools(tx: Transaction, task: Record) -> None:
-    """`next` looks at the head of each pool, so there may be only some."""
+    """`next` reads the head of each pool, so their number is limited."""
     if not task["for"] and not task["needs"]:
         return
     mine = lifecycle.pool_of(task)
     if tx.scan(1, f"ready\t{mine}\t", 1).rows:
         return
-    if len(board.pools(tx)) >= POOLS:
-        raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=POOLS)
+    if len(board.pools(tx)) >= MAX_POOLS:
+        raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=MAX_POOLS)
 
 
 ADD_FIELDS = (
@@ -256,7 +259,7 @@ ADD_FIELDS = (
     ),
     Field("needs", "words", "capabilities that its agent must have", default=(), metavar="C,…"),
     Field("after", "words", "tasks that must be complete first", default=(), metavar="ID,…"),
-    Field("parent", "text", "the task that it is a part of", default="", metavar="ID"),
+    Field("parent", "text", "its parent task", default="", metavar="ID"),
     Field("for", "text", "only for agents of this type", default="", metavar="TYPE"),
     Field("key", "text", "idempotency key: adding it again returns the first task", default="", metavar="K"),
     Field(

@@ -1,16 +1,17 @@
-"""Giving tasks to agents instead of waiting for them to ask: `task assign`, auctions with `task bid`, preemption.
+"""Tasks that are given to agents: `task assign`, auctions with `task bid`, preemption.
 
-What happens, in short (strategies.py says who is first):
-- success: the task waits for the chosen agent, which gets a message and is woken; nobody else gets it meanwhile.
-- nobody fits or has room: it stays in the queue for whoever asks first, and the answer says so.
-- expiry: not picked up in time, it goes to the next best bidder, else back to the queue; the agent is told. Decided by
-  the clock whenever anybody looks for work (taking.promote).
-- auction: bids are collected for a while, then the highest one has it. A bidder that vanished meanwhile, keeps failing
-  or has all that it may have is skipped. Without bids the task is anybody's. A task has one auction: what comes back to
-  the queue later, failed or given back, is anybody's too, until `task assign --strategy auction` puts it up anew.
-- preemption: where nobody is free, the fitting agent at work on what matters least, and less than this, loses that. It
-  is told, the task it loses returns to the queue and counts against nobody, and its late result is refused.
-- again: with the same request id the same answer. Assigned again to the same agent, only the time begins anew.
+In short (strategies.py has the order of the candidates):
+- success: the task waits for the chosen agent, which gets a message and is woken; no other agent gets it meanwhile.
+- no fitting agent has room: the task stays in the queue for the first agent that asks, and the answer says so.
+- expiry: if it is not picked up in time, it goes to the next best bidder, else back to the queue; the agent is told.
+  Decided by the clock whenever an agent looks for work (due_tasks.promote).
+- auction: bids are collected for a while, then the highest bidder gets the task. A bidder that is gone, keeps failing
+  or has no room is skipped. Without bids the task is free for all. A task has one auction: if it comes back to the
+  queue later, failed or given back, it is free for all, until `task assign --strategy auction` auctions it again.
+- preemption: if no agent is free, the fitting agent with the least important running task, of lower priority than this
+  one, loses that task. It is told; the lost task goes back to the queue and counts against nobody; its late result is
+  refused.
+- retry: the same request id gets the first answer. Assigned again to the same agent, only the deadline starts again.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ if TYPE_CHECKING:
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Fetched, Transaction
 
-HIGHEST = 2**53 - 1  # what every JSON reader takes for the same number
-DIRECT = "direct"  # what stands for the strategy where somebody named the agent
+MAX_BID = 2**53 - 1  # the greatest number that every JSON reader reads exactly
+DIRECT = "direct"  # stands for the strategy if the caller named the agent
 
 
 # --- assign
 
 
 def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = "", to: str = "") -> Any:
-    """Choose who shall do a task, and give it to that agent."""
+    """Choose an agent for a task, and give the task to it."""
     if strategy and to:
         raise Invalid("either --to names the agent, or --strategy says how to choose it", field="to")
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     how = DIRECT if to else strategy or task["strategy"] or call.policy.work["tasks"]["strategy"]
     if how == "auction":
-        if not task["window"]:  # one that runs stays as it is
+        if not task["window"]:  # a running auction stays as it is
             auctions.put_up(tx, call, task, request=call.request)
         return _answer(tx, task, None)
     facts = strategies.gather(tx, without=id)
@@ -59,25 +60,25 @@ def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = 
     else:
         chosen = _choose(tx, call, task, how, facts)
     if chosen is None:
-        placement.take_back(tx, task, "nobody who fits it has room; it is in the queue for whoever asks first")
+        placement.take_back(tx, task, "no agent that fits has room; it is in the queue for the first agent that asks")
         return _answer(tx, task, None)
     placement.give(tx, call, task, chosen, how, by=call.agent, request=call.request)
-    if how in strategies.ROTATING:
+    if how in strategies.ROTATING_STRATEGIES:
         strategies.given(tx, chosen, facts)
     return _answer(tx, task, chosen)
 
 
 def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
-    """Who added a task may give it to somebody, and whom it waits for may pass it on; else it is an orchestrator's."""
+    """The agent that added a task may assign it; its assigned agent may pass it on; else an orchestrator."""
     task = holders.known(tx, id)
     return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
 def _open(tx: Transaction, identifier: str) -> Record:
-    """A task that could be given to somebody now."""
+    """A task that could be assigned now."""
     task = lifecycle.load(tx, identifier)
     if task["state"] != PLANNED:
-        text = f"task {identifier} is {task['state']}; only a planned one can be given to somebody."
+        text = f"task {identifier} is {task['state']}; only a planned task can be assigned."
         raise Conflict(text, task=identifier, state=task["state"])
     if task["open"] or task["kids"]:
         which = "its children" if task["kids"] else "the tasks that it comes after"
@@ -91,13 +92,13 @@ def _answer(tx: Transaction, task: Record, agent: str | None) -> dict[str, Any]:
 
 
 def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) -> Forbidden | None:
-    """Why the agent that somebody named cannot have the task; None if it can."""
+    """Why the named agent cannot have the task; None if it can."""
     check_agent_id(to)
     record: Record | None = tx.fetch([f"a\t{to}"]).values[f"a\t{to}"]
     if record is None:
         raise names.unknown(tx, to)
     identifier = task["task"]
-    if not record.get("works") and to != call.agent:  # naming itself is saying so
+    if not record.get("works") and to != call.agent:  # an agent that names itself asks for work by that
         text = f"{to} did not say that it works: it must ask (`dibs task next`), `dibs boot` as an agent or join a run."
         return Forbidden(text, task=identifier, agent=to)
     if not lifecycle.fits(record, task["needs"], task["for"]):
@@ -115,19 +116,20 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
 
 
 def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -> str | None:
-    """The first by the strategy who has room. Whoever asks goes before who was only seen, and not the caller itself."""
+    """The first candidate with room, by the strategy: agents that ask before agents that were only seen."""
     there = [
         one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent and placement.fits(one, task)
     ]
     ranked = strategies.RANKS[how](task, there, facts)
     ranked.sort(key=lambda one: not strategies.asks(facts, one, task))
     for one in ranked:
-        if how == "sticky" or placement.has_room(tx, call, one, task, how, facts):  # its own agent is worth waiting for
+        # it is worth waiting for its own agent
+        if how == "sticky" or placement.has_room(tx, call, one, task, how, facts):
             return str(one["agent"])
     return placement.displace(tx, call, task, there) if how == "preemptive" else None
 
 
-# --- what came to its end without a word: called by taking.promote
+# --- expired assignments and auctions: see placement.py
 
 
 # --- auctions
@@ -148,9 +150,9 @@ def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any
         return Forbidden(text, task=id, needs=task["needs"], **{"for": task["for"]})
     bids = auctions.bids(tx, task)
     mine = bids.get(call.agent)
-    if mine is None and len(bids) >= auctions.BIDS:
-        return Quota(what="bids on one task", limit=auctions.BIDS, task=id)
-    if mine is None or mine["amount"] != amount:  # said again, it keeps its place among equal ones
+    if mine is None and len(bids) >= auctions.MAX_BIDS:
+        return Quota(what="bids on one task", limit=auctions.MAX_BIDS, task=id)
+    if mine is None or mine["amount"] != amount:  # the same bid again keeps its place among equal ones
         tx.put(f"tb\t{id}\t{call.agent}", {"agent": call.agent, "amount": amount, "commit": TOKEN})
         event = {"amount": amount, **({"request": ["task bid", call.request]} if call.request else {})}
         tx.append("task.bid", call.agent, id, event)

@@ -1,4 +1,4 @@
-"""Auctions: a task is put up, agents bid until the window closes. placement.py closes them and gives the task."""
+"""Auctions: agents bid for a task until the window closes. placement.py closes an auction and assigns the task."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 
-BIDS = 256  # bids on one task
+MAX_BIDS = 256  # on one task
 
 
 def tell_lost(tx: Transaction, task: Record, before: Record | None, why: str) -> None:
-    """The one for whom the task waited until now is told that it need not come."""
+    """Tell the agent that the task was assigned to until now that it need not come."""
     if before is not None:
         text = f"Task {task['task']} ({task['title'][:200]}) is no longer assigned to you: {why}."
         mailbox.post(tx, before["agent"], "dibs", "task_withdrawn", text, task=task["task"])
 
 
 def put_up(tx: Transaction, call: Call, task: Record, request: str = "") -> None:
-    """Let agents bid for a task. An earlier auction, or an assignment, is over with that."""
+    """Auction a task. That ends an earlier auction or assignment."""
     before = task["assigned"]
     drop_bids(tx, task)
     until = tx.now + length(call, task)
@@ -41,12 +41,12 @@ def length(call: Call, task: Record) -> int:
 
 
 def bids(tx: Transaction, task: Record) -> dict[str, Record]:
-    """The bids on a task by who made them."""
-    rows = tx.fetch((), [prefix_range(f"tb\t{task['task']}\t")], BIDS + 1).rows
+    """The bids on a task, by bidder."""
+    rows = tx.fetch((), [prefix_range(f"tb\t{task['task']}\t")], MAX_BIDS + 1).rows
     return {bid["agent"]: bid for _, bid in rows}
 
 
 def drop_bids(tx: Transaction, task: Record) -> None:
-    """Forget what was bid for a task."""
+    """Delete the bids on a task."""
     for agent in bids(tx, task):
         tx.delete(f"tb\t{task['task']}\t{agent}")

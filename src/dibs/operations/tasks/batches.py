@@ -1,12 +1,12 @@
-"""Many tasks at once: adding them all or none, and whether what was added can still come to its end.
+"""Batches: many tasks are added together, all or none, and `outlook` says whether they can still finish.
 
-For the doors that start a whole pattern of tasks (running/run_file.py, patterns/); no commands of their own.
+For the doors that start a whole pattern of tasks (running/run_file.py, patterns/); these are no commands.
 
-- success: all tasks of a batch are there with one commit, so no worker sees half of it. More than fit into one batch
-  come in several, those that others wait for first; whoever was interrupted adds the missing ones.
-- refusal: one task that cannot be added, or a circle among them, and none is; nothing is changed.
-- again: with a request id the second call gets the first's answer.
-- the outlook is a snapshot: what it calls stuck stays so until somebody plans a failed task again by hand.
+- success: all tasks of a batch exist with one commit, so no worker sees half of it. More than fit into one batch come
+  in several, dependencies first; an interrupted caller adds the missing ones.
+- refusal: one invalid task, or a cycle among them, and none is added; nothing is changed.
+- retry: with the same request id the second call gets the first answer.
+- the outlook is a snapshot: a stuck task stays stuck until a failed one is planned again by hand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import additions, lifecycle
-from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, OVER, PLANNED
+from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, FINAL_STATES, PLANNED
 from dibs.stores.seam import KEYS_AT_ONCE, walk
 
 TYPE_CHECKING = False
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-MOST = additions.TOGETHER
-LOOKED_AT = 200_000  # tasks that one outlook walks through
-NAMED = 20  # failed tasks that an outlook names
+MAX_TASKS = additions.MAX_TASKS_TOGETHER
+MAX_TASKS_READ = 200_000  # in one outlook
+MAX_FAILED_NAMED = 20  # in one outlook
 
 
 def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
-    """Add all of them, or none."""
+    """Add all tasks, or none."""
     from dibs.operations.tasks import workforce
 
     specs = [{**spec, "run": run} if run else spec for spec in tasks]
@@ -41,14 +41,14 @@ def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", m
 
 
 def _not_there(tx: Transaction, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those whose id no task has yet; an id that is there twice is for the adding to refuse."""
+    """The tasks whose id is unused; a duplicate id among them is refused later."""
     names = [lifecycle.check_id(spec.get("id") or "") for spec in specs]
     there = lifecycle.load_all(tx, list(dict.fromkeys(names)))
     return [spec for name, spec in zip(names, specs, strict=True) if there[name] is None]
 
 
 def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
-    """How far these tasks (or a run's) are, and whether any of them can still go on by itself."""
+    """The progress of these tasks (or of a run's), and whether any of them can still continue without help."""
     wanted = list(tasks) or _named(tx, f"ut\t{run}\t")
     known, before = _closure(tx, wanted)
     stuck = _stuck(known, before)
@@ -61,9 +61,9 @@ def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = 
         states[state] = states.get(state, 0) + 1
         group = groups.setdefault(name.rpartition("/")[0], {"total": 0, "begun": 0, "over": 0})
         group["total"] += 1
-        group["begun"] += state in OVER or state == EXECUTING
-        group["over"] += state in OVER or name in stuck
-        going += state not in OVER and name not in stuck
+        group["begun"] += state in FINAL_STATES or state == EXECUTING
+        group["over"] += state in FINAL_STATES or name in stuck
+        going += state not in FINAL_STATES and name not in stuck
         if state in {lifecycle.FAILED, lifecycle.QUARANTINED}:
             failed.append(task)
     return {
@@ -71,7 +71,7 @@ def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = 
         "groups": groups, "progress": lifecycle.progress(known[name] for name in wanted),
         "failed": [
             {"id": task["task"], "state": task["state"], "race": task["race"], "why": (task["error"] or {}).get("why")}
-            for task in failed[:NAMED]
+            for task in failed[:MAX_FAILED_NAMED]
         ],
     }  # fmt: skip
 
@@ -86,7 +86,7 @@ def _named(tx: Transaction, prefix: str) -> list[str]:
 
 
 def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record], dict[str, list[str]]]:
-    """The tasks, all that they wait for, and which these are. What is over waits for nothing."""
+    """The tasks, all their dependencies, and the edges between them. A finished task waits for nothing."""
     known: dict[str, Record] = {}
     before: dict[str, list[str]] = {}
     left = list(dict.fromkeys(wanted))
@@ -110,7 +110,7 @@ def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record],
 
 
 def _waits_for(tx: Transaction, task: Record) -> list[str]:
-    """The tasks that stand before a planned one: those it comes after, and its children."""
+    """The tasks that a planned one waits for: its dependencies and its children."""
     found: list[str] = []
     if task["open"]:
         key = f"ta\t{task['task']}"
@@ -122,7 +122,7 @@ def _waits_for(tx: Transaction, task: Record) -> list[str]:
 
 
 def _stuck(known: dict[str, Record], before: dict[str, list[str]]) -> set[str]:
-    """Those that wait for one that will not be complete by itself, and those that wait for such."""
+    """Tasks that wait for one that will not complete without help, and tasks that wait for those."""
     users: dict[str, list[str]] = {}
     dead: list[str] = []
     for name, names in before.items():
@@ -130,14 +130,14 @@ def _stuck(known: dict[str, Record], before: dict[str, list[str]]) -> set[str]:
             users.setdefault(one, []).append(name)
     for one in users:
         state = known[one]["state"]
-        if state in OVER and state != COMPLETE:
+        if state in FINAL_STATES and state != COMPLETE:
             dead.append(one)
     stuck: set[str] = set()
     for name in dead:  # grows while it is walked
         for user in users.get(name, ()):
             child = known[name]["parent"] == user
             if child and known[name]["state"] == CANCELLED:
-                continue  # a parent does not wait for a child that was called off
+                continue  # a parent does not wait for a cancelled child
             if user not in stuck:
                 stuck.add(user)
                 dead.append(user)
@@ -145,11 +145,11 @@ def _stuck(known: dict[str, Record], before: dict[str, list[str]]) -> set[str]:
 
 
 def _bound(count: int) -> None:
-    if count > LOOKED_AT:
-        raise Quota(f"more than {LOOKED_AT} tasks belong to it", what="tasks in one outlook", limit=LOOKED_AT)
+    if count > MAX_TASKS_READ:
+        raise Quota(f"more than {MAX_TASKS_READ} tasks belong to it", what="tasks in one outlook", limit=MAX_TASKS_READ)
 
 
-_RUN = Field("run", "text", "the run that they belong to", default="", metavar="RUN")
+_RUN = Field("run", "text", "their run", default="", metavar="RUN")
 
 # Not in OPERATIONS: for doors, no commands of their own.
 ADD = Operation(
@@ -167,7 +167,7 @@ ADD = Operation(
             items=additions.ADD_FIELDS,
         ),
         _RUN,
-        Field("missing", "flag", "only those whose id no task has yet", default=False),
+        Field("missing", "flag", "only tasks whose id is unused", default=False),
     ),
     errors=(Invalid, NotFound, Conflict, Quota),
     may="agent",
@@ -176,7 +176,7 @@ ADD = Operation(
 OUTLOOK = Operation(
     "batch outlook",
     _outlook,
-    "How far many tasks are, and whether any can still go on by itself.",
+    "The progress of many tasks, and whether any can still continue.",
     fields=(_RUN, Field("tasks", "words", "these tasks, instead of a run's", default=())),
     errors=(NotFound, Quota),
     answer="BatchOutlookAnswer",

@@ -1,11 +1,11 @@
-"""Tasks: looking at them, moving them, calling them off, keeping notes.
+"""The task board: `task list`, `show`, `inputs`, `move`, `cancel` and `note`.
 
-additions.py has how they come, pulls.py hands them out, outcomes.py has how the work on them ends.
+additions.py has new tasks, pulls.py takes them, outcomes.py has the ends of work on them.
 
-What happens, in short (docs/PROMISES.md has it in full):
+In short (docs/PROMISES.md has it in full):
 - refusal: an unknown state, a move that is not in the table; nothing is changed.
 - children: a task waits for its children before it can be finished; its progress is theirs.
-- cancelled: whoever works on it is told and its late result is refused; so are its children.
+- cancelled: the agent that works on it is told and its late result is refused; the children are cancelled too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LISTED = 1_000  # tasks in one answer
-NOTES = 50  # notes kept for a task; older ones make room
+MAX_TASKS_LISTED = 1_000  # tasks in one answer
+MAX_NOTES = 50  # for one task; older ones are dropped
 
 
 def pools(tx: Transaction) -> list[Record]:
@@ -41,9 +41,9 @@ def pools(tx: Transaction) -> list[Record]:
         entry, _, kept = rows[0]
         heads.append(lifecycle.full(kept))
         pool = entry.split("\t")[1]
-        if pool == lifecycle.ANYBODY:
+        if pool == lifecycle.ANY_AGENT_POOL:
             return heads
-        after = f"ready\t{pool}\t~"  # behind every place in this pool: those are digits
+        after = f"ready\t{pool}\t~"  # after every place in this pool: those are digits
 
 
 # --- looking
@@ -59,13 +59,13 @@ def _list(
     limit: int = 0,
     after: str = "",
 ) -> dict[str, Any]:
-    """Tasks, those at work first; each page by priority and age."""
+    """Tasks, running ones first; each page by priority and age."""
     if state:
         lifecycle.check_state(state)
     jobs = long_jobs.going(tx)
 
     def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-        found = [(place, long_jobs.called_off(tx, lifecycle.full(task), jobs)) for place, task in rows]
+        found = [(place, long_jobs.as_counted(tx, lifecycle.full(task), jobs)) for place, task in rows]
         return [
             (place, task)
             for place, task in found
@@ -93,8 +93,8 @@ def _list(
 
 
 def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
-    """The first tasks that rows below a prefix name, and whether there are more."""
-    page = tx.fetch((), [prefix_range(prefix)], LISTED)
+    """The first tasks below a prefix, and whether there are more."""
+    page = tx.fetch((), [prefix_range(prefix)], MAX_TASKS_LISTED)
     found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in page.rows])
     return [task for task in found.values() if task is not None], page.truncated
 
@@ -102,9 +102,9 @@ def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
     task = lifecycle.load(tx, id)
-    found = lifecycle.shown(tx, long_jobs.called_off(tx, task, long_jobs.going(tx)))
+    found = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
     keys = [f"{family}\t{id}" for family in ("tp", "tr", "ta", "tv")]
-    extra = tx.fetch(keys, [prefix_range(f"tn\t{id}\t")], NOTES + 1)
+    extra = tx.fetch(keys, [prefix_range(f"tn\t{id}\t")], MAX_NOTES + 1)
     for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
         if extra.values[key] is not None:
             found[name] = extra.values[key]
@@ -127,10 +127,10 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 
 def _blocking(tx: Transaction, after: Sequence[str], limit: int = 20) -> list[dict[str, str]]:
-    """Of the tasks one waits for, some that are not complete, those that never will be by themselves first."""
+    """Some incomplete dependencies, first those that will never complete without help."""
     records = [task for task in lifecycle.load_all(tx, after).values() if task is not None]
     found = [{"id": task["task"], "state": task["state"]} for task in records if task["state"] != COMPLETE]
-    found.sort(key=lambda one: one["state"] not in lifecycle.OVER)
+    found.sort(key=lambda one: one["state"] not in lifecycle.FINAL_STATES)
     return found[:limit]
 
 
@@ -147,7 +147,7 @@ def _children(tx: Transaction, task: Record) -> dict[str, Any]:
 
 
 def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
-    """The results of the tasks that one waited for, and of its children: what it is to work with."""
+    """The results of a task's dependencies and children: its inputs."""
     task = lifecycle.load(tx, id)
     key = f"ta\t{id}"
     kept = tx.fetch([key]).values[key]
@@ -161,7 +161,7 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 
 def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dict[str, Any]:
-    """Move a task by hand, as the table allows; into and out of work only with a token."""
+    """Move a task by hand, as the table allows; into and out of executing only with a token."""
     task = lifecycle.load(tx, id)
     to = lifecycle.check_state(state)
     hints = {EXECUTING: "task claim", COMPLETE: "task done", lifecycle.FAILED: "task fail"}
@@ -170,15 +170,15 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     if to == CANCELLED:
         return _cancel(tx, call, got, id)
     allowed = lifecycle.MOVES[task["state"]]
-    if to not in lifecycle.BY_HAND or to not in allowed or task["state"] == EXECUTING:
+    if to not in lifecycle.MANUAL_STATES or to not in allowed or task["state"] == EXECUTING:
         raise lifecycle.refuse_move(task, to)
     job = long_jobs.covering(tx, task, long_jobs.going(tx))
     if job is not None:
-        text = f"task {id} is being called off with others ({job['why']}); it can be moved when that is done."
+        text = f"task {id} is being cancelled with others ({job['why']}); it can be moved when that is done."
         raise Conflict(text, task=id, state=CANCELLED, to=to)
     before = task["state"]
     lifecycle.move(tx, call.agent, task, to)
-    if before in lifecycle.OVER:  # tried anew, from the start
+    if before in lifecycle.FINAL_STATES:  # a retry, from the start
         task.update(failures=0, losses=0, not_before=0, finished=0, progress=0)
         if before == CANCELLED and task["parent"]:
             cancellations.count_child(tx, task["parent"], 1)
@@ -192,7 +192,7 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
 
 
 def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -> dict[str, Any]:
-    """Call a task off, and its children with it."""
+    """Cancel a task and its children."""
     task = lifecycle.load(tx, id)
     if task["state"] == CANCELLED:
         jobs = [job["job"] for job in long_jobs.going(tx) if job["kind"] == "cancel" and job["task"] == id]
@@ -204,13 +204,13 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
 
 
 def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
-    """A task is called off by those who added it or have it; by others only if they orchestrate."""
+    """The agent that added or has a task may cancel it; otherwise an orchestrator."""
     task = holders.known(tx, id)
     return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
 def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) -> tuple[str, list[str]]:
-    """A task that nobody has is moved by any agent."""
+    """Any agent may move a task that no agent has."""
     if state == CANCELLED:
         return _asks_to_cancel(tx, call, id)
     task = holders.known(tx, id)
@@ -221,19 +221,19 @@ def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) ->
 
 
 def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
-    """A worker speaks about its own tasks."""
+    """A worker writes notes only on its own tasks."""
     task = holders.known(tx, id)
     return ("", []) if task is None else ("agent", [task["by"], *holders.having(task)])
 
 
-def child_over(tx: Transaction, task: Record) -> None:
-    """A child is complete: its parent waits for one less."""
+def count_completed_child(tx: Transaction, task: Record) -> None:
+    """A child is complete: its parent waits for one task less."""
     if task["parent"]:
         cancellations.count_child(tx, task["parent"], -1)
 
 
 def _note(tx: Transaction, call: Call, got: Fetched, id: str, text: str) -> dict[str, Any]:
-    """Keep where the work stands; whoever has the task next is told the last note."""
+    """Keep a note on a task's progress; the next agent that takes the task sees the last note."""
     task = lifecycle.load(tx, id)
     keep_note(tx, call, task, text)
     lifecycle.put(tx, task)
@@ -246,8 +246,8 @@ def keep_note(tx: Transaction, call: Call, task: Record, text: str) -> None:
     if not words:
         raise Invalid("say where it stands", field="text")
     prefix = f"tn\t{task['task']}\t"
-    rows = tx.fetch((), [prefix_range(prefix)], NOTES + 1).rows
-    for key, _ in rows[: max(0, len(rows) - NOTES + 1)]:
+    rows = tx.fetch((), [prefix_range(prefix)], MAX_NOTES + 1).rows
+    for key, _ in rows[: max(0, len(rows) - MAX_NOTES + 1)]:
         tx.delete(key)
     last = int(rows[-1][0][len(prefix) :]) if rows else 0
     tx.put(f"{prefix}{max(tx.now, last + 1):015d}", {"text": words, "by": call.agent, "at": tx.now})

@@ -1,11 +1,10 @@
-"""Calling tasks off: one with all below it, a run's, or those that lost a race. In steps, where there are many.
+"""Cancellations: a task with everything below it, a run's tasks, or the losers of a race. In steps, if there are many.
 
-What happens, in short:
-- success: the task is cancelled, and so is everything open below it. Whoever works on one is told; what it finishes
-  later is refused. Nothing below a task that was over already is touched.
-- many: the first commit cancels the task itself and leaves a job (long_jobs.py). From then on all below it count as
-  cancelled, although the steps come to them later; a parent counts its open children as the steps go.
-- again: cancelling what is cancelled changes nothing; while a job for it is going, the call goes on with that.
+- success: the task is cancelled, and so is every open task below it. The agents that work on them are told; their late
+  results are refused. Nothing below a task that was finished already is touched.
+- many: the first commit cancels the task itself and leaves a job (long_jobs.py). From then on every task below it
+  counts as cancelled, although the steps reach it later; a parent counts its open children as the steps proceed.
+- retry: cancelling a cancelled task changes nothing; while its job runs, the call continues the job.
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Transaction
 
-AT_WORK = 4  # records more of a task that is at work: its claim and that one's event, a message and its mailbox
+# additional records of a running task: its claim and the claim's event, a message and its mailbox
+RECORDS_PER_RUNNING_TASK = 4
 
 
-def call_off(tx: Transaction, by: str, task: Record, why: str, room: int = 0) -> dict[str, Any]:
-    """Cancel a task and all below it; for the answer: the ids, how many, and the job if there is more to do."""
+def cancel_all(tx: Transaction, by: str, task: Record, why: str, room: int = 0) -> dict[str, Any]:
+    """Cancel a task and all below it. The answer has the ids, their number, and the job if there is more."""
     job = long_jobs.new(tx, "cancel", by, task=task["task"], why=why)
     _one(tx, job, task)
     if task["parent"]:
@@ -35,8 +35,8 @@ def call_off(tx: Transaction, by: str, task: Record, why: str, room: int = 0) ->
     return long_jobs.with_jobs({"cancelled": list(job["names"]), "count": job["done"]}, jobs)
 
 
-def race_won(tx: Transaction, winner: Record, room: int) -> list[str]:
-    """The first valid result wins: the other tasks of its race are called off, and late results refused."""
+def end_race(tx: Transaction, winner: Record, room: int) -> list[str]:
+    """The first valid result wins: the other tasks of the race are cancelled, and late results refused."""
     job = long_jobs.new(
         tx, "race", winner["agent"], race=winner["race"], winner=winner["task"], after="",
         why=f"{winner['task']} was first",
@@ -45,7 +45,7 @@ def race_won(tx: Transaction, winner: Record, room: int) -> list[str]:
 
 
 def step(tx: Transaction, job: Record, room: int) -> int:
-    """Call off up to `room` tasks of a job."""
+    """Cancel up to `room` tasks of a job."""
     used = 0
     if job["kind"] == "race":
         used = members_step(tx, job, f"tg\t{job['race']}\t", room)
@@ -56,7 +56,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
 
 
 def members_step(tx: Transaction, job: Record, prefix: str, room: int) -> int:
-    """Call off up to `room` of the tasks that the rows behind the job's cursor name: those of a race, of a run."""
+    """Cancel up to `room` of the tasks after the job's cursor: those of a race, or of a run."""
     low, high = prefix_range(prefix)
     got = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room)
     if not got.rows:
@@ -70,9 +70,9 @@ def members_step(tx: Transaction, job: Record, prefix: str, room: int) -> int:
         job["after"], name = key, key[len(prefix) :]
         task = tasks[name]
         used += 1
-        if task is None or task["state"] in lifecycle.OVER or name == job.get("winner"):
+        if task is None or task["state"] in lifecycle.FINAL_STATES or name == job.get("winner"):
             continue
-        if job["kind"] == "race" and task["created"] > job["at"]:  # it came after the race was won: another race
+        if job["kind"] == "race" and task["created"] > job["at"]:  # added after the race was won: another race
             continue
         used += _one(tx, job, task)
         if task["parent"]:
@@ -83,7 +83,7 @@ def members_step(tx: Transaction, job: Record, prefix: str, room: int) -> int:
 
 
 def below(tx: Transaction, job: Record, room: int) -> int:
-    """Call off up to `room` of the children whose parents the job has called off."""
+    """Cancel up to `room` of the children whose parents the job has cancelled."""
     used = 0
     prefix = f"jp\t{job['job']}\t"
     while used < room:
@@ -101,7 +101,7 @@ def below(tx: Transaction, job: Record, room: int) -> int:
                 break
             last, child = row, children[row[len(low) :]]
             used += 1
-            if child is not None and child["state"] not in lifecycle.OVER:
+            if child is not None and child["state"] not in lifecycle.FINAL_STATES:
                 used += _one(tx, job, child)
                 lost += 1
         if lost:
@@ -115,9 +115,10 @@ def below(tx: Transaction, job: Record, room: int) -> int:
 
 
 def _one(tx: Transaction, job: Record, task: Record) -> int:
-    """Cancel one task; its children are left to the job. The caller counts it in its parent.
+    """Cancel one task; the job does its children. The caller counts it in its parent.
 
-    Says how many records that took beside the task's own: of one at work, the claim ends and its holder is told.
+    Returns how many records that took in addition to the task's own: a running task's claim ends and its holder is
+    told.
     """
     from dibs.operations.claims import endings
     from dibs.operations.messages import mailbox
@@ -134,15 +135,15 @@ def _one(tx: Transaction, job: Record, task: Record) -> int:
         endings.end(tx, claim, "cancelled")
         endings.serve(tx, claim["resources"])
         if holder != by and claim["until"] > tx.now:
-            text = f"Task {task['task']} ({task['title']}) was called off: {why}. Stop working on it."
+            text = f"Task {task['task']} ({task['title']}) was cancelled: {why}. Stop working on it."
             mailbox.post(tx, holder, by, "cancelled", text, task=task["task"])
     if task["total_kids"]:
         tx.put(f"jp\t{job['job']}\t{task['task']}", {"after": ""})
-    return AT_WORK if claim is not None else 0
+    return RECORDS_PER_RUNNING_TASK if claim is not None else 0
 
 
 def count_child(tx: Transaction, parent: str, change: int) -> None:
-    """A parent's count of children that it still waits for."""
+    """Change the number of open children that a parent waits for."""
     key = lifecycle.key_of(parent)
     kept = tx.fetch([key]).values[key]
     if kept is None or kept.get("state") == COMPLETE:

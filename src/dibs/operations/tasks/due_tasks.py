@@ -1,4 +1,4 @@
-"""Tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up."""
+"""Due tasks: the end of a pause after a failure, of an auction, or of an assignment that was not picked up."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 
-DUE = 64  # tasks whose time has come, looked at in one trip
+DUE_TASKS_PER_TRIP = 64
 
 
 class Due:
-    """What came of the tasks whose time has come."""
+    """The result for the due tasks."""
 
     __slots__ = ("done", "more")
 
     def __init__(self) -> None:
-        self.done = 0  # tasks that were looked at
-        self.more = False  # there are more of them than one transaction looks at
+        self.done = 0  # due tasks that were handled
+        self.more = False  # more are due than one transaction handles
 
 
 def promote(tx: Transaction, call: Call) -> Due:
-    """Look at the tasks whose time has come: a pause after a failure, an auction, an assignment that nobody took up.
+    """Handle the due tasks: the end of a pause after a failure, an auction, an assignment that was not picked up.
 
-    The jobs that are going (long_jobs.py) lie before them; `call.jobs` has them from now on.
+    The rows of running jobs (long_jobs.py) lie before them; `call.jobs` has them from now on.
     """
     found = Due()
     jobs: list[Record] = []
     after = ""
     while True:
-        page = tx.scan(2, "later\t", DUE, after, lifecycle.later(tx.now + 1))
+        page = tx.scan(2, "later\t", DUE_TASKS_PER_TRIP, after, lifecycle.later(tx.now + 1))
         for entry, _, kept in page.rows:
             if long_jobs.is_job(kept):
                 jobs.append(kept)
@@ -43,18 +43,18 @@ def promote(tx: Transaction, call: Call) -> Due:
             found.done += 1
         if not page.truncated:
             break
-        if found.done >= long_jobs.STEP:
+        if found.done >= long_jobs.RECORDS_PER_STEP:
             found.more = True
             break
     abandoned = next((job for job in jobs if long_jobs.is_abandoned(tx, job)), None)
-    if abandoned is not None and long_jobs.help_on(tx, abandoned):  # one step is enough for a transaction
+    if abandoned is not None and long_jobs.take_step(tx, abandoned):  # one step is enough for a transaction
         jobs.remove(abandoned)
     call.jobs = jobs
     return found
 
 
 def _came(tx: Transaction, call: Call, task: Record) -> None:
-    """A task's time has come."""
+    """Handle one due task."""
     if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
         from dibs.operations.tasks import placement
 

@@ -1,4 +1,4 @@
-"""Who has a task: the live claim behind it, and the task's way with a claim that gets another holder."""
+"""The holder of a task: its live claim, and what happens when that claim gets another holder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record | None:
-    """The live claim behind a task that is executing; with `over` also one past its deadline that nobody has ended."""
+    """The live claim on an executing task; with `over`, also one past its deadline that was not ended yet."""
     from dibs.operations.claims import holds
 
     if task["state"] != EXECUTING:
@@ -31,14 +31,14 @@ def known(tx: Transaction, identifier: str) -> Record | None:
 
 
 def having(task: Record) -> list[str]:
-    """The agent that works on a task, or for which it waits."""
+    """The agent that works on a task, or that it is assigned to."""
     if task["state"] == EXECUTING:
         return [task["agent"]]
     return [task["assigned"]["agent"]] if task["assigned"] else []
 
 
 def follow(tx: Transaction, claim: Record) -> None:
-    """The claim behind a task has another holder, or another id: the task goes with it."""
+    """The task's claim has another holder, or another id: the task follows it."""
     for resource in claim["resources"]:
         key = lifecycle.key_of(resource[1][5:])
         kept = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None

@@ -2,15 +2,15 @@
 
     discovery ⇄ scoped ⇄ planned → executing → complete
                             ↑          │
-                            └──────────┤ given back, lost, failed for the moment
-                                       ├→ failed        for good; by hand back to planned
+                            └──────────┤ given back, lost, failed transiently
+                                       ├→ failed        permanently; by hand back to planned
                                        └→ quarantined   failed or lost too often; by hand back to planned
 
-Every state but complete can be cancelled, and a cancelled task can be planned again by hand. Executing means that a
-live claim on `task:ID` stands behind it: only taking it leads there, and whatever ends that claim leads back.
+Every state but complete can be cancelled, and a cancelled task can be planned again by hand. An executing task has a
+live claim on `task:ID`: only taking it leads there, and every end of that claim leads back.
 
-A planned task lies where whoever looks for work finds it at once: ready (by what it asks of an agent, then by priority,
-then by age), with the agent it is assigned to, or with those that have to wait: for other tasks, for a time, for bids.
+A planned task lies where agents that look for work find it at once: ready (by its demands, then by priority,
+then by age), with the agent that it is assigned to, or with the tasks that wait: for other tasks, for a time, for bids.
 Nothing is decided here.
 """
 
@@ -42,16 +42,17 @@ MOVES: dict[str, tuple[str, ...]] = {
     CANCELLED: (PLANNED,),
 }
 STATES = tuple(MOVES)
-OVER = frozenset({COMPLETE, FAILED, CANCELLED, QUARANTINED})
-GIVEN_UP = frozenset({FAILED, QUARANTINED})  # there is no next attempt
-BY_HAND = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})  # where `task move` may lead; the rest needs a token
+FINAL_STATES = frozenset({COMPLETE, FAILED, CANCELLED, QUARANTINED})
+FAILED_STATES = frozenset({FAILED, QUARANTINED})  # no further attempt follows
+# the targets of `task move`; the others need a token
+MANUAL_STATES = frozenset({DISCOVERY, SCOPED, PLANNED, CANCELLED})
 
-WHOLE = 100  # percent
-MOST = 1_000_000  # the greatest priority, either way
-MAX_ID = 120  # letters of a task's id: it is part of a resource's name
-PATIENCE = 1_000  # ms that a preemptive task leaves to whoever is free before it displaces another
-SIGNS = frozenset("._-:/@#+=")  # beside letters and digits
-ANYBODY = "~"  # the pool of tasks that ask nothing of an agent; no other pool comes behind it
+MAX_PERCENT = 100  # percent
+MAX_PRIORITY = 1_000_000  # and -1,000,000 is the least
+MAX_ID_CHARS = 120  # it is part of a resource's name
+PREEMPTION_DELAY_MS = 1_000  # the time that a preemptive task leaves to free agents before it displaces a running task
+ID_SIGNS = frozenset("._-:/@#+=")  # in addition to letters and digits
+ANY_AGENT_POOL = "~"  # the pool of tasks without demands on an agent; it sorts after all other pools
 
 
 # --- names
@@ -59,35 +60,35 @@ ANYBODY = "~"  # the pool of tasks that ask nothing of an agent; no other pool c
 
 def check_id(identifier: str, field: str = "id") -> str:
     """Refuse ids that would break a key, a list of ids or the name of a resource."""
-    fine = identifier.isalnum() or all(letter.isalnum() or letter in SIGNS for letter in identifier)
-    if not identifier or len(identifier) > MAX_ID or not fine:
-        raise Invalid(f"{field}: 1 to {MAX_ID} letters, digits or {''.join(sorted(SIGNS))}", field=field)
+    fine = identifier.isalnum() or all(letter.isalnum() or letter in ID_SIGNS for letter in identifier)
+    if not identifier or len(identifier) > MAX_ID_CHARS or not fine:
+        raise Invalid(f"{field}: 1 to {MAX_ID_CHARS} letters, digits or {''.join(sorted(ID_SIGNS))}", field=field)
     return identifier
 
 
 def check_word(word: str | None, field: str) -> str:
     """A word that becomes part of a key: no blanks, commas or bars."""
     word = word or ""
-    if len(word) > MAX_ID or not word.isprintable() or any(sign in word for sign in " ,|"):
-        raise Invalid(f"{field}: a word of at most {MAX_ID} letters, without blank, comma or |", field=field)
+    if len(word) > MAX_ID_CHARS or not word.isprintable() or any(sign in word for sign in " ,|"):
+        raise Invalid(f"{field}: a word of at most {MAX_ID_CHARS} letters, without blank, comma or |", field=field)
     return word
 
 
 def check_state(state: str) -> str:
-    """Refuse states that there are not."""
+    """Refuse an unknown state."""
     if state not in MOVES:
         raise Invalid(f"state: one of {', '.join(STATES)}, not {state!r}", field="state")
     return state
 
 
 def resource_of(identifier: str) -> list[str]:
-    """What a claim on a task is a claim on."""
+    """The resource that a claim on a task covers."""
     return ["name", f"task:{identifier}"]
 
 
 # --- the record
 
-# What a record leaves out, because most tasks have it so: a shorter row is written and read twice for each task.
+# Defaults that a record leaves out, since most tasks have them: a shorter row is written and read twice for each task.
 DEFAULTS: dict[str, Any] = {
     "state": PLANNED, "priority": 0, "needs": [], "for": "", "open": 0, "kids": 0, "total_kids": 0, "after": False,
     "parent": "", "run": "", "key": "", "expect": 0, "failures": 0, "losses": 0, "not_before": 0, "assigned": None,
@@ -112,54 +113,54 @@ def load(tx: Transaction, identifier: str) -> Record:
 
 
 def load_all(tx: Transaction, names: Sequence[str]) -> dict[str, Record | None]:
-    """However many tasks by their ids; None for those that are not there."""
+    """Any number of tasks by their ids; None for unknown ones."""
     kept = values_of(tx, [key_of(name) for name in names])
     return {name: None if (record := kept[key_of(name)]) is None else full(record) for name in names}
 
 
 def members(tx: Transaction, prefix: str) -> Iterator[Record]:
-    """The tasks that the rows below a prefix name, in the order of their ids: the children of one, those of a run."""
+    """The tasks that the rows below a prefix name, in the order of their ids: a task's children, or a run's tasks."""
     names = [key[len(prefix) :] for key, _ in walk(tx, prefix)]
     for start in range(0, len(names), KEYS_AT_ONCE):
         yield from [task for task in load_all(tx, names[start : start + KEYS_AT_ONCE]).values() if task is not None]
 
 
 def results(tx: Transaction, names: Sequence[str]) -> dict[str, Any]:
-    """What came of these tasks; None where there is nothing."""
+    """The results of these tasks; None where there is no result."""
     kept = values_of(tx, [f"tr\t{name}" for name in names])
     return {name: kept[f"tr\t{name}"] for name in names}
 
 
 def progress(found: Iterable[Record]) -> int:
-    """How far these tasks are together, from 0 to 100, of all that was not called off; where that is nothing, 100."""
+    """The progress of these tasks together, from 0 to 100, cancelled ones left out; 100 if none is left."""
     points = count = 0
     for task in found:
         if task["state"] != CANCELLED:
             count += 1
             points += points_of(task)
-    return points // count if count else WHOLE
+    return points // count if count else MAX_PERCENT
 
 
 def points_of(task: Record) -> int:
-    """How far one task is: a complete one whole, one at work by its own word, any other not at all."""
-    done: int = WHOLE if task["state"] == COMPLETE else task["progress"] if task["state"] == EXECUTING else 0
+    """The progress of one task: 100 if complete, its own report while executing, else 0."""
+    done: int = MAX_PERCENT if task["state"] == COMPLETE else task["progress"] if task["state"] == EXECUTING else 0
     return done
 
 
 def full(record: Record) -> Record:
-    """A task as it was kept, with what was left out."""
+    """A stored task, with its defaults filled in."""
     return {**DEFAULTS, **record}
 
 
 def put(tx: Transaction, task: Record) -> None:
-    """Write a task, where those who look for it will find it."""
+    """Write a task under the keys where agents look for it."""
     entry, when = _places(task, tx.now)
     kept = {name: value for name, value in task.items() if name not in DEFAULTS or value != DEFAULTS[name]}
     tx.put(key_of(task["task"]), kept, entry, when)
 
 
 def drop(tx: Transaction, task: Record, room: int) -> int:
-    """Take a task away with all that belongs to it, up to `room` rows; says how many, and fewer means all of it."""
+    """Delete a task and its rows, up to `room` of them; returns how many, and fewer than `room` means all."""
     identifier = task["task"]
     used = 0
     for family in ("tn", "td", "tc", "tb"):
@@ -185,32 +186,32 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
 
 
 def _places(task: Record, now: int) -> tuple[str, str | None]:
-    """The entries in the two indexes: by what it waits for, and when to look at it again without being asked."""
+    """The entries in the two indexes: what the task waits for, and when a sweep should look at it."""
     state, order = task["state"], f"{task['order']}\t{task['task']}"
     if state != PLANNED:
         return f"tasks\t{state}\t{order}", None
     if task["open"] or task["kids"]:
         return f"tasks\tblocked\t{order}", None
-    place = f"{MOST - task['priority']:07d}\t{order}"
+    place = f"{MAX_PRIORITY - task['priority']:07d}\t{order}"
     if task["assigned"]:
         return f"mine\t{task['assigned']['agent']}\t{place}", later(task["assigned"]["until"])
     if task["window"]:
         return f"tasks\tauction\t{order}", later(task["window"])
     if task["not_before"] > now:
         return f"tasks\tdelayed\t{order}", later(task["not_before"])
-    when = max(task["created"] + PATIENCE, task.get("pressed", 0)) if task["strategy"] == "preemptive" else 0
+    when = max(task["created"] + PREEMPTION_DELAY_MS, task.get("pressed", 0)) if task["strategy"] == "preemptive" else 0
     return f"ready\t{pool_of(task)}\t{place}", later(when) if when else None
 
 
 def pool_of(task: Record) -> str:
-    """What a task asks of an agent; tasks that ask the same lie together, those that ask nothing behind all others."""
+    """A task's demands on an agent; tasks with the same demands share a pool, tasks without any sort last."""
     if not task["for"] and not task["needs"]:
-        return ANYBODY
+        return ANY_AGENT_POOL
     return f"-{task['for']}|{','.join(task['needs'])}"
 
 
 def later(when: int) -> str:
-    """The entry in the second index under which a task is found when its time has come."""
+    """The entry in the second index that makes a task due."""
     return f"later\t{when:015d}"
 
 
@@ -240,7 +241,7 @@ def move(tx: Transaction, agent: str, task: Record, to: str, **data: Any) -> Non
     before = task["state"]
     assert to in MOVES[before], f"{before} → {to}"
     task["state"] = to
-    if to == PLANNED:  # nobody's any more
+    if to == PLANNED:  # no agent has it any more
         task["agent"] = ""
     event = {"from": before, "to": to}
     event.update({key: value for key, value in data.items() if value})
@@ -249,7 +250,7 @@ def move(tx: Transaction, agent: str, task: Record, to: str, **data: Any) -> Non
 
 def refuse_move(task: Record, to: str) -> Conflict:
     """Why a task cannot be moved there."""
-    by_hand = BY_HAND if task["state"] != EXECUTING else {CANCELLED}  # back to planned needs the token
+    by_hand = MANUAL_STATES if task["state"] != EXECUTING else {CANCELLED}  # back to planned needs the token
     allowed = [state for state in MOVES[task["state"]] if state in by_hand]
     can = f"it can be moved to {', '.join(allowed)}" if allowed else "it stays there"
     text = f"task {task['task']} is {task['state']}: {can}, not to {to}."
@@ -269,7 +270,8 @@ def shown(tx: Transaction, task: Record) -> dict[str, Any]:
         "agent": task["agent"] or None,
         "by": task["by"],
         "created_at": iso(tx, task["created"]),
-        "attempt": max(1, task["failures"] + (task["state"] not in GIVEN_UP)),  # the one it is at, or the last one
+        # the present attempt, or the last one
+        "attempt": max(1, task["failures"] + (task["state"] not in FAILED_STATES)),
         "max_attempts": task["max_attempts"],
     }
     for name in ("needs", "for", "parent", "run", "key", "strategy", "race", "note", "note_by", "progress"):

@@ -1,15 +1,14 @@
-"""How work on a task ends: done, failed, given back, broken down, lost. And what follows in the same transaction.
+"""Outcomes of the work on a task: done, failed, given back, split, lost; and what follows in the same transaction.
 
-What happens, in short:
-- done: needs the live token. Whoever comes back late, after its task went to another, is refused and told who has it.
-  Tasks that waited for this one become ready, those that raced it are called off.
-- done with a verification (`--verify CMD`): the first call says what is to be run, if the task could be finished now;
-  the door runs it and asks again with what came of it. It succeeded: the task is complete and keeps command, exit code,
-  duration and the end of the output. It did not: `unverified`, and the task stays with its holder.
-- failed, transient: back to the queue after a pause that doubles each time; too often, and it is quarantined.
-- failed, permanent: it stays failed, and what comes after it stays blocked, until somebody plans it again.
-- lost: the claim ended (deadline, dead process); back to the queue at once; too often, and it is quarantined.
-- given back, preempted, the agent left or was killed: back to the queue, and nobody's fault.
+- done: needs the live token. A late caller, whose task went to another agent, is refused and told who has it. Tasks
+  that waited for this one become ready; the others in its race group are cancelled.
+- done with a verification (`--verify CMD`): the first call returns the command, if the task could be finished now; the
+  door runs it and calls again with its outcome. On success the task is complete and keeps command, exit code, duration
+  and the end of the output. Otherwise: `unverified`, and the task stays with its holder.
+- failed, transient: back to the queue after a pause that doubles each time; after too many, quarantined.
+- failed, permanent: it stays failed, and the tasks after it stay blocked, until it is planned again by hand.
+- lost: the claim ended (deadline, dead process); back to the queue at once; after too many, quarantined.
+- given back, preempted, the agent left or was killed: back to the queue, and it counts against nobody.
 - crash: all of it or nothing; a task is never between two states.
 """
 
@@ -21,7 +20,7 @@ from dibs.operations.core import long_jobs
 from dibs.operations.core.call import check_text, iso, related, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import additions, board, cancellations, lifecycle
-from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, PLANNED, QUARANTINED, WHOLE
+from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
 from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
@@ -31,33 +30,34 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-CLASSES = ("transient", "permanent")
-OUTPUT = 2_000  # letters of a verification's output that are kept, the last ones
-USED = ("cpu", "memory", "seconds")
-MOST_USED = 2**53
-NOT_DONE = "not_done"  # the key of a result under which stands what was left undone
-LOST = frozenset({"expired", "gone", "unclaimed"})  # ways a claim ends that count against the task and the agent
+ERROR_CLASSES = ("transient", "permanent")
+MAX_OUTPUT_CHARS = 2_000  # of a verification's output that are kept, the last ones
+USAGE_FIELDS = ("cpu", "memory", "seconds")
+MAX_USAGE = 2**53
+NOT_DONE_KEY = "not_done"  # the key of a result that lists undone work
+LOST_ENDINGS = frozenset({"expired", "gone", "unclaimed"})  # ends of a claim that count against the task and the agent
 
 
 # --- with the live token
 
 
 def ahead(call: Call, id: str, **_: Any) -> list[Range]:
-    """All that finishing a task looks at, in one trip: who holds its name, itself, those that wait for it."""
+    """The ranges that finishing a task reads, in one trip: holders of its name, itself, the tasks that wait for it."""
     key = lifecycle.key_of(lifecycle.check_id(id))
     return [
-        long_jobs.GOING, (f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY), (f"td\t{id}\t", f"td\t{id}\n"),
+        long_jobs.RUNNING_RANGE, (f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY),
+        (f"td\t{id}\t", f"td\t{id}\n"),
     ]  # fmt: skip
 
 
 def mine(
     tx: Transaction, call: Call, got: Fetched, identifier: str, token: int | None
 ) -> tuple[Record, Record] | Fenced:
-    """The task and the live claim that this token stands for, else the caller's own; or the refusal for who is late."""
+    """The task and the live claim with this token, else the caller's own; or the refusal of a late caller."""
     name, key = lifecycle.resource_of(identifier), lifecycle.key_of(identifier)
     rows = got.rows
     kept = next((value for place, value in rows if place == key), None)
-    if kept is None and got.truncated:  # so many wait for its name
+    if kept is None and got.truncated:  # many agents wait for its name
         rows = tx.fetch((), ahead(call, identifier)).rows
         kept = next((value for place, value in rows if place == key), None)
     if kept is None:
@@ -66,16 +66,16 @@ def mine(
     jobs = [value for place, value in rows if place.startswith("j\t")]
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
-        return _late(tx, call, long_jobs.called_off(tx, task, jobs), None, token)
+        return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
     live: Record | None = None
     for _, record in [row for row in rows if row[0].startswith("n")]:
-        behind = record.get(holds.CLAIM) == task["claim"]
+        is_task_claim = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
             own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
-            if behind and own and token in {None, record["token"]}:
+            if is_task_claim and own and token in {None, record["token"]}:
                 return task, record
-        elif behind:  # its time was over before anybody looked
+        elif is_task_claim:  # it had expired before this call
             endings.expire(tx, record)
             endings.serve(tx, record["resources"])
             task = lifecycle.load(tx, identifier)
@@ -84,7 +84,7 @@ def mine(
 
 
 def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token: int | None) -> Fenced:
-    """What became of the task meanwhile."""
+    """The refusal of a late caller, with what the task became."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
     facts.update(task=task["task"], state=task["state"])
@@ -95,7 +95,7 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
             return Fenced(text, **facts)
         return Fenced(**facts)
     became = f"it is {task['state']} now"
-    if task["state"] in lifecycle.OVER:
+    if task["state"] in lifecycle.FINAL_STATES:
         who = f" by {task['agent']}" if task["agent"] and task["state"] == COMPLETE else ""
         became = f"it is {task['state']}{who} since {iso(tx, task['finished'])}"
     what = (
@@ -126,7 +126,7 @@ def _done(
     whole = _with_rest(result, not_done)
     command, proof = verify.strip(), None
     if verify and not command:
-        raise Invalid("verify: say which command", field="verify")
+        raise Invalid("verify: give the command to run", field="verify")
     if command and verified is None:
         return _to_verify(tx, call, got, id, token, whole, command)
     if command:
@@ -148,7 +148,7 @@ def _done(
 
 
 def _to_verify(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any, command: str) -> Any:
-    """What the door is to run before the task is finished, under the task's claim. Nothing is decided yet."""
+    """The command that the door must run before the task is finished, under its claim. Nothing is decided yet."""
     found = finishable(tx, call, got, id, token, result)
     if isinstance(found, Fenced):
         return found
@@ -161,11 +161,11 @@ def _to_verify(tx: Transaction, call: Call, got: Fetched, id: str, token: int | 
 
 
 def _proof(tx: Transaction, command: str, verified: Any) -> Record:
-    """What came of the command that was run, as it is kept."""
+    """The outcome of a verification, as it is stored."""
     fine = isinstance(verified, dict) and isinstance(verified.get("exit"), int) and "token" in verified
     if not fine or not isinstance(verified.get("seconds"), (int, float)):
-        raise Invalid("verified: what came of the command: token, exit, seconds, output", field="verified")
-    output = check_text(str(verified.get("output") or "")[-OUTPUT:], "verified")
+        raise Invalid("verified: an object with token, exit, seconds, output", field="verified")
+    output = check_text(str(verified.get("output") or "")[-MAX_OUTPUT_CHARS:], "verified")
     return {
         "command": command, "exit": verified["exit"], "seconds": verified["seconds"], "output": output, "at": tx.now
     }  # fmt: skip
@@ -174,7 +174,7 @@ def _proof(tx: Transaction, command: str, verified: Any) -> Record:
 def _not_verified(
     tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any, proof: Record
 ) -> Fenced | Unverified:
-    """The command did not succeed: the task stays with its holder."""
+    """The command failed: the task stays with its holder."""
     found = finishable(tx, call, got, id, token, result)
     if isinstance(found, Fenced):
         return found
@@ -182,24 +182,24 @@ def _not_verified(
     tx.append("call.refused", call.agent, lifecycle.resource_of(id)[1], {"code": "unverified", **said})
     code = proof["exit"]
     how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
-    text = f"task {id} is not finished: `{proof['command']}` {how}. It is still yours; mend it and try again."
+    text = f"task {id} is not finished: `{proof['command']}` {how}. It is still yours; fix it and try again."
     words = f"{text}\nIts output ends with:\n{proof['output']}" if proof["output"] else text
     return Unverified(words, task=id, token=token, **said, output=proof["output"])
 
 
 def _checked_use(used: Any) -> Record | None:
-    """What the work on a task used: seconds of cpu, bytes of memory, seconds that it took."""
+    """The usage of the work on a task: CPU seconds, memory bytes, elapsed seconds."""
     if used is None:
         return None
-    for name in USED:
+    for name in USAGE_FIELDS:
         value = used.get(name) if isinstance(used, dict) else None
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MOST_USED:
-            raise Invalid(f"used: {', '.join(USED)}, each a number that is not negative", field="used")
-    return {name: used[name] for name in USED}
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MAX_USAGE:
+            raise Invalid(f"used: {', '.join(USAGE_FIELDS)}, each a number that is not negative", field="used")
+    return {name: used[name] for name in USAGE_FIELDS}
 
 
 def _keep_use(tx: Transaction, task: Record, agent: Record | None, used: Record | None) -> None:
-    """Note with a task, and with its run, what the last attempt used."""
+    """Store the last attempt's usage with the task and with its run."""
     if used is None:
         return
     task["used"] = used
@@ -211,7 +211,7 @@ def _keep_use(tx: Transaction, task: Record, agent: Record | None, used: Record 
 
 
 def _keep(tx: Transaction, call: Call, got: Fetched, id: str, token: int) -> Any:
-    """Renew the claim behind a task."""
+    """Renew the claim on a task."""
     from dibs.operations.claims import releases
 
     found = mine(tx, call, got, id, token)
@@ -222,12 +222,12 @@ def _keep(tx: Transaction, call: Call, got: Fetched, id: str, token: int) -> Any
 
 
 def _with_rest(result: Any, not_done: str) -> Any:
-    """The result with what was left undone, under the key `not_done`."""
+    """The result with the undone work under the key `not_done`."""
     if not not_done:
         return result
     if result is not None and not isinstance(result, dict):
         raise Invalid("not_done: the result must be an object then, which gets the key `not_done`", field="not_done")
-    return {**(result or {}), NOT_DONE: not_done}
+    return {**(result or {}), NOT_DONE_KEY: not_done}
 
 
 def finish(
@@ -243,10 +243,10 @@ def finish(
     proof: Record | None = None,
     used: Record | None = None,
 ) -> Record | Fenced:
-    """Finish one task, with all that follows. What is raised here is raised before anything was written.
+    """Finish one task, with everything that follows. Errors are raised before anything is written.
 
-    What follows for more than `room` others is left to jobs, which are added to `jobs`. `proof`: the verification that
-    it passed.
+    If more than `room` other tasks follow, jobs do the rest and are added to `jobs`. `proof`: the verification that it
+    passed.
     """
     found = finishable(tx, call, got, id, token, result)
     if isinstance(found, Fenced):
@@ -261,23 +261,23 @@ def finish(
         task["verified"] = True
         said = {"verified": {name: proof[name] for name in ("command", "exit", "seconds")}}
     lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"), **said)
-    task.update(finished=tx.now, progress=WHOLE, error=None, agent=claim["agent"])
+    task.update(finished=tx.now, progress=MAX_PERCENT, error=None, agent=claim["agent"])
     _keep_use(tx, task, got.values.get(f"a\t{call.agent}"), used)
     lifecycle.put(tx, task)
     _let_go(tx, claim, "done", got)
     _strike(tx, claim["agent"], got, failed=False)
     if got.truncated or got.rows[-1][0].startswith("td\t"):
         jobs += unblock(tx, task, room)
-    board.child_over(tx, task)
+    board.count_completed_child(tx, task)
     if task["race"]:
-        jobs += cancellations.race_won(tx, task, room)
+        jobs += cancellations.end_race(tx, task, room)
     return task
 
 
 def finishable(
     tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any
 ) -> tuple[Record, Record] | Fenced:
-    """The task and its live claim, if it can be finished with this result; else why not, returned or raised."""
+    """The task and its live claim, if it can be finished with this result; else the refusal, returned or raised."""
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
@@ -298,19 +298,19 @@ def _request(call: Call, name: str) -> list[str] | None:
 
 
 def _let_go(tx: Transaction, claim: Record, why: str, got: Fetched) -> None:
-    """The claim has served; whoever waits for the name gets it."""
+    """Release the finished task's claim; the next waiter for the name gets it."""
     endings.give_back(tx, claim, claim["resources"], why)
     if len([row for row in got.rows if row[0].startswith("n")]) > 1:
         endings.serve(tx, claim["resources"])
 
 
 def unblock(tx: Transaction, task: Record, room: int = 0) -> list[str]:
-    """Those that waited for this task wait for one less; the last one makes them ready. The job, if they are many."""
+    """The tasks that waited for this one wait for one less, and may become ready. Returns a job if they are many."""
     return long_jobs.begin(tx, long_jobs.new(tx, "unblock", task["agent"], task=task["task"]), room)
 
 
 def unblock_step(tx: Transaction, job: Record, room: int) -> int:
-    """Up to `room` tasks wait for one less."""
+    """Count one dependency less for up to `room` tasks."""
     prefix = f"td\t{job['task']}\t"
     rows = tx.fetch((), [prefix_range(prefix)], room).rows
     ready = []
@@ -331,11 +331,11 @@ def unblock_step(tx: Transaction, job: Record, room: int) -> int:
 
 
 def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: int | None = None, **given: Any) -> Any:
-    """Say that it did not work; what follows depends on the class."""
+    """Report a failure; its class decides what follows."""
     kind = given["class"]
     reason = why.strip()
     if not reason:
-        raise Invalid("say why: whoever takes it next is told", field="why")
+        raise Invalid("give the reason: the next agent that takes it needs it", field="why")
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
@@ -347,7 +347,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: i
     if kind == "permanent":
         lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
         task.update(finished=tx.now, failures=task["failures"] + 1)
-        _tell_owner(tx, task, "failed for good, and what comes after it stays blocked")
+        _tell_owner(tx, task, "failed permanently, and the tasks after it stay blocked")
     else:
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
@@ -358,7 +358,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: i
 
 
 def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any) -> None:
-    """One more failure: back to the queue, or into quarantine if it was one too many."""
+    """One more failure: back to the queue, or into quarantine after the last attempt."""
     task["failures"] += 1
     task["progress"] = 0
     if task["failures"] >= task["max_attempts"]:
@@ -372,19 +372,19 @@ def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any
 
 
 def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
-    """Whoever added a task is told when it will not get done by itself."""
+    """Tell the agent that added a task that it will not finish without help."""
     from dibs.operations.messages import mailbox
 
-    identifier = task["task"]  # no words of others here: dibs itself speaks
+    identifier = task["task"]  # no text of other agents here: dibs itself is the sender
     text = (
         f"Task {identifier} {what}. `dibs task show {identifier}` has the reason; "
-        f"`dibs task move {identifier} planned` tries it anew."
+        f"`dibs task move {identifier} planned` retries it."
     )
     mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 
 def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, note: str = "") -> Any:
-    """Give a task back to the queue, unfinished and nobody's fault."""
+    """Give a task back to the queue, unfinished; it counts against nobody."""
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
@@ -395,14 +395,14 @@ def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int | No
 
 
 def returned(tx: Transaction, got: Fetched, task: Record, claim: Record) -> Record:
-    """The task is planned again, and its claim is over."""
+    """Plan the task again, and release its claim."""
     give_back(tx, claim["agent"], task, "released")
     _let_go(tx, claim, "returned", got)
     return task
 
 
 def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
-    """Back to the queue without a word against anybody."""
+    """Put the task back into the queue; it counts against nobody."""
     from dibs.operations.tasks import workforce
 
     lifecycle.move(tx, agent, task, PLANNED, why=why)
@@ -430,7 +430,7 @@ def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None
 def _progress(
     tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int | None = None, note: str = ""
 ) -> Any:
-    """Say how far it is, and keep the task: its claim gets a new deadline."""
+    """Report progress, and keep the task: its claim gets a new deadline."""
     from dibs.operations.claims import releases
 
     found = mine(tx, call, got, id, token)
@@ -447,15 +447,15 @@ def _progress(
     return {"task": lifecycle.shown(tx, task), "expires_at": iso(tx, claim["until"])}
 
 
-# --- without it: what the end of a claim means for the task behind it. Called by endings.py and presence.py.
+# --- without the token: what the end of a claim means for its task. Called by endings.py and presence.py.
 
 
 def orphaned(tx: Transaction, claim: Record, why: str) -> None:
-    """The claim behind a task ended without its holder's word: the task goes back to the queue."""
-    task = _behind(tx, claim)
+    """A task's claim ended without its holder: the task goes back to the queue."""
+    task = _task_of(tx, claim)
     if task is None:
         return
-    if why not in LOST:
+    if why not in LOST_ENDINGS:
         give_back(tx, claim["agent"], task, why)
         return
     task["losses"] += 1
@@ -473,8 +473,8 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
     workforce.wake(tx, [task])
 
 
-def _behind(tx: Transaction, claim: Record) -> Record | None:
-    """The task that a claim stands behind."""
+def _task_of(tx: Transaction, claim: Record) -> Record | None:
+    """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):
             key = lifecycle.key_of(resource[1][5:])
@@ -486,7 +486,7 @@ def _behind(tx: Transaction, claim: Record) -> Record | None:
 
 
 def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -> None:
-    """Count failures in a row against an agent; a success clears them. pulls.py says what comes of it."""
+    """Count failures in a row against an agent; a success clears them. workforce.py has the breaker."""
     key = f"a\t{agent}"
     known = got.values.get(key) if got is not None else None
     record: Record | None = known if known is not None else tx.fetch([key]).values[key]
@@ -505,7 +505,7 @@ _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
 
 # Not in the catalogue: for the door that runs a verification.
 KEEP = Operation(
-    "task keep", _keep, "Renew the claim behind a task.", fields=(board.ID, _TOKEN), errors=_ERRORS, ahead=ahead,
+    "task keep", _keep, "Renew the claim on a task.", fields=(board.ID, _TOKEN), errors=_ERRORS, ahead=ahead,
     may="worker",
 )  # fmt: skip
 
@@ -545,7 +545,7 @@ OPERATIONS = (
         fields=(
             board.ID,
             _TOKEN,
-            Field("class", "choice", "transient: retry it; permanent: give up", required=True, choices=CLASSES),
+            Field("class", "choice", "transient: retry it; permanent: give up", required=True, choices=ERROR_CLASSES),
             Field("why", "text", "what happened", required=True, metavar="T"),
             _USED,
         ),

@@ -1,6 +1,6 @@
-"""A task is given to an agent: handed over, taken back when nobody picks it up, pressed where it matters most.
+"""Placement of tasks: an assignment is given, taken back when it is not picked up, or made by preemption.
 
-assignments.py has the operations `task assign` and `task bid`, strategies.py who is first.
+assignments.py has the operations `task assign` and `task bid`, strategies.py the order of the candidates.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 
-RUNNERS_UP = 16  # bidders that are remembered in case the winner does not come
+MAX_RUNNERS_UP = 16  # bidders that are kept in case the winner does not come
 
 
-PRESS_EVERY = 5 * SECOND  # how often a waiting preemptive task looks for somebody to displace
+PREEMPTION_INTERVAL_MS = 5 * SECOND  # between two tries of a waiting preemptive task to displace another
 
 
 def fits(agent: Record, task: Record) -> bool:
-    """Is the agent of the type, and able to do what the task needs?"""
+    """Does the agent have the type and the capabilities that the task needs?"""
     return lifecycle.fits(agent, task["needs"], task["for"])
 
 
@@ -38,14 +38,14 @@ def give(
     tx: Transaction, call: Call, task: Record, agent: str, how: str, *, by: str, request: str = "",
     amount: int | None = None, runners_up: Sequence[str] = (),
 ) -> None:  # fmt: skip
-    """From now on the task waits for this agent, for a while."""
+    """Assign the task to this agent, for a limited time."""
     before = task["assigned"]
     until = tx.now + call.policy.work["tasks"]["assign_wait"]
     auctions.drop_bids(tx, task)
     task.update(assigned={"agent": agent, "until": until, "strategy": how, "by": by}, window=0, not_before=0)
     workforce.expect(tx, agent, until)
     if runners_up:
-        task["assigned"]["next"] = list(runners_up[:RUNNERS_UP])
+        task["assigned"]["next"] = list(runners_up[:MAX_RUNNERS_UP])
     lifecycle.put(tx, task)
     event: dict[str, Any] = {"to": agent, "strategy": how, "until": until}
     if amount is not None:
@@ -57,7 +57,7 @@ def give(
         auctions.tell_lost(tx, task, before, f"{agent} has it now")
         text = (
             f"Task {task['task']} is yours: {task['title']}. Take it with `dibs task claim {task['task']}` "
-            f"before {iso(tx, until)}; then it goes to others."
+            f"before {iso(tx, until)}; after that it goes to other agents."
         )
         payload = {"task": task["task"], "title": task["title"], "priority": task["priority"]}
         mailbox.post(tx, agent, by, "task_assignment", text, payload=payload)
@@ -65,7 +65,7 @@ def give(
 
 
 def take_back(tx: Transaction, task: Record, why: str) -> None:
-    """Into the queue, for whoever asks first."""
+    """Put the task back into the queue, for the first agent that asks."""
     before = task["assigned"]
     if before is None and not task["window"]:
         return
@@ -83,11 +83,11 @@ def over(tx: Transaction, call: Call, task: Record) -> None:
     elif task["window"]:
         _close(tx, call, task)
     else:
-        _press(tx, call, task)
+        _preempt(tx, call, task)
 
 
 def _lapse(tx: Transaction, call: Call, task: Record) -> None:
-    """The next best bidder gets its turn; else it is anybody's."""
+    """Assign it to the next best bidder; without one it is free for all."""
     before = task["assigned"]
     tx.append("task.lapsed", before["agent"], task["task"], {"strategy": before["strategy"], "until": before["until"]})
     bidders = before.get("next", [])
@@ -101,15 +101,15 @@ def _lapse(tx: Transaction, call: Call, task: Record) -> None:
 
 
 def _able(tx: Transaction, call: Call, task: Record, names: Sequence[str], facts: Facts) -> list[str]:
-    """Those of these agents, in their order, that are there, fit and have room."""
+    """The agents among these, in their order, that are there, fit and have room."""
     there = [one for one in strategies.living(tx, call, facts, names) if fits(one, task)]
     return [one["agent"] for one in there if has_room(tx, call, one, task, "auction", facts)]
 
 
 def _close(tx: Transaction, call: Call, task: Record) -> None:
-    """The window is over: the best bidder that is still there gets the task. It opened anew if it passed unseen."""
+    """Close an auction: the best bidder that is still there gets the task. A window that passed unseen opens again."""
     until = _ready_since(tx, task) + auctions.length(call, task)
-    if until > task["window"] and until > tx.now:  # it waited for other tasks while its window ran
+    if until > task["window"] and until > tx.now:  # the task waited for others during its window
         task["window"] = until
         lifecycle.put(tx, task)
         tx.append("task.auctioned", call.agent, task["task"], {"until": until})
@@ -129,36 +129,36 @@ def _close(tx: Transaction, call: Call, task: Record) -> None:
 
 
 def _ready_since(tx: Transaction, task: Record) -> int:
-    """When the last task that this one waited for was over; 0 if it waited for none."""
+    """When the last dependency of this task was finished; 0 if it had none."""
     names: list[str] = []
     if task["after"]:
         kept = tx.fetch([f"ta\t{task['task']}"]).values[f"ta\t{task['task']}"]
         names += kept["after"] if kept is not None else []
     if task["total_kids"]:
         prefix = f"tc\t{task['task']}\t"
-        names += [key[len(prefix) :] for key, _ in tx.fetch((), [prefix_range(prefix)], board.LISTED).rows]
+        names += [key[len(prefix) :] for key, _ in tx.fetch((), [prefix_range(prefix)], board.MAX_TASKS_LISTED).rows]
     return max([task["finished"] for task in lifecycle.load_all(tx, names).values() if task is not None], default=0)
 
 
-def _press(tx: Transaction, call: Call, task: Record) -> None:
-    """A preemptive task lies in the queue: leave it to whoever waits and has room, else make somebody free for it."""
-    chosen = _hard_pressed(tx, call, task) if _is_head(tx, task) else None
+def _preempt(tx: Transaction, call: Call, task: Record) -> None:
+    """A preemptive task is in the queue: leave it to a waiting agent with room, else displace a running task."""
+    chosen = _displaced_agent(tx, call, task) if _is_head(tx, task) else None
     if chosen is not None:
         give(tx, call, task, chosen, "preemptive", by="dibs")
         return
-    task.update(pressed=tx.now + PRESS_EVERY, not_before=0)
+    task.update(pressed=tx.now + PREEMPTION_INTERVAL_MS, not_before=0)
     lifecycle.put(tx, task)
     workforce.wake(tx, [task])
 
 
 def _is_head(tx: Transaction, task: Record) -> bool:
-    """Is it the first of those that ask the same of an agent? Where that one finds nobody, none behind it does."""
+    """Is it the first task of its pool? If that finds no agent, the tasks after it find none either."""
     rows = tx.scan(1, f"ready\t{lifecycle.pool_of(task)}\t", 1).rows
     return not rows or rows[0][1] == lifecycle.key_of(task["task"])
 
 
-def _hard_pressed(tx: Transaction, call: Call, task: Record) -> str | None:
-    """The agent that loses what it works on to this task; None if somebody waits for work, or nobody can be pressed."""
+def _displaced_agent(tx: Transaction, call: Call, task: Record) -> str | None:
+    """The agent that loses its running task to this one; None if an agent waits for work, or none can be displaced."""
     facts = strategies.gather(tx, without=task["task"])
     there = [one for one in strategies.living(tx, call, facts) if fits(one, task)]
     for one in there:
@@ -168,15 +168,15 @@ def _hard_pressed(tx: Transaction, call: Call, task: Record) -> str | None:
 
 
 def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Record]) -> str | None:
-    """Take from one of these agents what matters least, and less than this task; of equal ones what began last."""
+    """Take the least important running task, below this priority, from one of these agents; the newest of equals."""
     found: list[tuple[tuple[int, int, str], Record, Record]] = []
     for agent in there:
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
         values = tx.fetch([lifecycle.key_of(claim["task"]) for claim in live.values()]).values
         for other in [lifecycle.full(record) for record in values.values() if record is not None]:
-            behind = live.get(other["claim"]) if other["state"] == EXECUTING else None
-            if behind is not None and other["priority"] < task["priority"]:
-                found.append(((other["priority"], -other["started"], agent["agent"]), behind, other))
+            held = live.get(other["claim"]) if other["state"] == EXECUTING else None
+            if held is not None and other["priority"] < task["priority"]:
+                found.append(((other["priority"], -other["started"], agent["agent"]), held, other))
     if not found:
         return None
     _, claim, other = min(found, key=lambda one: one[0])
@@ -186,14 +186,14 @@ def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Record])
     text = (
         f"Task {other['task']} ({other['title'][:200]}) was taken from you for {task['task']} ({task['title'][:200]}), "
         f"which matters more: priority {task['priority']}, not {other['priority']}. It is in the queue again and token "
-        f"{claim['token']} no longer counts. Stop working on it."
+        f"{claim['token']} is void. Stop working on it."
     )
     mailbox.post(tx, loser, call.agent, "preempted", text, task=other["task"], by=task["task"])
     return loser
 
 
 def has_room(tx: Transaction, call: Call, agent: Record, task: Record, how: str, facts: Facts) -> bool:
-    """May the agent have one more? What waits for it and matters less than a preemptive task does not count there."""
+    """May the agent have one more? For a preemptive task, less important assigned tasks do not count."""
     name = agent["agent"]
     waiting = facts.assigned.get(name, [])
     if how == "preemptive":

@@ -1,12 +1,11 @@
-"""Taking tasks: the best one that is ready (`task next`), or a certain one (`task claim`).
+"""Pulls: an agent takes the best ready task (`task next`), or a specific one (`task claim`).
 
-What happens, in short:
 - success: in one transaction the task is the caller's, under a claim on `task:ID` whose token finishes it.
-- refusal: an agent that has a live task gets no second unless `max_tasks` allows; one whose breaker is open gets none;
-  where nothing is ready the answer says so, or `--wait` waits for it.
-- expiry, death: whatever ends the claim gives the task back to the queue (outcomes.py). Who finds nothing ready looks
-  for tasks whose holder is gone before it gives up.
-- race: one transaction decides after the other; a task is given once.
+- refusal: an agent with a live task gets no second unless `max_tasks` allows; an agent whose breaker is open gets none;
+  if nothing is ready the answer says so, or `--wait` waits.
+- expiry, death: the end of the claim gives the task back to the queue (outcomes.py). A caller that finds nothing ready
+  looks for tasks of dead holders before it gives up.
+- race: transactions are decided one after the other; a task is given once.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-LOOK_EVERY = 1_000  # ms between two looks of one who waits: then a holder that died is noticed within seconds
-ORPHANS = 256  # tasks at work in one trip, where all are looked through for dead holders before "nothing" is answered
-PAGE = 32  # ready tasks in one look, where the strategy may say that the first are not for this agent
+POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
+ORPHANS_PER_TRIP = 256  # running tasks, all of which are checked for dead holders before the answer is "nothing"
+READY_TASKS_PER_TRIP = 32  # where the strategy may skip the first ones for this agent
 
 
 # --- next
@@ -40,7 +39,7 @@ def _next(
 ) -> Any:
     """The best task that is ready for this agent, in one transaction."""
     agent = got.values[f"a\t{call.agent}"]
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
@@ -49,8 +48,8 @@ def _next(
         jobs = long_jobs.about_tasks(call.jobs) if task is None and call.jobs else []
         if task is None and (due.more or jobs):
             if jobs:
-                long_jobs.help_on(tx, jobs[0])
-            return {"again": True}  # there may be something when that is done
+                long_jobs.take_step(tx, jobs[0])
+            return {"again": True}  # the next step may find something
         if task is None and _gather_orphans(tx, call):
             task = best(tx, call, agent, run)
     if task is not None:
@@ -63,7 +62,7 @@ def _next(
         _forget(tx, waiter)
     if refusal is not None:
         return refusal
-    return NotFound(_nothing(tx), ready=0)  # returned, not raised: what was found due or lost on the way is kept
+    return NotFound(_nothing(tx), ready=0)  # returned, not raised: the handled due and lost tasks are kept
 
 
 def _nothing(tx: Transaction) -> str:
@@ -72,14 +71,14 @@ def _nothing(tx: Transaction) -> str:
     if others:
         asks = lifecycle.pool_of(others[0]).strip("-|~").replace("|", " with ")
         return (
-            f"no task is ready for you; others wait for {asks or 'somebody else'}. "
+            f"no task is ready for you; others wait for {asks or 'other agents'}. "
             "`dibs boot --type … --can …` says what you are."
         )
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
 def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
-    """The ready task of the highest priority, the oldest of these, among those that the agent may take."""
+    """The ready task of the highest priority, then the oldest, among those that the agent may take."""
     if agent.get("assigned", 0) > tx.now:
         mine = _first(tx, call, agent, f"mine\t{call.agent}\t", run)
         if mine is not None:
@@ -103,23 +102,23 @@ def _rank(task: Record) -> tuple[int, str]:
 def _first(
     tx: Transaction, call: Call, agent: Record, prefix: str, run: str, head: Record | None = None
 ) -> Record | None:
-    """The first task in one place that this agent may have; `head` is the first of all, if it was read already."""
+    """The first task below a prefix that this agent may have; `head` is the very first, if it was read already."""
     if head is not None and _may_have(tx, call, agent, head, run):
         return head
     after = ""
     while True:
-        page = tx.scan(1, prefix, PAGE, after)
+        page = tx.scan(1, prefix, READY_TASKS_PER_TRIP, after)
         for _, _, found in page.rows:
             task = lifecycle.full(found)
             if _may_have(tx, call, agent, task, run):
                 return task
         if not page.truncated or (call.jobs and long_jobs.covering(tx, task, call.jobs) is not None):
-            return None  # a job is calling off what lies here; it goes on before this is looked at again
+            return None  # a job is cancelling these tasks; its next step comes before the next look
         after = page.rows[-1][0]
 
 
 def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
-    """May this agent have this task now, by its run, its strategy, and by who holds its name?"""
+    """May this agent have this task now, by its run, its strategy, and the holder of its name?"""
     if (run and task["run"] != run) or task.get("awaited", 0) > tx.now:
         return False
     if call.jobs and long_jobs.covering(tx, task, call.jobs) is not None:
@@ -130,15 +129,16 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
         if not strategies.may_pull(tx, call, agent, task, strategy):
             return False
-    return workforce.in_the_way(tx, call, task) is None
+    return workforce.early_claim(tx, call, task) is None
 
 
 def grant(
     tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, origin: str = ""
 ) -> dict[str, Any]:
-    """The task is the caller's, or `agent`'s: a claim on its name, and the state that says so.
+    """Grant the task to the caller, or to `agent`: a claim on its name, and the state executing.
 
-    `left`: it had the task before by other means, and so much of its time is left. `origin`: see registries.py.
+    `left`: the agent had the task before by other means, and this much of its time is left. `origin`: see
+    registries.py.
     """
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
@@ -161,7 +161,7 @@ def grant(
 
 
 def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str, Any]:
-    """The answer to whoever takes a task: all that is needed to work on it."""
+    """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
         key = f"tp\t{task['task']}"
@@ -174,20 +174,20 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
 
 
 def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, Any] | None:
-    """The next task for one who has just finished one; None if nothing is ready."""
+    """The next task for an agent that has just finished one; None if nothing is ready."""
     return next(iter(take_some(tx, call, got, run, 1)), None)
 
 
 def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -> list[dict[str, Any]]:
-    """As many of the best tasks as there are, as were asked for, and as this agent may have."""
+    """The best tasks: as many as are ready, were asked for, and this agent may have."""
     agent: Record | None = got.values[f"a\t{call.agent}"]
     if agent is None:
         return []
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
     due_tasks.promote(tx, call)
-    room = 1  # which there is, or it would have been refused
+    room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))
     found: list[dict[str, Any]] = []
@@ -203,12 +203,12 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
 
 
 def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
-    """Why this agent gets no task now: it has one already, or keeps failing."""
+    """Why this agent gets no task now: it has one already, or its breaker is open."""
     state, until = workforce.breaker(tx, call, agent)
     if state == "open":
         text = (
             f"your last {agent['strikes']} tasks failed or were lost, so you get none until {iso(tx, until)}; "
-            "then you are tried with one."
+            "then you get one to try."
         )
         return Forbidden(text, breaker="open", until=iso(tx, until))
     limit, live = workforce.limit_of(tx, call, agent), workforce.live_tasks(tx, call.agent)
@@ -220,14 +220,14 @@ def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
     return Quota(text, what="live tasks for one agent", limit=limit, tasks=held)
 
 
-# --- tasks whose time has come, and those whose holder is gone
+# --- due tasks, and tasks of dead holders
 
 
 def _gather_orphans(tx: Transaction, call: Call) -> bool:
-    """Give back the tasks whose claim ended unseen or whose holder's local process is dead, up to so many at once."""
+    """Give back some tasks whose claim ended unnoticed or whose holder's local process is dead."""
     after, found = "", 0
     while True:
-        page = tx.scan(1, f"tasks\t{EXECUTING}\t", ORPHANS, after)
+        page = tx.scan(1, f"tasks\t{EXECUTING}\t", ORPHANS_PER_TRIP, after)
         if not page.rows:
             return False
         names = {f"task:{record['task']}": record for _, _, record in page.rows}
@@ -256,10 +256,10 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
 def _wait(
     tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str, task: str = ""
 ) -> dict[str, Any]:
-    """A place among those who wait for work. It is written seldom: it only says whom to wake."""
+    """A waiter's place for any task. It is written seldom: it only says which process to wake."""
     key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
     known: Record | None = tx.fetch([key]).values[key] if waiter else None
-    if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.PRESENT // 2:
+    if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
             "wake": wake, "until": tx.now + workforce.PRESENT,
@@ -267,7 +267,7 @@ def _wait(
         if task:
             record["task"] = task
         tx.put(key, record)
-    return {"waiting": key[3:], "look_in": LOOK_EVERY, "for": "a task that is ready for you"}
+    return {"waiting": key[3:], "look_in": POLL_MS, "for": "a task that is ready for you"}
 
 
 def _forget(tx: Transaction, waiter: str) -> None:
@@ -280,7 +280,7 @@ def _forget(tx: Transaction, waiter: str) -> None:
 def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
     """Take a certain task, or wait until it can be had: first come, first served, before those who take any task."""
     agent = got.values[f"a\t{call.agent}"]
-    workforce.says_it_works(tx, agent)
+    workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
         answer = take(tx, call, got, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
@@ -310,17 +310,17 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
 def _wait_for(
     tx: Transaction, call: Call, agent: Record, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
 ) -> dict[str, Any]:
-    """A place in line for one task; while somebody stands there, `next` gives it to nobody."""
+    """A waiter's place for one task; while there is one, `next` gives the task to nobody else."""
     answer = _wait(tx, call, agent, "", waiter, wake, identifier)
     task = lifecycle.load(tx, identifier)
-    if task.get("awaited", 0) - tx.now < workforce.PRESENT // 2:
-        task["awaited"] = tx.now + workforce.PRESENT
+    if task.get("awaited", 0) - tx.now < workforce.WAITER_LEASE_MS // 2:
+        task["awaited"] = tx.now + workforce.WAITER_LEASE_MS
         lifecycle.put(tx, task)
     return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
 
 
 def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
-    """Out of the line; the last one leaves the task to anybody."""
+    """Remove a waiter; after the last one, the task is free for all."""
     _forget(tx, waiter)
     kept = holders.known(tx, identifier)
     if kept is not None and kept.get("awaited") and not _in_line(tx, identifier):
@@ -329,13 +329,13 @@ def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
 
 
 def _in_line(tx: Transaction, identifier: str) -> list[tuple[str, Record]]:
-    """Who waits for this task now, in order."""
-    rows = tx.fetch((), [("tw\t", "tw\n")], workforce.PRESENT_SHOWN).rows
+    """The present waiters for this task, in order."""
+    rows = tx.fetch((), [("tw\t", "tw\n")], workforce.MAX_WAITERS_READ).rows
     return [(key, record) for key, record in rows if record.get("task") == identifier and record["until"] > tx.now]
 
 
 def _circle(tx: Transaction, call: Call, task: Record) -> list[dict[str, Any]]:
-    """The circle of agents that each wait for the other's task, if this wait would close one."""
+    """The deadlock that this wait would cause: agents that each wait for the other's task."""
     waits = {record["agent"]: record["task"] for record in workforce.present(tx) if record.get("task")}
     steps: list[dict[str, Any]] = []
     agent = call.agent
@@ -363,7 +363,7 @@ def take(
     waiter: str = "",
     patient: bool = False,
 ) -> Any:
-    """Take this one, refresh it if it is the caller's, or say who has it. From `origin` it is planned on the way."""
+    """Take this task, refresh it if it is the caller's, or name its holder. From `origin` it is planned on the way."""
     name = task["task"]
     if task["state"] == EXECUTING:
         claim = holders.live_claim(tx, task)
@@ -376,10 +376,10 @@ def take(
             return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
         task = lifecycle.load(tx, name)
-    task = long_jobs.called_off(tx, task, call.jobs)
+    task = long_jobs.as_counted(tx, task, call.jobs)
     if task["state"] not in {PLANNED, origin}:
         raise Conflict(
-            f"task {name} is {task['state']}; only a planned one can be taken.", task=name, state=task["state"]
+            f"task {name} is {task['state']}; only a planned task can be taken.", task=name, state=task["state"]
         )
     refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task, told=not patient) or _after_others(
         tx, call, task, waiter
@@ -396,7 +396,7 @@ def take(
 
 
 def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Held | None:
-    """Does somebody wait for this task who came before the caller?"""
+    """Does an earlier waiter wait for this task?"""
     if task.get("awaited", 0) <= tx.now:
         return None
     name = task["task"]
@@ -407,7 +407,7 @@ def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Hel
 
 
 def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: bool = True) -> Held:
-    """Somebody else has it. Whoever waits looks often, and only its first and last look is worth an event."""
+    """Another agent has it. A waiter polls often, and only its first and last poll is worth an event."""
     wanted = [lifecycle.resource_of(task["task"])]
     blockers = [holds.blocker(tx, claim, wanted)]
     if not told:
@@ -437,7 +437,7 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
         asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
         text = f"task {identifier} asks for {asks}; `dibs boot --type … --can …` says what you are."
         raise Forbidden(text, task=identifier, needs=task["needs"], **{"for": task["for"]})
-    held = workforce.in_the_way(tx, call, task)
+    held = workforce.early_claim(tx, call, task)
     if held is not None:
         return _held_by(tx, call, task, held, told=told)
     return _refused(tx, call, agent)

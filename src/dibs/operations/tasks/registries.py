@@ -1,15 +1,14 @@
-"""Tasks of a home-made registry (`.agent/registry/STATE/TASK`): tasks of the queue, on which its scripts act.
+"""Tasks of a home-made registry (`.agent/registry/STATE/TASK`), as tasks of the queue that its scripts act on.
 
-What happens, in short:
-- import: each file becomes a task in its state, with its text as payload; a complete one is added as complete. A task
-  that is there already stays as it is: ids that both have are one task. Again: nothing.
-- a claim that was made on the task's name before it was a task becomes the task's own, with the same holder and end.
-- take: like `task claim`, also of a scoped task, which is planned on the way in the same transaction. One task an
+- import: each file becomes a task in its state, with its text as payload; a complete one is added as complete. An
+  existing task stays as it is: an id that both have is one task. A retry changes nothing.
+- a claim on the task's name from before the task existed becomes the task's own, with the same holder and deadline.
+- take: like `task claim`, also of a scoped task, which is planned on the way in the same transaction. One task for each
   agent, as everywhere. A scoped task that comes back unfinished is scoped again (`origin`).
-- adopt: a claimed file that somebody made by hand; whoever it names has the task for what is left of its time. That is
-  taking note of what happened, so no limit of tasks refuses it; a live claim of another agent does.
-- give back, finish: only by whoever holds it.
-- crash: a transaction each, so all or nothing; the files are put right by the next script.
+- adopt: a claimed file that was made by hand; the agent that it names has the task for the rest of its time. That
+  records what happened, so no limit of tasks refuses it; a live claim of another agent does.
+- give back, finish: only by the holder.
+- crash: one transaction each, so all or nothing; the next script repairs the files.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-BY_HAND = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
-SEEN = 1_000  # tasks that are looked at in one call
+MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
+MAX_TASKS_READ = 1_000  # in one call
 
 
 # --- coming in
 
 
 def _import(tx: Transaction, call: Call, got: Fetched, tasks: Any) -> dict[str, Any]:
-    """Add what is not there yet, all of it or nothing."""
+    """Add the missing tasks, all or none."""
     made = []
     known = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
     for place, spec in enumerate(tasks):
@@ -61,7 +60,7 @@ def _join(tx: Transaction, call: Call, spec: dict[str, Any], place: int = 0) -> 
 
 
 def _convert(tx: Transaction, call: Call, task: Record) -> None:
-    """A claim on the name alone becomes the claim behind the task."""
+    """Turn a claim on the name alone into the task's claim."""
     name = lifecycle.resource_of(task["task"])
     met = [record for record in holds.meeting(tx, [name], "") if record.get("mode") == resources.WRITE]
     live = [record for record in met if holds.CLAIM in record and record["until"] > tx.now]
@@ -72,9 +71,9 @@ def _convert(tx: Transaction, call: Call, task: Record) -> None:
 
 
 def _plan(tx: Transaction, agent: str, task: Record) -> str:
-    """Bring a task that nobody has to where it can be taken; returns its origin."""
+    """Plan a task that no agent has, so that it can be taken; returns its origin."""
     before: str = task["state"]
-    for state in BY_HAND[BY_HAND.index(before) + 1 :]:
+    for state in MANUAL_STATES[MANUAL_STATES.index(before) + 1 :]:
         lifecycle.move(tx, agent, task, state)
     return SCOPED if before != PLANNED else str(task["origin"])
 
@@ -98,10 +97,10 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> A
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
     if task["state"] == EXECUTING:
         return pulls.take(tx, call, got, task)
-    state = long_jobs.called_off(tx, task, long_jobs.going(tx))["state"]
-    if state not in BY_HAND or state != task["state"]:
+    state = long_jobs.as_counted(tx, task, long_jobs.going(tx))["state"]
+    if state not in MANUAL_STATES or state != task["state"]:
         raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
-    blocker = workforce.in_the_way(tx, call, task)
+    blocker = workforce.early_claim(tx, call, task)
     if blocker is not None:
         return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)
@@ -135,7 +134,7 @@ def _again_scoped(tx: Transaction, call: Call, task: Record) -> bool:
 
 
 def _settle(tx: Transaction, call: Call, got: Fetched, ids: Any) -> dict[str, Any]:
-    """`check_stale.sh`: what ended without a word ends now, and what was scoped is scoped again."""
+    """`check_stale.sh`: expired and lost claims end now, and tasks that were scoped are scoped again."""
     found = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
     claims = [claim for task in found if (claim := holders.live_claim(tx, task, over=True)) is not None]
     over = [claim for claim in claims if claim["until"] <= tx.now]
@@ -145,12 +144,12 @@ def _settle(tx: Transaction, call: Call, got: Fetched, ids: Any) -> dict[str, An
 
 
 def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dict[str, Any]:
-    """A file was moved by hand from one state to another: the task follows, where nobody has it."""
+    """A file was moved by hand to another state: the task follows, if no agent has it."""
     task = lifecycle.load(tx, id)
-    if state not in BY_HAND or task["state"] not in BY_HAND:
+    if state not in MANUAL_STATES or task["state"] not in MANUAL_STATES:
         raise lifecycle.refuse_move(task, state)
-    here, there = BY_HAND.index(task["state"]), BY_HAND.index(state)
-    way = BY_HAND[here + 1 : there + 1] if there > here else BY_HAND[there:here][::-1]
+    here, there = MANUAL_STATES.index(task["state"]), MANUAL_STATES.index(state)
+    way = MANUAL_STATES[here + 1 : there + 1] if there > here else MANUAL_STATES[there:here][::-1]
     for one in way:
         lifecycle.move(tx, call.agent, task, one)
     task.update(origin="", assigned=None, window=0)
@@ -161,9 +160,9 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
 
 
 def _look(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
-    """Where each task stands and who has it; a claim on the name alone counts. Nothing of those that are not there."""
+    """The state and holder of each task; a claim on the name alone counts. Unknown tasks are left out."""
     found: dict[str, dict[str, Any]] = {}
-    for name, task in lifecycle.load_all(tx, list(ids)[:SEEN]).items():
+    for name, task in lifecycle.load_all(tx, list(ids)[:MAX_TASKS_READ]).items():
         claim = None
         if task is None or task["state"] == EXECUTING or task["named"]:
             claim = _holder(tx, call, name)
@@ -204,11 +203,11 @@ IMPORT = Operation(
     "registry import", _import, "Add the tasks of a registry.", fields=(_SPECS,), errors=_ERRORS, may="agent"
 )
 TAKE = Operation("registry take", _take, "Claim a task for a script.", errors=_ERRORS, takes=True, may="worker")
-ADOPT = Operation("registry adopt", _adopt, "Take note of a claim made with files.", errors=_ERRORS, takes=True)
+ADOPT = Operation("registry adopt", _adopt, "Record a claim that was made with files.", errors=_ERRORS, takes=True)
 GIVE_BACK = Operation(
     "registry release", _give_back, "Give a task back, or finish it.", fields=(_ID,), errors=_ERRORS,
     ahead=outcomes.ahead,
 )  # fmt: skip
-SETTLE = Operation("registry settle", _settle, "End what ended unseen.", errors=_ERRORS)
+SETTLE = Operation("registry settle", _settle, "End expired and lost claims.", errors=_ERRORS)
 MOVE = Operation("registry move", _move, "Follow a file that was moved by hand.", fields=(_ID,), errors=_ERRORS)
-LOOK = Operation("registry look", _look, "Where do these tasks stand?", writes=False)
+LOOK = Operation("registry look", _look, "The states and holders of these tasks.", writes=False)

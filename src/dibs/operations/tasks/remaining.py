@@ -1,6 +1,6 @@
-"""What may still come to an agent that finds no task to take: asked by a worker that is to end when its work is done.
+"""What may still come for an agent that finds no task: for a worker that should exit when its work is done.
 
-Looks only; what comes of it is the worker's business. Internal: no command of its own.
+Read-only; the worker decides. Internal: no command.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-PAGE = 256
-NAMED = 5  # tasks at work that are named; a person wants to know whom to look at, not all of them
-LOOKED_AT = 4_096  # tasks in one place that are looked through for those of a run; where there are more, more will come
+TASKS_PER_TRIP = 256
+MAX_TASKS_NAMED = 5  # running tasks; a person wants to know whom to look at, not all of them
+# in one place, in the search for a run's tasks; if there are more, the answer is "more may come"
+MAX_TASKS_READ = 4_096
 
 
 def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, Any]:
-    """Is something ready for this agent, at work with anybody (`at_work` names some), or planned for a later time?"""
+    """Is a task ready for this agent, running anywhere (`at_work` names some), or scheduled?"""
     key = f"a\t{agent}"
     who: Record | None = tx.fetch([key]).values[key]
     pools = [f"ready\t{lifecycle.pool_of(head)}\t" for head in board.pools(tx)
@@ -36,17 +37,17 @@ def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str
 
 
 def _at_work(tx: Transaction, run: str) -> list[dict[str, str]]:
-    """Some of the tasks that are being worked on, and by whom."""
-    page = tx.scan(1, f"tasks\t{lifecycle.EXECUTING}\t", PAGE)
+    """Some of the running tasks, and their agents."""
+    page = tx.scan(1, f"tasks\t{lifecycle.EXECUTING}\t", TASKS_PER_TRIP)
     found = [task for _, _, task in page.rows if not run or task.get("run") == run]
-    return [{"task": task["task"], "agent": task["agent"]} for task in found[:NAMED]]
+    return [{"task": task["task"], "agent": task["agent"]} for task in found[:MAX_TASKS_NAMED]]
 
 
 def _any(tx: Transaction, place: str, run: str) -> bool:
-    """Does a task of this run (of any, without one) lie in this place of the index?"""
+    """Does a task of this run (without a run: any task) lie in this place of the index?"""
     after, seen = "", 0
-    while seen < LOOKED_AT:
-        page = tx.scan(1, place, PAGE if run else 1, after)
+    while seen < MAX_TASKS_READ:
+        page = tx.scan(1, place, TASKS_PER_TRIP if run else 1, after)
         if any(not run or task.get("run") == run for _, _, task in page.rows):
             return True
         if not page.truncated:
@@ -59,7 +60,7 @@ def _any(tx: Transaction, place: str, run: str) -> bool:
 OUTLOOK = Operation(
     "outlook",
     _outlook,
-    "What may still come to an agent that finds nothing to do.",
+    "What may still come for an agent that finds no task.",
     fields=(
         Field("agent", "agent", "who found nothing", required=True),
         Field("run", "text", "only of this run", default=""),

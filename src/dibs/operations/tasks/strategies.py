@@ -1,19 +1,20 @@
-"""Who gets a task: the strategies, each a small function that ranks those who could have it, best first.
+"""Strategies: small functions that rank the candidates for a task, best first.
 
-All have one signature, `(task, candidates, facts)`, and decide nothing beyond the order. Push (assignments.py) takes
-the first who has room; pull (`task next`) gives the task to the caller if the caller is the first.
+All have one signature, `(task, candidates, facts)`, and decide only the order. Push (assignments.py) takes the first
+candidate with room; pull (`task next`) gives the task to the caller if the caller is the first.
 
-- priority: whoever asks; pushed, who has waited longest, else who has least to do. preemptive: the same (assignments.py
-  has what happens where nobody has room).
-- round_robin: who was given a task longest ago. load_balanced: who has the fewest, then as round_robin.
-- capability: who has the fewest capabilities beyond those needed, so that those who can do everything stay free.
-- sticky: rendezvous hashing; the same word goes to the same agent, and one agent more or less moves 1/N of the words.
+- priority: the agent that asks; pushed, the one that has waited longest, else the least busy one. preemptive: the same
+  (assignments.py has what happens if no agent has room).
+- round_robin: the agent whose last task is longest ago. load_balanced: the one with the fewest tasks, then as
+  round_robin.
+- capability: the least over-qualified agent, so that generalists stay free.
+- sticky: rendezvous hashing; the same key goes to the same agent, and one agent more or less moves 1/N of the keys.
 - auction: the highest bid, the earlier of equal ones.
 
-Whom a task waits for must be somebody who will come for it, or it would wait for ever. So for a pull by round_robin,
-load_balanced and capability only those compete who wait for work now, and have room; by sticky also those who asked for
-work of the task's run within the last five minutes, or work on a task of it. Who has left, was killed, is known to be
-dead or has an open breaker never does.
+A task must wait only for an agent that will come for it; otherwise it could wait without end. So for a pull by
+round_robin, load_balanced and capability, only agents compete that wait for work now and have room; by sticky also
+agents that asked for work of the task's run within the last five minutes, or work on a task of it. An agent that left,
+was killed, is known to be dead or has an open breaker never competes.
 """
 
 from __future__ import annotations
@@ -33,74 +34,76 @@ if TYPE_CHECKING:
 
     Rank = Callable[[Record, Sequence[Record], "Facts"], list[Record]]
 
-RECENT = 5 * MINUTE  # seen or asking within this, an agent is taken to be there; five times what "seen" is written by
-ASKED_EVERY = MINUTE  # how often it is noted that an agent asks
-RUNS = 16  # for so many runs it is noted that an agent asked; the oldest makes room
-LOOKED_AT = 1_000  # agents, and tasks at work, that one choice looks at
-OPENED = 64  # auctions that one look opens; the next opens more
-NOT_IN_LINE = 1 << 30  # the place of one who does not wait
-ROTATING = frozenset({"round_robin", "load_balanced"})  # strategies that ask when an agent was last given a task
+# An agent that was seen or asked within this counts as present; five times the interval of "seen".
+PRESENCE_MS = 5 * MINUTE
+ASKED_INTERVAL_MS = MINUTE  # at which an agent's asking is recorded
+MAX_ASKED_RUNS = 16  # for one agent; the oldest is dropped
+MAX_READ = 1_000  # agents, and running tasks, for one choice
+MAX_AUCTIONS_OPENED = 64  # by one look; the next opens more
+NO_QUEUE_PLACE = 1 << 30  # of an agent that does not wait
+ROTATING_STRATEGIES = frozenset({"round_robin", "load_balanced"})  # these use the time of an agent's last task
 
 
 class Facts:
-    """What the strategies go by. Gathered once for a choice, and for all the looks of one `next`."""
+    """The facts for the strategies. Gathered once for a choice, and for all the looks of one `next`."""
 
     __slots__ = ("asked", "assigned", "bids", "busy", "given", "live", "not_mine", "now", "opened", "place", "waiting")
 
     def __init__(self, now: int) -> None:
         self.now = now
-        self.busy: dict[str, list[str]] = {}  # agent → the runs of the tasks that it works on
-        self.assigned: dict[str, list[int]] = {}  # agent → the priorities of the tasks that wait for it to pick them up
-        self.given: dict[str, int] = {}  # agent → when it was last given a task by a strategy that asks for it
-        self.asked: dict[str, dict[str, int]] = {}  # agent → run → when it last asked for such work
-        self.waiting: dict[str, list[Record]] = {}  # agent → its places among those who wait for work now
-        self.place: dict[str, int] = {}  # agent → how many came before it
+        self.busy: dict[str, list[str]] = {}  # agent → the runs of its running tasks
+        self.assigned: dict[str, list[int]] = {}  # agent → the priorities of the tasks assigned to it
+        self.given: dict[str, int] = {}  # agent → the time of its last task by a rotating strategy
+        self.asked: dict[str, dict[str, int]] = {}  # agent → run → when it last asked for work
+        self.waiting: dict[str, list[Record]] = {}  # agent → its places among the waiters for work
+        self.place: dict[str, int] = {}  # agent → the number of waiters before it
         self.bids: dict[str, Record] = {}
         self.live: list[Record] = []
-        self.not_mine: set[tuple[str, str, str]] = set()  # strategies, demands and runs of which others come first
+        # strategies, demands and runs for which other agents come first
+        self.not_mine: set[tuple[str, str, str]] = set()
         self.opened = 0
 
     def load(self, agent: str) -> int:
-        """How many tasks an agent has, at work or waiting for it."""
+        """How many tasks an agent has, running or assigned."""
         return len(self.busy.get(agent, ())) + len(self.assigned.get(agent, ()))
 
     def in_line(self, agent: str) -> int:
-        """An agent's place among those who wait for work."""
-        return self.place.get(agent, NOT_IN_LINE)
+        """An agent's place among the waiters for work."""
+        return self.place.get(agent, NO_QUEUE_PLACE)
 
 
 # --- the strategies
 
 
 def priority(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
-    """Who has waited longest, then who has least to do."""
+    """The agent that has waited longest, then the least busy one."""
     return sorted(candidates, key=lambda one: (facts.in_line(_id(one)), facts.load(_id(one)), _id(one)))
 
 
 def round_robin(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
-    """Who was given a task longest ago."""
+    """The agent whose last task is longest ago."""
     return sorted(candidates, key=lambda one: (facts.given.get(_id(one), 0), facts.in_line(_id(one)), _id(one)))
 
 
 def load_balanced(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
-    """Who has the fewest tasks."""
+    """The agent with the fewest tasks."""
     return sorted(round_robin(task, candidates, facts), key=lambda one: facts.load(_id(one)))
 
 
 def capability(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
-    """Who can do least beside what is needed."""
+    """The least over-qualified agent."""
     needs = set(task["needs"])
     return sorted(priority(task, candidates, facts), key=lambda one: len(set(one["can"]) - needs))
 
 
 def sticky(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
-    """For each word (the task's own, else its key, its parent or its id) the agents have an order of their own."""
+    """Each key (the task's sticky key, else its key, its parent or its id) gives the agents an order of their own."""
     word = task.get("sticky") or task["key"] or task["parent"] or task["task"]
     return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
 
 
 def auction(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
-    """Who bids most, the earlier of those who bid the same; who did not bid is not among them."""
+    """The highest bidder, the earlier of equal ones; agents without a bid are left out."""
     bidders = [one for one in candidates if _id(one) in facts.bids]
     return sorted(bidders, key=lambda one: (-facts.bids[_id(one)]["amount"], facts.bids[_id(one)]["commit"], _id(one)))
 
@@ -119,24 +122,24 @@ def _id(agent: Record) -> str:
 
 
 def gather(tx: Transaction, without: str = "") -> Facts:
-    """Who waits, who works on what, who was given something when. `without` is a task that does not count."""
+    """The waiters, the running tasks, and when each agent got its last one. `without` is a task that does not count."""
     facts = Facts(tx.now)
     for place, record in enumerate([one for one in workforce.present(tx) if not one.get("task")]):
         facts.waiting.setdefault(record["agent"], []).append(record)
         facts.place.setdefault(record["agent"], place)
-    for task in lifecycle.of_state(tx, EXECUTING, LOOKED_AT)[0]:
+    for task in lifecycle.of_state(tx, EXECUTING, MAX_READ)[0]:
         facts.busy.setdefault(task["agent"], []).append(task["run"])
-    for _, _, kept in tx.scan(1, "mine\t", LOOKED_AT).rows:
+    for _, _, kept in tx.scan(1, "mine\t", MAX_READ).rows:
         task = lifecycle.full(kept)
         if task["task"] != without:
             facts.assigned.setdefault(task["assigned"]["agent"], []).append(task["priority"])
-    for key, kept in tx.fetch((), [prefix_range("tl\t")], LOOKED_AT).rows:
+    for key, kept in tx.fetch((), [prefix_range("tl\t")], MAX_READ).rows:
         facts.given[key[3:]], facts.asked[key[3:]] = kept["given"], kept["asked"]
     return facts
 
 
 def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | None = None) -> list[Record]:
-    """The agents (or those of them that are named) that are there to work, as far as can be known."""
+    """The agents (or those named in `among`) that are there to work, as far as is known."""
     known = _agents(tx, among)
     killed = {name for name, agent in known.items() if agent["killed"]}
     wanted = known if among is None else [name for name in dict.fromkeys(among) if name in known]
@@ -146,11 +149,11 @@ def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | Non
 
 
 def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
-    """Agents by their names; with those that are named also their ancestors, with whom they would be killed."""
+    """Agents by their names; named ones with their ancestors, since a kill covers subagents."""
     if among is not None:
         values = values_of(tx, sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
         return {agent["agent"]: agent for agent in values.values() if agent is not None}
-    found = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], LOOKED_AT).rows}
+    found = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], MAX_READ).rows}
     return {name: agent for name, agent in found.items() if agent.get("works") or agent["killed"]}
 
 
@@ -158,14 +161,14 @@ def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:
     alive = call.alive(agent["process"])
     if alive is False or workforce.breaker(tx, call, agent)[0] == "open":
         return False
-    return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + RECENT > tx.now)
+    return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + PRESENCE_MS > tx.now)
 
 
 def asks(facts: Facts, agent: Record, task: Record) -> bool:
-    """Does this agent come for such work by itself: does it wait for it now, or has it asked lately?"""
+    """Will this agent come for such work by itself: does it wait for it now, or has it asked lately?"""
     name, run = _id(agent), task["run"]
     asked = facts.asked.get(name, {}).get(run, 0)
-    return _waits(facts, name, run) or (bool(asked) and asked + RECENT > facts.now)
+    return _waits(facts, name, run) or (bool(asked) and asked + PRESENCE_MS > facts.now)
 
 
 def _waits(facts: Facts, agent: str, run: str) -> bool:
@@ -173,13 +176,13 @@ def _waits(facts: Facts, agent: str, run: str) -> bool:
 
 
 def given(tx: Transaction, agent: str, facts: Facts) -> None:
-    """Note that an agent gets a task now."""
+    """Record that an agent gets a task now."""
     facts.given[agent] = tx.now
     _keep(tx, agent, facts)
 
 
 def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
-    """Written for the strategies that ask for it only; a sweep drops it after a day."""
+    """Written only for the rotating strategies; a sweep drops it after a day."""
     kept = {"given": facts.given.get(agent, 0), "asked": facts.asked.get(agent, {})}
     tx.put(f"tl\t{agent}", kept, i2=due(tx.now + DAY))
 
@@ -188,7 +191,7 @@ def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
 
 
 def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str) -> bool:
-    """Is the caller the one to whom this ready task goes?"""
+    """Does this ready task go to the caller?"""
     if strategy in {"priority", "preemptive"}:
         return True
     facts = _facts(tx, call)
@@ -198,25 +201,25 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy:
     kind = (strategy, lifecycle.pool_of(task), task["run"])
     if kind in facts.not_mine:
         return False
-    facts.place[me] = -1  # among equals, whoever asks now
+    facts.place[me] = -1  # among equals, the caller comes first
     if strategy == "sticky":
         _note_asking(tx, me, task["run"], facts)
     rivals = [one for one in facts.live if _id(one) != me and _competes(tx, call, one, task, strategy, facts)]
     first = _id(RANKS[strategy](task, [agent, *rivals], facts)[0])
     if first != me:
-        if strategy != "sticky":  # each sticky task is for somebody else
+        if strategy != "sticky":  # each sticky task may be for another agent
             facts.not_mine.add(kind)
         for record in facts.waiting.get(first, ())[:1]:
             if record["wake"]:
                 tx.wake(record["wake"])
         return False
-    if strategy in ROTATING and workforce.in_the_way(tx, call, task) is None:
+    if strategy in ROTATING_STRATEGIES and workforce.early_claim(tx, call, task) is None:
         given(tx, me, facts)
     return True
 
 
 def _competes(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str, facts: Facts) -> bool:
-    """Will this agent come for the task, if it goes to it?"""
+    """Would this agent come for the task?"""
     if not lifecycle.fits(agent, task["needs"], task["for"]):
         return False
     name = _id(agent)
@@ -227,19 +230,19 @@ def _competes(tx: Transaction, call: Call, agent: Record, task: Record, strategy
 
 def _note_asking(tx: Transaction, agent: str, run: str, facts: Facts) -> None:
     asked = facts.asked.setdefault(agent, {})
-    if asked.get(run, 0) + ASKED_EVERY > tx.now and run in asked:
+    if asked.get(run, 0) + ASKED_INTERVAL_MS > tx.now and run in asked:
         return
     asked[run] = tx.now
-    while len(asked) > RUNS:
+    while len(asked) > MAX_ASKED_RUNS:
         del asked[min(asked, key=lambda one: (asked[one], one))]
     _keep(tx, agent, facts)
 
 
 def _auctioned(tx: Transaction, call: Call, task: Record, facts: Facts) -> bool:
-    """A task that had its auction is anybody's. One that came to the queue without it is put up when it is found."""
+    """A task that had its auction is free for all. One without an auction yet is put up when it is found."""
     if task.get("auctioned"):
         return True
-    if facts.opened < OPENED:
+    if facts.opened < MAX_AUCTIONS_OPENED:
         from dibs.operations.tasks import auctions
 
         facts.opened += 1
@@ -248,7 +251,7 @@ def _auctioned(tx: Transaction, call: Call, task: Record, facts: Facts) -> bool:
 
 
 def _facts(tx: Transaction, call: Call) -> Facts:
-    """The facts for all looks of one transaction: `next` may look at many tasks that are not for this agent."""
+    """The facts for all looks of one transaction: `next` may look at many tasks that are for other agents."""
     global _last  # noqa: PLW0603 - a cache of one entry
     last = _last
     if last is not None and last[0] is tx:

@@ -1,10 +1,10 @@
-"""A turn: what a worker has finished, and what it takes next, in one transaction.
+"""A turn: a worker hands in its finished tasks and takes its next ones, in one transaction.
 
-For workers whose tasks are shorter than a commit. `max_tasks` says how many an agent may have at a time.
+For workers whose tasks are shorter than a commit. `max_tasks` limits how many tasks an agent may have at a time.
 
-- success: each task that is handed in is finished as by `task done`, and up to `take` others are the caller's.
-- refusal: one that is no longer the caller's, or whose result is not as it must be, is named with why; others count.
-- again: with a request id the second call gets the first's answer. crash: all of the turn or nothing.
+- success: each task handed in is finished as by `task done`, and up to `take` others are the caller's.
+- refusal: a task that is no longer the caller's, or has an invalid result, is named with the reason; the others count.
+- retry: with the same request id the second call gets the first answer. crash: all of the turn or nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
-MOST = 100  # tasks handed in, and taken, in one turn: all others wait for its transaction
+MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
 
 
 def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
@@ -33,7 +33,7 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
     finished: list[str] = []
     refused: list[dict[str, Any]] = []
     jobs: list[str] = []
-    room = max(1, long_jobs.STEP // max(1, len(handed)))
+    room = max(1, long_jobs.RECORDS_PER_STEP // max(1, len(handed)))
     for one in handed:
         identifier = one["id"]
         rows = tx.fetch((), outcomes.ahead(call, identifier))
@@ -41,7 +41,7 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
         found: Any
         try:
             found = outcomes.finish(tx, call, seen, identifier, one["token"], one.get("result"), jobs, room)
-        except DibsError as error:  # nothing of this one was written
+        except DibsError as error:  # nothing of this task was written
             found = error
         if isinstance(found, DibsError):
             refused.append({"id": identifier, "code": found.code, "message": found.message})

@@ -1,6 +1,6 @@
-"""Who is there to work: agents that wait for tasks, how many each may have, and whom a ready task wakes.
+"""The workforce: agents that wait for tasks, how many each may have, and which of them a ready task wakes.
 
-pulls.py takes tasks, placement.py gives them to agents; both stand on this.
+pulls.py takes tasks, placement.py assigns them; both use this.
 """
 
 from __future__ import annotations
@@ -18,21 +18,17 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 
-PRESENT = 15_000  # ms that a waiting agent counts as present after it last looked
+WAITER_LEASE_MS = 15_000  # after its last poll, while a waiting agent counts as present
+MAX_WAITERS_READ = 64  # when a task becomes ready
+MAX_BREAKER_PAUSE_MS = 30 * MINUTE
 
 
-PRESENT_SHOWN = 64  # waiting agents that are looked at when a task becomes ready
-
-
-LONGEST_PAUSE = 30 * MINUTE  # of a breaker
-
-
-def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
-    """Somebody who claimed the task's name before there was a task of it; nobody else can hold a planned one's."""
+def early_claim(tx: Transaction, call: Call, task: Record) -> Record | None:
+    """The claim on a task's name from before the task existed; a planned task's name has no other holder."""
     if not task["named"]:
         return None
     wanted = [lifecycle.resource_of(task["task"])]
-    while True:  # each round ends at least one record, and whoever waited for it comes first
+    while True:  # each round ends at least one record, and its waiters are served first
         met = [record for record in holds.meeting(tx, wanted, "") if holds.INTEREST not in record]
         over = [record for record in met if record["until"] <= tx.now]
         dead = endings.gone(tx, call, [record for record in met if holds.CLAIM in record and record not in over])
@@ -42,7 +38,7 @@ def in_the_way(tx: Transaction, call: Call, task: Record) -> Record | None:
 
 
 def expect(tx: Transaction, agent: str, until: int) -> None:
-    """A task is assigned to an agent: note in its record until when it has to look for one."""
+    """A task is assigned to an agent: its record says until when the agent has to look for one."""
     from dibs.operations.agents.records import put_agent
 
     key = f"a\t{agent}"
@@ -53,7 +49,7 @@ def expect(tx: Transaction, agent: str, until: int) -> None:
 
 
 def limit_of(tx: Transaction, call: Call, agent: Record) -> int:
-    """How many tasks this agent may have; one that keeps failing is tried with one."""
+    """How many tasks this agent may have; an agent with an open breaker gets one to try."""
     most: int = call.policy.work["tasks"]["max_tasks"]
     return 1 if breaker(tx, call, agent)[0] == "half-open" else most
 
@@ -62,24 +58,24 @@ def live_tasks(tx: Transaction, agent: str) -> list[Record]:
     """The live claims on tasks that an agent holds."""
     return [
         claim
-        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.ALL)
+        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.MAX_RECORDS)
         if claim["by"] == "task" and claim["until"] > tx.now
     ]
 
 
 def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int]:
-    """Closed, open or half-open, and until when it is open: by how often the agent failed in a row, and when last."""
+    """Closed, open or half-open, and until when it is open: by the failures in a row, and the last one's time."""
     strikes = agent.get("strikes", 0) if agent is not None else 0
     settings = call.policy.work["tasks"]
     if agent is None or strikes < settings["breaker_failures"]:
         return "closed", 0
-    pause = min(LONGEST_PAUSE, settings["breaker_pause"] << min(16, strikes - settings["breaker_failures"]))
+    pause = min(MAX_BREAKER_PAUSE_MS, settings["breaker_pause"] << min(16, strikes - settings["breaker_failures"]))
     until: int = agent["struck"] + pause
     return ("open", until) if until > tx.now else ("half-open", until)
 
 
-def says_it_works(tx: Transaction, agent: Record) -> None:
-    """The agent asks for work: from now on it may be given some. Who only looks on, or runs a script, never is."""
+def mark_as_worker(tx: Transaction, agent: Record) -> None:
+    """The agent asks for work: from now on it may be given some. One that only looks, or runs a script, never is."""
     if not agent.get("works"):
         from dibs.operations.agents.records import put_agent
 
@@ -88,9 +84,9 @@ def says_it_works(tx: Transaction, agent: Record) -> None:
 
 
 def present(tx: Transaction) -> list[Record]:
-    """The agents that wait for work now, the one that has waited longest first; absent ones are dropped."""
+    """The agents that wait for work now, the longest wait first; absent ones are dropped."""
     found = []
-    for key, record in tx.fetch((), [("tw\t", "tw\n")], PRESENT_SHOWN).rows:
+    for key, record in tx.fetch((), [("tw\t", "tw\n")], MAX_WAITERS_READ).rows:
         if record["until"] <= tx.now:
             tx.delete(key)
         else:
@@ -99,7 +95,7 @@ def present(tx: Transaction) -> list[Record]:
 
 
 def wake(tx: Transaction, ready: Sequence[Record]) -> None:
-    """Tasks became ready: wake as many who wait for such work. A wake is a hint; each looks for itself."""
+    """Tasks became ready: wake as many waiters for such work. A wake is a hint; each waiter looks for itself."""
     waiting: Iterable[Record] | None = None
     for task in ready:
         if task["state"] != PLANNED or task["open"] or task["kids"] or task["window"] or task["not_before"] > tx.now:

@@ -1,8 +1,7 @@
-"""What is written first into a store that lost something: one in a damaged one's place, a server without its memory.
+"""The first writes into a store that lost something: a replacement for a damaged one, or a server without its data.
 
-Claims are not carried over: what cannot be read cannot be trusted to be all. Tokens go on above every one ever
-answered, so whatever is still done with an old one is refused. The kill switch is carried over as far as it could be
-read.
+Claims are not carried over: a damaged store may not have all of them. Tokens continue above every one ever answered, so
+every use of an old one is refused. Kills are carried over as far as they could be read.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 from dibs.operations.agents.records import put_agent
 from dibs.operations.core.declare import Operation
 
-SOME = 256  # claims ended in one transaction
-MANY = 10_000  # looked at for it
+CLAIMS_PER_TRANSACTION = 256
+MAX_CLAIMS_READ = 10_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,27 +29,27 @@ def _recovered(
         if agent.get("killed") and agent["agent"] != call.agent:
             put_agent(tx, agent)
             kept.append(agent["agent"])
-    # No document was written more often than there were commits: new ones begin above what any stale writer names.
+    # No document has more versions than there were commits: new ones begin above what any stale writer names.
     tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
     tx.append("store.recovered", call.agent, aside, {"killed": kept})
     return {"killed": kept}
 
 
 def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
-    """End the claims that were granted before this epoch: another may have been granted since, and lost."""
+    """End the claims from before this epoch: a later grant of the same resource may have been lost."""
     from dibs.operations.claims import endings, holds
 
     ended = 0
-    old = [claim for claim in holds.every(tx, holds.CLAIM, MANY)[0] if claim["token"] < tx.since]
-    for claim in old[:SOME]:
+    old = [claim for claim in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0] if claim["token"] < tx.since]
+    for claim in old[:CLAIMS_PER_TRANSACTION]:
         endings.end(tx, claim, "epoch")
         ended += 1
-    waiting, _ = holds.every(tx, holds.WAITER, SOME)
-    for waiter in waiting if len(old) <= SOME else ():
+    waiting, _ = holds.every(tx, holds.WAITER, CLAIMS_PER_TRANSACTION)
+    for waiter in waiting if len(old) <= CLAIMS_PER_TRANSACTION else ():
         endings.drop_waiter(tx, waiter, "epoch")
     tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
-    return {"more": len(old) > SOME or len(waiting) >= SOME}
+    return {"more": len(old) > CLAIMS_PER_TRANSACTION or len(waiting) >= CLAIMS_PER_TRANSACTION}
 
 
-VOID = Operation("void", _void, "Give up what was granted before the store lost something.")
-RECOVERED = Operation("recovered", _recovered, "Begin a database that takes a damaged one's place.")
+VOID = Operation("void", _void, "End the claims from before the store lost data.")
+RECOVERED = Operation("recovered", _recovered, "Start a database that replaces a damaged one.")

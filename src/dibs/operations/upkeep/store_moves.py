@@ -1,7 +1,6 @@
-"""What is written when a workspace changes its store: who did it, from where, to where.
+"""Records of a workspace's move to another store: who moved it, from where, to where.
 
-The copying itself is no decision and is not here (stores/move/carry.py). Where a URL has a password it is not in the
-record.
+The copying is in stores/move/carry.py. A URL's password is not in the record.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _moving(tx: Transaction, call: Call, got: Fetched, to: str, move: str) -> dict[str, Any]:
-    """Somebody who may act wants it moved: a killed agent does not come this far."""
+    """An allowed caller starts a move: a killed agent does not come this far."""
     tx.append("store.moving", call.agent, to, {"move": move})
     return {"agent": call.agent}
 
@@ -25,17 +24,17 @@ def _moving(tx: Transaction, call: Call, got: Fetched, to: str, move: str) -> di
 def _moved(
     tx: Transaction, call: Call, got: Fetched, to: str, left: str, move: str, digest: str, events: int
 ) -> dict[str, Any]:
-    """The first that is written to the new store."""
+    """The first write to the new store."""
     tx.append("store.moved", call.agent, to, {"from": left, "move": move, "digest": digest, "events": events})
     return {"agent": call.agent}
 
 
 def _fallen_back(tx: Transaction, call: Call, got: Fetched, left: str) -> dict[str, Any]:
-    """SQLite stands in for a server that does not start; nothing of what it holds can be known here."""
+    """SQLite replaces a server that does not start; the server's records are not known here."""
     tx.append("store.fallback", call.agent, left, {})
     return {"agent": call.agent}
 
 
-MOVING = Operation("store move", _moving, "Say that the workspace is about to be moved.", may="person")
-MOVED = Operation("store moved", _moved, "Say that the workspace was moved here.")
-FALLEN_BACK = Operation("store fallback", _fallen_back, "Say that this store stands in for another.")
+MOVING = Operation("store move", _moving, "Record that the workspace is about to be moved.", may="person")
+MOVED = Operation("store moved", _moved, "Record that the workspace was moved here.")
+FALLEN_BACK = Operation("store fallback", _fallen_back, "Record that this store replaces another.")

@@ -1,9 +1,8 @@
-"""Sweeps: finding what came due while nobody looked. Each is bounded; what is left waits for the next.
+"""Sweeps: find and end what came due unnoticed. Each is bounded; the next one continues.
 
-Nothing depends on a sweep being run: an ended claim blocks nobody, because everybody who looks decides by the clock. A
-sweep makes it visible in the log, wakes those who wait, raises alerts and keeps the store small. Every claim does a
-little of it, so that a store in use needs no sweeper; `dibs sweep` does all of it, and alone does what the config says
-of old events.
+Nothing depends on a sweep: an expired claim blocks nobody, because every caller decides by the clock. A sweep makes it
+visible in the log, wakes waiters, raises alerts and keeps the store small. Every claim sweeps a little, so that a store
+in use needs no sweeper; `dibs sweep` does all of it, and only it drops old events by the config.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
-A_FEW = 8  # due records that are looked at after an agent's call
-MANY = 256  # due records that one `sweep` transaction looks at
-AGENTS = 500  # agents whose process is looked at in one sweep
-PLACE = "sw"  # where the agents that the last sweep looked at end, while there are more
-KEEP = 30 * 86_400_000  # a month of the log
-SEAL_EVERY = 86_400_000  # where the config says how long events are kept: so the oldest are a day too many
-MOST_SEALS = 10_000  # looked at; pruning drops those before the one that it goes by
+DUE_PER_CALL = 8  # due records, after an agent's call
+DUE_PER_SWEEP = 256  # due records, in one `sweep` transaction
+AGENTS_PER_SWEEP = 500  # whose process is checked
+SWEEP_PLACE_KEY = "sw"  # the last agent that the last sweep checked, while there are more
+LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month
+SEAL_INTERVAL_MS = 86_400_000  # if the config limits the log: the oldest events are at most a day too old
+MAX_SEALS_READ = 10_000  # pruning deletes the seals before its own
 
 
 def some(tx: Transaction, limit: int) -> dict[str, int]:
-    """Look at up to `limit` records that came due, and do what is due."""
+    """Handle up to `limit` due records."""
     page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
     done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
     done["looked_at"] = len(page.rows)
@@ -44,7 +43,7 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
 
     freed: list[Any] = []
     for _, key, record in page.rows:
-        held = holds.CLAIM in record and not key.startswith("l\t")  # not the memory of a claim that was lost
+        held = holds.CLAIM in record and not key.startswith("l\t")  # not the record of a lost claim
         if (held or holds.WAITER in record) and record["until"] > tx.now:
             waiters.alert(tx, record)
             holds.put(tx, record)
@@ -69,9 +68,9 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
 
 
 def _other(tx: Transaction, key: str, record: Record) -> bool:
-    """What came due and is neither claim, waiter nor interest: each family has its own way to end.
+    """Handle a due record that is neither claim, waiter nor interest: each family has its own end.
 
-    Says whether that is done; a large run goes in parts.
+    Returns whether that is done; a large run goes in parts.
     """
     family = key.partition("\t")[0]
     if family == "vo":
@@ -94,7 +93,7 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
         from dibs.operations.runs import run_endings
 
         return run_endings.came_due(tx, record)
-    else:  # an old answer to a request id, or a loss nobody came back to hear of
+    else:  # an old answer to a request id, or a loss that the agent never came back for
         tx.delete(key)
     return True
 
@@ -102,15 +101,16 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     from dibs.operations.tasks import due_tasks
 
-    done = {**some(tx, MANY), "agents": 0, "sealed": 0, "pruned": 0}
+    done = {**some(tx, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
     done["tasks"] = came.done
-    left = call.jobs[long_jobs.help_on(tx, call.jobs[0]) :] if call.jobs else []  # one step is enough for a transaction
-    dead_more = _end_of_the_dead(tx, call, done)
+    # one step is enough for a transaction
+    left = call.jobs[long_jobs.take_step(tx, call.jobs[0]) :] if call.jobs else []
+    dead_more = _end_dead_claims(tx, call, done)
     more = bool(done.pop("more")) or came.more or bool(left) or dead_more
     del done["looked_at"]
-    due = _due_for_the_log(tx, call)
-    if due and not any(done.values()):  # by itself: a seal stands where the log ends, and nothing may come between
+    due = _log_upkeep_due(tx, call)
+    if due and not any(done.values()):  # alone: a seal is at the end of the log, and no event may come between
         if due == "sealed":
             _seal(tx, call, None)
         else:
@@ -119,15 +119,15 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     return {"swept": done, "more": more or bool(due)}
 
 
-def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
-    """End the claims of agents whose process is gone, up to MANY; says whether there may be more of these.
+def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
+    """End the claims of agents whose process is gone, up to DUE_PER_SWEEP; returns whether there may be more.
 
-    When there are none, agents that are gone for good are forgotten. In a workspace that has known many agents, each
-    sweep looks at those after the last.
+    If there are none, agents that are gone for good are forgotten. In a workspace with many known agents, each sweep
+    continues after the last one's place.
     """
     low, high = prefix_range("a\t")
-    last: Record | None = tx.fetch([PLACE]).values[PLACE]
-    found = tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS)
+    last: Record | None = tx.fetch([SWEEP_PLACE_KEY]).values[SWEEP_PLACE_KEY]
+    found = tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS_PER_SWEEP)
     suspects = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in suspects])
     freed: list[Any] = []
@@ -136,11 +136,11 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
         if call.alive(agent["process"]) is not False:
             continue
         for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
-            if claim["tied"] and ended < MANY:
+            if claim["tied"] and ended < DUE_PER_SWEEP:
                 endings.end(tx, claim, "gone")
                 freed += claim["resources"]
                 ended += 1
-        if ended >= MANY:
+        if ended >= DUE_PER_SWEEP:
             cut = agent["agent"]
             break
     endings.serve(tx, freed)
@@ -153,36 +153,36 @@ def _end_of_the_dead(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
     if cut:  # the next sweep begins with the same agent: it may hold more
         before = [agent["agent"] for _, agent in found.rows if agent["agent"] < cut]
         if before:
-            tx.put(PLACE, {"agent": before[-1]})
+            tx.put(SWEEP_PLACE_KEY, {"agent": before[-1]})
         return True
     from dibs.operations.agents import forgotten
 
     done["agents"] = forgotten.some(tx, call, [agent for _, agent in found.rows])
     if found.truncated:
-        tx.put(PLACE, {"agent": found.rows[-1][1]["agent"]})
+        tx.put(SWEEP_PLACE_KEY, {"agent": found.rows[-1][1]["agent"]})
     elif last is not None:
-        tx.delete(PLACE)
+        tx.delete(SWEEP_PLACE_KEY)
     return False
 
 
 # --- the log
 
 
-def _due_for_the_log(tx: Transaction, call: Call) -> str:
-    """What the config says of old events: it is to be `sealed`, each day, or `pruned` of what is older than `keep`."""
+def _log_upkeep_due(tx: Transaction, call: Call) -> str:
+    """What the config asks for: a daily seal (`sealed`), or the end of events older than `keep` (`pruned`)."""
     keep: int = call.policy.work["log"]["keep"]
     if not keep:
         return ""
     seals = _seals(tx)
-    if not seals or tx.now - seals[-1]["at"] >= min(SEAL_EVERY, keep):
+    if not seals or tx.now - seals[-1]["at"] >= min(SEAL_INTERVAL_MS, keep):
         return "sealed"
     old = [seal for seal in seals if seal["at"] <= tx.now - keep]
     return "pruned" if old and not old[-1].get("pruned") else ""
 
 
 def _seals(tx: Transaction) -> list[Record]:
-    """Where seals stand, the oldest first."""
-    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MOST_SEALS).rows]
+    """The places of the seals, the oldest first."""
+    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MAX_SEALS_READ).rows]
 
 
 def _key_of(seal: Record) -> str:
@@ -190,7 +190,7 @@ def _key_of(seal: Record) -> str:
 
 
 def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
-    """What is live now, written down beside the log, so that everything before may be pruned later."""
+    """Write the live claims next to the log, so that everything before this point may be pruned later."""
     found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
     kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
     claims = [{key: claim[key] for key in kept} for claim in found]
@@ -205,9 +205,9 @@ def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
 
 
 def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = None) -> dict[str, Any]:
-    """Drop the events before the newest seal that is older than `keep`. That seal stays: there `verify` begins.
+    """Drop the events before the newest seal that is older than `keep`. `verify` begins at that seal.
 
-    What is younger than the config's `[log] keep` (a month where it is silent) stays, whoever asks.
+    Events younger than the config's `[log] keep` (default: a month) stay in any case.
     """
     least: int = call.policy.work["log"]["keep"] or KEEP
     keep = least if keep is None else keep

@@ -116,7 +116,7 @@ def install(
 
 def _passing(*, allowed: bool) -> str:
     """Why the hooks' interpreter may soon be gone, "" if it stays. One in a runner's cache is refused."""
-    passing = launcher.passing(sys.executable)
+    passing = launcher.why_temporary(sys.executable)
     if passing == "cache" and not allowed:
         message = (
             f"{sys.executable} lies in a runner's cache (uvx, pipx run), which may be emptied at any time; every "

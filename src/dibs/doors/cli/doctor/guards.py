@@ -233,7 +233,7 @@ def _git_hooks(session: Session) -> Iterator[dict[str, Any]]:
 
 
 def _has_hook(hooks: str, name: str) -> bool:
-    for path in (f"{hooks}/{name}", f"{hooks}/{name}{plan.LEGACY}"):
+    for path in (f"{hooks}/{name}", f"{hooks}/{name}{plan.LEGACY_SUFFIX}"):
         try:
             with open(path, "rb") as file:
                 if githooks.has_block(file.read()) and (os.access(path, os.X_OK) or githooks.is_husky(hooks)):

@@ -1,4 +1,4 @@
-"""What Claude Code's hooks tell, and how they are answered."""
+"""Claude Code's hook payloads, and the answers to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ YIELDS_AFTER_NS = 0
 
 
 def deny(event: str, reason: str) -> dict[str, Any]:
-    """A refusal. Only fields that are meant: one too many is an "allow"."""
+    """A refusal. Only known fields: one too many is an "allow"."""
     return {
         "hookSpecificOutput": {
             "hookEventName": event or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
@@ -39,5 +39,5 @@ def deny(event: str, reason: str) -> dict[str, Any]:
 
 
 def context(event: str, text: str) -> dict[str, Any]:
-    """Something that the model should know."""
+    """A text for the model."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

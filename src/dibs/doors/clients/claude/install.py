@@ -1,4 +1,4 @@
-"""Claude Code. What `dibs init`, `dibs doctor` and the launcher need to know of it; hook.py has the rest."""
+"""Claude Code, for `dibs init`, `dibs doctor` and the launcher; hook.py has the rest."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from dibs.doors.install import jsonc
 
 # Claude Code reads a matcher that holds anything but letters, digits, `_`, `-`, `|` and spaces as a regular expression
-# that may match anywhere in the name (`Read` would meet `ReadMcpResource`), so it is tied down at both ends.
+# that may match anywhere in the name (`Read` would match `ReadMcpResource`), so it is anchored at both ends.
 WRITES = "Edit|MultiEdit|Write|NotebookEdit|Bash|mcp__.*"
 MATCHERS = {
     "PreToolUse": f"^(Read|{WRITES})$",
     "PostToolUse": f"^({WRITES})$",
     "PostToolUseFailure": f"^({WRITES})$",
 }
-ALLOWED = tuple([f"Bash({command}:*)" for command in COMMANDS])  # without asking: what a refusal advises needs no nod
+ALLOWED = tuple([f"Bash({command}:*)" for command in COMMANDS])  # without asking: the commands that a refusal advises
 
 
 class Claude(Client):
@@ -37,7 +37,7 @@ class Claude(Client):
     in_home = (".claude", ".claude.json")
     settings_file = ".claude/settings.json"
     reads = ("Read",)
-    pages = ("CLAUDE.md", "AGENTS.md")  # the second only where there is no first, so none is made beside one
+    pages = ("CLAUDE.md", "AGENTS.md")  # the second only if there is no first, so none is created next to one
     imports_pages = True
     note = (
         "Claude Code runs `dibs …` without asking (permissions.allow in .claude/settings.json); that includes "
@@ -62,7 +62,7 @@ class Claude(Client):
         return found
 
     def merged(self, text: str) -> str:
-        """With our commands in `permissions.allow`; as it is where that has another shape."""
+        """Add our commands to `permissions.allow`; unchanged if that has another form."""
         from dibs.doors.install import jsonc
 
         document = jsonc.read(text)
@@ -81,7 +81,7 @@ class Claude(Client):
         return text
 
     def cleaned(self, text: str) -> str:
-        """Without our commands, and without the lists that would be empty then."""
+        """Remove our commands, and the lists that become empty."""
         from dibs.doors.install import jsonc
 
         while (allow := _allow(text)) is not None:
@@ -98,7 +98,7 @@ class Claude(Client):
         return text
 
     def switched_off(self, tree: str) -> list[str]:
-        """By `disableAllHooks` or `allowManagedHooksOnly`, wherever it reads settings."""
+        """`disableAllHooks` or `allowManagedHooksOnly`, in any of its settings."""
         from dibs.doors.clients import files
 
         own = os.environ.get("CLAUDE_CONFIG_DIR") or f"{files.home()}/.claude"
@@ -116,7 +116,7 @@ class Claude(Client):
         ]
 
     def untrusted(self, tree: str) -> str:
-        """Its own file says which folders were accepted."""
+        """Its own file has the accepted folders."""
         from dibs.doors.clients import files
 
         own = os.environ.get("CLAUDE_CONFIG_DIR")
@@ -139,7 +139,7 @@ class Claude(Client):
 
 
 def _pattern(tool: str) -> str:
-    """A tool of a role's list as a part of the matcher."""
+    """A tool of a role's list, as a part of the matcher."""
     import re
 
     return f"{re.escape(tool[:-1])}.*" if tool.endswith("*") else re.escape(tool)

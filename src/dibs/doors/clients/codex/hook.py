@@ -1,4 +1,4 @@
-"""What Codex's hooks tell, and how they are answered: in Claude Code's dialect."""
+"""Codex's hook payloads, and the answers to them: in Claude Code's dialect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HARMLESS = (
     "grep", "ls", "rg", "update_plan", "view_image", "web_search",
 )  # fmt: skip
 PROJECT_VARIABLE = ""
-YIELDS_AFTER_NS = 9_500_000_000  # it tells of the end of a command that still runs after ten seconds
+YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
 
 
 def deny(event: str, reason: str) -> dict[str, Any]:
@@ -35,5 +35,5 @@ def deny(event: str, reason: str) -> dict[str, Any]:
 
 
 def context(event: str, text: str) -> dict[str, Any]:
-    """Something that the model should know."""
+    """A text for the model."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

@@ -1,4 +1,4 @@
-"""OpenAI's Codex. What `dibs init`, `dibs doctor` and the launcher need to know of it; hook.py has the rest."""
+"""OpenAI's Codex, for `dibs init`, `dibs doctor` and the launcher; hook.py has the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-# What it may run without asking and outside its sandbox: commands of dibs that start no program of anybody's.
+# Commands that it may run without asking and outside its sandbox: they start no other program.
 VERBS = (
     "ack", "agents", "ask", "boot", "check", "claim", "confirm", "emit", "inbox", "leave", "log", "release", "renew",
     "restore", "rules", "scratch", "send", "state", "status", "subscribe", "sync-check", "task", "verify", "version",
@@ -36,7 +36,7 @@ class Codex(Client):
     trust_order = "type /hooks in Codex, in each working tree, and trust the hooks of dibs"
 
     def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
-        """No matcher: it offers few tools to hooks, and a tool by a new name must not be an open door."""
+        """No matcher: it offers few tools to hooks, and a new tool must not bypass the guard."""
         del tools
         return {event: {"hooks": [self.handler(event)]} for event in hook.EVENTS if event != "PostToolUseFailure"}
 
@@ -57,7 +57,7 @@ prefix_rule(
         return {RULES_FILE: rules}
 
     def untrusted(self, tree: str) -> str:
-        """It keeps, for each hook that was reviewed, `hooks.state."FILE:EVENT:GROUP:HANDLER".trusted_hash`."""
+        """For each reviewed hook it keeps `hooks.state."FILE:EVENT:GROUP:HANDLER".trusted_hash`."""
         from dibs.doors.clients import files
 
         home = os.environ.get("CODEX_HOME") or f"{files.home()}/.codex"

@@ -1,6 +1,6 @@
-"""What Copilot's hooks tell, and how they are answered.
+"""Copilot's hook payloads, and the answers to them.
 
-It also reads hooks of Claude Code's form, and then speaks that dialect.
+It also reads hooks of Claude Code's form, and then uses that dialect.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ YIELDS_AFTER_NS = 0
 
 
 def deny(event: str, reason: str) -> dict[str, Any]:
-    """A refusal, in Claude Code's dialect where the event is one of that."""
+    """A refusal; in Claude Code's dialect for an event of that."""
     answer = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     return answer if event[:1].islower() else {"hookSpecificOutput": {"hookEventName": event or "PreToolUse", **answer}}
 
 
 def context(event: str, text: str) -> dict[str, Any]:
-    """Something that the model should know; it is the same at every event."""
+    """A text for the model; it is the same at every event."""
     del event
     return {"additionalContext": text}

@@ -1,4 +1,4 @@
-"""GitHub's Copilot CLI. What `dibs init`, `dibs doctor` and the launcher need to know of it; hook.py has the rest."""
+"""GitHub's Copilot CLI, for `dibs init`, `dibs doctor` and the launcher; hook.py has the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse"
 
 
 class Copilot(Client):
-    """Copilot CLI. It runs as `node`, and is told from others by its session variable."""
+    """Copilot CLI. It runs as `node`, and is recognised by its session variable."""
 
     name, title, program = "copilot", "Copilot", "copilot"
     session_variables = ("COPILOT_AGENT_SESSION_ID",)
@@ -37,7 +37,7 @@ class Copilot(Client):
     trust_order = "start `copilot` in this repository, in each working tree, and trust the folder"
 
     def denies(self, answer: Any) -> bool:
-        """Its own dialect: it is what init registers."""
+        """Its own dialect: init registers that."""
         return bool(answer["permissionDecision"] == "deny")
 
     def start_notice(self, text: str) -> dict[str, Any] | None:
@@ -46,7 +46,7 @@ class Copilot(Client):
         return None
 
     def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
-        """Handlers without groups, and no matcher: a tool by a new name must not be an open door."""
+        """Handlers without groups, and no matcher: a new tool must not bypass the guard."""
         del tools
         from dibs.doors.install.launcher import command
 

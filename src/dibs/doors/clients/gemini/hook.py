@@ -1,4 +1,4 @@
-"""What Gemini's hooks tell, and how they are answered."""
+"""Gemini's hook payloads, and the answers to them."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def deny(event: str, reason: str) -> dict[str, Any]:
 
 
 def context(event: str, text: str) -> dict[str, Any]:
-    """Something that the model should know."""
+    """A text for the model."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

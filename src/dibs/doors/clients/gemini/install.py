@@ -1,4 +1,4 @@
-"""Google's Gemini CLI. What `dibs init`, `dibs doctor` and the launcher need to know of it; hook.py has the rest."""
+"""Google's Gemini CLI, for `dibs init`, `dibs doctor` and the launcher; hook.py has the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Gemini(Client):
-    """Gemini CLI. It runs as `node`, and is told from others by its session variable."""
+    """Gemini CLI. It runs as `node`, and is recognised by its session variable."""
 
     name, title, program = "gemini", "Gemini", "gemini"
     session_variables = ("GEMINI_SESSION_ID",)
@@ -35,18 +35,18 @@ class Gemini(Client):
         return bool(answer["decision"] == "deny")
 
     def start_notice(self, text: str) -> dict[str, Any] | None:
-        """For the person alone."""
+        """For the person only."""
         return {"systemMessage": text}
 
     def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
-        """No matcher: a tool by a new name must not be an open door. Timeouts are in milliseconds."""
+        """No matcher: a new tool must not bypass the guard. Timeouts are in milliseconds."""
         del tools
         return {
             event: {"hooks": [{"name": "dibs", **self.handler(event, HOOK_TIMEOUT_S * 1000)}]} for event in hook.EVENTS
         }
 
     def switched_off(self, tree: str) -> list[str]:
-        """By `hooksConfig`, in the project or for this user."""
+        """`hooksConfig`, in the project or for this user."""
         from dibs.doors.clients import files
 
         found = []

@@ -9,7 +9,7 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
-from dibs.doors.hooks.start.bundle import HEAD, VERSION, path_of
+from dibs.doors.hooks.start.bundle import HEAD_BYTES, VERSION, path_of
 from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType
 
-# Modules in C: where they lie is remembered, because looking for each along the path costs as much as loading it.
+# Modules in C: their files are remembered, because a search for each along the path costs as much as loading it.
 EXTENSIONS = (
     "_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis",
     "tree_sitter._binding", "tree_sitter_bash._binding",
 )  # fmt: skip
-# Folders below the package whose modules go in; what a hook never loads would only be made for nothing.
+# Folders below the package whose modules go in; modules that no hook loads are left out.
 FOLDERS = (
     "", "doors", "doors/clients", *[f"doors/clients/{name}" for name in NAMES], "doors/hooks", "facts", "facts/git",
     "facts/shell", "operations", "operations/agents", "operations/claims", "operations/core", "operations/guards",
@@ -31,8 +31,8 @@ FOLDERS = (
 )  # fmt: skip
 LEFT_OUT = ("doors/clients/make_index.py", "operations/core/answers.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py")  # fmt: skip
-# Whoever asks for the first module will ask for the others. What is missing here only costs a little time.
-TOGETHER = {
+# The first module of a row needs the others next. A missing entry only costs a little time.
+BUNDLED_MODULES = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
         "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents",
@@ -77,14 +77,14 @@ TOGETHER = {
         "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
         "dibs.stores.urls", "dibs.storage.redis_autostart",
     ),
-    # bundle.py asks for the client's own half by the word that the hook was started with
+    # bundle.py asks for the client's own half by the hook's first argument
     **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}", f"dibs.doors.clients.{name}.hook")
        for name in NAMES},
 }  # fmt: skip
 
 
 def make(root: str) -> None:
-    """Write the file. Where that cannot be done, the next hook takes the usual way as well."""
+    """Write the file. If that fails, the next hook imports in the usual way."""
     table: dict[str, tuple[bool, str, int, int, int, int]] = {}
     codes: dict[str, CodeType] = {}
     needs: dict[str, list[str]] = {}
@@ -110,7 +110,7 @@ def make(root: str) -> None:
                 parts.append(code)
                 place += len(code)
         groups = {}
-        for name, together in TOGETHER.items():
+        for name, together in BUNDLED_MODULES.items():
             names = _in_order(together, needs)
             code = marshal.dumps(tuple([codes[one] for one in names if one not in EXTENSIONS]))
             groups[name] = (place, len(code), names)
@@ -120,7 +120,7 @@ def make(root: str) -> None:
         making = f"{path_of(root)}.{os.getpid()}"
         os.makedirs(os.path.dirname(making), exist_ok=True)
         with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
-            written.write(len(head).to_bytes(HEAD, "big") + head + b"".join(parts))
+            written.write(len(head).to_bytes(HEAD_BYTES, "big") + head + b"".join(parts))
         os.replace(making, path_of(root))
     except (OSError, ValueError, SyntaxError, KeyError):
         return
@@ -139,7 +139,7 @@ def _needs(text: bytes) -> list[str]:
 
 
 def _in_order(names: Iterable[str], needs: dict[str, list[str]]) -> list[str]:
-    """The same names, each behind those that it needs: else Python's own import would be asked for them."""
+    """The same names, each after those that it needs: else Python's own import would be asked for them."""
     wanted = dict.fromkeys(names)
     found: dict[str, None] = {}
     begun: set[str] = set()
@@ -158,7 +158,7 @@ def _in_order(names: Iterable[str], needs: dict[str, list[str]]) -> list[str]:
 
 
 def _places() -> dict[str, str]:
-    """Where the modules in C lie that hooks load, as far as they are files at all."""
+    """The files of the C modules that hooks load, as far as they are files."""
     found: dict[str, str] = {}
     for name in EXTENSIONS:
         above = name.rpartition(".")[0]
@@ -172,9 +172,9 @@ def _places() -> dict[str, str]:
 
 
 def _slim(text: bytes, path: str) -> CodeType:
-    """A module's code without what nobody asks for while a hook runs: words about functions, types, line numbers.
+    """A module's code without what no hook needs: docstrings of functions, types, line numbers.
 
-    That halves what has to be read. Assertions stay, and so do the words about classes: an error's text may be those.
+    That halves the bytes to be read. Assertions stay, and so do the docstrings of classes: they may be an error's text.
     Annotations stay texts, without the import that says so: `__future__` is a file to be found and read.
     """
     tree = ast.parse(text, path)

@@ -1,11 +1,11 @@
-"""All modules of the hook path in one file: finding sixty files one by one costs a third of a hook's time.
+"""All modules of the hook path in one file: finding sixty files one by one takes a third of a hook's time.
 
-The file lies beside the byte code that Python itself keeps (`__pycache__`), and like that it is made when it is missing
-and made anew when a source changed: each source's size and time of change are in it and looked at before a module is
-taken out of it. Where it cannot be written, or anything about it is odd, imports go their usual way.
+The file lies next to the byte code that Python itself keeps (`__pycache__`). Like that it is made when it is missing,
+and again when a source changed: it has each source's size and time of change, which are checked before a module is
+taken from it. If it cannot be written, or anything about it is odd, imports go their usual way.
 
 `entry.py` runs this before anything else, so it uses only what the interpreter has loaded by itself; not even
-`__future__`, which is a file to be found and read. The file is made by build.py.
+`__future__`, which is a file to be found and read. build.py makes the file.
 """
 
 import gc
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 VERSION = 12
-LONGEST = 1 << 20  # bytes of that table, or it is none
-HEAD = 8  # bytes: the length of the table that stands before the code
+MAX_TABLE_BYTES = 1 << 20  # a longer table is invalid
+HEAD_BYTES = 8  # the length of the table in front of the code
 
 
 class Bundle:
-    """Finds and loads the modules that are in the file."""
+    """Finds and loads the modules in the file."""
 
     def __init__(self, root: str, fd: int, table: dict[str, tuple[bool, str, int, int, int, int]], start: int) -> None:
         self._root, self._fd, self._table, self._start = root, fd, table, start
         self.places: dict[str, str] = {}
         self.groups: dict[str, tuple[int, int, list[str]]] = {}
         self.stale = False
-        self._found: dict[str, CodeType] = {}  # taken out, and not run yet
+        self._found: dict[str, CodeType] = {}  # read, and not run yet
 
     def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":  # noqa: ARG002 - Python's protocol
-        """Python asks: do you have this module? With it come those that it is known to ask for next."""
+        """Python asks for a module. Modules that it is known to need next are loaded with it."""
         if name in self.places:
             return self._extension(name, self.places[name])
         package = self._table.get(name, (False,))[0]
@@ -50,7 +50,7 @@ class Bundle:
         return spec
 
     def _extension(self, name: str, file: str) -> "Any":
-        """A module in C, from the file where it lay when the bundle was made."""
+        """A module in C, from its file at the time of the bundle."""
         try:
             stat(file)
         except OSError:
@@ -65,7 +65,7 @@ class Bundle:
         return spec
 
     def _put_together(self, name: str) -> None:
-        """Load what a module is known to ask for; the code of all of them is taken out at once."""
+        """Load the modules that a module needs next; their code is read at once."""
         group = self.groups.pop(name, None)
         if group is None:
             return
@@ -80,7 +80,7 @@ class Bundle:
             self.put(needed)
 
     def _file_of(self, name: str) -> str:
-        """A module's source, if the module is here and its source did not change since."""
+        """A module's source, if the module is in the bundle and its source did not change since."""
         found = self._table.get(name)
         if found is None:
             return ""
@@ -95,7 +95,7 @@ class Bundle:
         return file
 
     def _code(self, place: int, length: int, kind: type) -> "Any":
-        """What was kept at that place; None if it is damaged: then the usual way, and a new file."""
+        """The code at that place; None if it is damaged: then the usual import, and a new file."""
         try:
             code = marshal.loads(pread(self._fd, length, self._start + place))  # noqa: S302 - our own, like a .pyc
         except (OSError, ValueError, TypeError, EOFError, MemoryError):
@@ -106,8 +106,8 @@ class Bundle:
         return code
 
     def _take(self, name: str) -> str:
-        """Take a module's code out; gives its source, "" if it cannot be had from here."""
-        if name in self._found:  # with others, whose sources were looked at together
+        """Read a module's code; returns its source, "" if the bundle does not have it."""
+        if name in self._found:  # read with others, whose sources were checked together
             return f"{self._root}/dibs/{self._table[name][1]}"
         file = self._file_of(name)
         if file:
@@ -118,7 +118,7 @@ class Bundle:
         return file
 
     def put(self, name: str) -> None:
-        """Load a module without Python's own way of importing, which costs as much again as running its code."""
+        """Load a module without Python's own import, which costs as much again as running its code."""
         if name in sys.modules:
             return
         if name in self.places:
@@ -152,7 +152,7 @@ class Bundle:
             setattr(sys.modules[above], last, module)
 
     def _put_extension(self, name: str, file: str) -> None:
-        """The same for a module in C. One that cannot be had so is looked for as usual when it is asked for."""
+        """The same for a module in C. If that fails, the usual import finds it later."""
         implement = sys.modules["_imp"]
         try:
             module = implement.create_dynamic(sys.modules["_frozen_importlib"].ModuleSpec(name, None, origin=file))
@@ -170,12 +170,12 @@ class Bundle:
 
 
 def _of_code() -> None:
-    """Its code is of the kind that all code is of."""
+    """The type of all code objects."""
 
 
 def start(entry: str, data: bytes) -> "NoReturn":
-    """All of a hook's process; `data` is the byte code that this module was taken out of, if that was how."""
-    gc.disable()  # a hook is over in milliseconds, of which the collector would take two
+    """All of a hook's process; `data` is the byte code of this module, if it was loaded from that."""
+    gc.disable()  # a hook lasts milliseconds, of which the collector would take two
     root = entry.rpartition("/dibs/doors/hooks/")[0]
     # Without `site` only the standard library is on the path. -S leaves sys.prefix at the base installation, so the
     # interpreter's own place tells where the virtual environment is.
@@ -187,7 +187,7 @@ def start(entry: str, data: bytes) -> "NoReturn":
         bundled = use(root) if _is_current(f"{root}/dibs/doors/hooks/start/bundle.py", data) else None
         if bundled is not None:
             bundled.put("dibs.doors.hooks.hook")
-            if len(sys.argv) > 1:  # the client that it is started for
+            if len(sys.argv) > 1:  # the client that the hook is for
                 bundled.put(f"dibs.doors.clients.{sys.argv[1]}.hook")
         from dibs.doors.hooks.hook import leave, main
     except Exception:  # noqa: BLE001 - a bundle that is missing or damaged: the usual way
@@ -209,7 +209,7 @@ def start(entry: str, data: bytes) -> "NoReturn":
 
 
 def _is_current(source: str, data: bytes) -> bool:
-    """Is this byte code that of the source as it is now?"""
+    """Does this byte code belong to the present source?"""
     if data[4:8] != b"\0\0\0\0":
         return False
     status = stat(source)
@@ -218,23 +218,23 @@ def _is_current(source: str, data: bytes) -> bool:
 
 
 def path_of(root: str) -> str:
-    """Where the file of this package and this interpreter lies."""
+    """The path of the bundle for this package and this interpreter."""
     return f"{root}/dibs/doors/hooks/start/__pycache__/bundle.{sys.implementation.cache_tag}.bin"
 
 
 def use(root: str) -> "Bundle | None":
-    """Take modules out of the file from now on; None where that cannot be done."""
+    """Take modules from the file from now on; None if that fails."""
     try:
         fd = open(path_of(root), O_RDONLY | O_CLOEXEC)
-        length = int.from_bytes(read(fd, HEAD), "big")
-        if not 0 < length <= LONGEST:
+        length = int.from_bytes(read(fd, HEAD_BYTES), "big")
+        if not 0 < length <= MAX_TABLE_BYTES:
             return None
         version, python, table, groups, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
         if version != VERSION or python != sys.version or not isinstance(table, dict):
             return None
     except (OSError, ValueError, TypeError, EOFError, MemoryError):
         return None
-    bundle = Bundle(root, fd, table, HEAD + length)
+    bundle = Bundle(root, fd, table, HEAD_BYTES + length)
     bundle.places, bundle.groups = places, groups
     sys.meta_path.insert(0, bundle)
     return bundle

@@ -1,4 +1,4 @@
-"""Started by the launcher `.dibs/hook` with `python -I -S`. It is compiled at each start, and so it is short."""
+"""Started by the launcher `.dibs/hook` with `python -I -S`. It is compiled at each start, so it is short."""
 
 import sys
 from marshal import loads
