@@ -160,7 +160,7 @@ def _mixed(count: int) -> Iterator[tuple[str, Wanted]]:
 
 def _root_globs() -> Iterator[tuple[str, Wanted]]:
     """As many as a workspace may have; by the owners' ancestor, which their directories do not block."""
-    for n in range(ROOT_GLOBS):
+    for n in range(MAX_ROOT_GLOBS):
         yield "load", [Canonical(("glob", f"**/*.r{n}"))]
 
 

@@ -398,9 +398,9 @@ PROMISES = (
     # The launcher, where an upgrade has moved dibs
     Mutant("session/session.py", "self.replaced = launcher.mend(self.place)", "pass",
            f"{SWEPT}::test_a_file_that_an_upgrade_moved_is_named_anew_by_the_next_call"),
-    Mutant("doors/install/launcher.py", '        return ""\n    if passing(_interpreter()) ==', "        pass\n    if passing(_interpreter()) ==",
+    Mutant("doors/install/launcher.py", '        return ""\n    if why_temporary(_interpreter()) ==', "        pass\n    if why_temporary(_interpreter()) ==",
            f"{SWEPT}::test_a_workspace_of_an_older_dibs_gets_its_copies_with_the_next_call"),
-    Mutant("doors/install/launcher.py", '    if passing(_interpreter()) == "cache":', "    if False:",
+    Mutant("doors/install/launcher.py", '    if why_temporary(_interpreter()) == "cache":', "    if False:",
            "tests/doors/install/test_doctor_guards.py::test_a_dibs_that_was_moved_is_said_where_this_one_may_not_take_its_place"),
     Mutant("doors/install/scripts.py", """ && "$python" -I -c 'import dibs' 2>/dev/null; then""", "; then false; fi; if false; then",
            f"{SWEPT}::test_a_hook_finds_a_dibs_that_an_upgrade_moved_by_its_interpreter_and_names_it_anew"),

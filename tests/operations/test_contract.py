@@ -13,7 +13,7 @@ from dibs.canonical import Canonical
 from dibs.doors.cli.main import main
 from dibs.errors import DibsError, Invalid
 from dibs.operations.core.call import Call
-from dibs.operations.core.declare import COMMON, LARGEST, MAX_TEXT, Field, Operation
+from dibs.operations.core.declare import COMMON, MAX_JSON_CHARS, MAX_TEXT, Field, Operation
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue, read_fields
@@ -56,7 +56,7 @@ def ask(name: str, /, **fields: Any) -> Any:
         ("confirm", {"resource": FILE, "token": True}, "token"),
         ("confirm", {"resource": FILE}, "token"),
         ("task add", {"title": "t", "priority": 10**9}, "priority"),
-        ("task add", {"title": "t", "payload": "x" * LARGEST}, "payload"),
+        ("task add", {"title": "t", "payload": "x" * MAX_JSON_CHARS}, "payload"),
         ("task add", {"title": "t", "payload": {"a": {1, 2}}}, "payload"),
         ("task add", {"title": "t", "needs": ["a", 1]}, "needs"),
         ("task add", {"title": "t", "state": "complete"}, "state"),

@@ -149,7 +149,7 @@ def test_a_batch_that_is_no_list_or_too_long_is_refused() -> None:
         with pytest.raises(Invalid):
             add(fleet, wrong)
     with pytest.raises(Invalid, match="at most 1000 at once"):
-        add(fleet, [{"title": "x"}] * (batches.MOST + 1))
+        add(fleet, [{"title": "x"}] * (batches.MAX_TASKS + 1))
 
 
 def test_a_batch_again_with_its_request_id_adds_nothing_more() -> None:

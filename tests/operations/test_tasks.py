@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, DibsError, Fenced, Invalid, NotFound, Quota
-from dibs.operations.core.declare import LARGEST
-from dibs.operations.core.json_values import DEEPEST
+from dibs.operations.core.declare import MAX_JSON_CHARS
+from dibs.operations.core.json_values import MAX_JSON_DEPTH
 from dibs.operations.tasks import additions, board, lifecycle
 from tests.operations.crew import TTL, Crew
 

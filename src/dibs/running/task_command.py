@@ -21,7 +21,7 @@ from threading import Thread
 from dibs import jsontext
 from dibs.errors import DibsError, Failed, Invalid
 from dibs.facts import usage
-from dibs.operations.core.declare import LARGEST
+from dibs.operations.core.declare import MAX_JSON_CHARS
 from dibs.running import child_process
 from dibs.running.held_command import HeldCommand
 from dibs.running.worker import Permanent, Stopped
@@ -67,7 +67,7 @@ class Commands:
                 raise Stopped
             self._judge(code, last, said)
             said.seek(0)
-            return result_of(self._worker.ws.session, said.read(json_input.LARGEST + 1))
+            return result_of(self._worker.ws.session, said.read(json_input.MAX_JSON_CHARS + 1))
 
     def close(self) -> None:
         """No more commands."""
@@ -102,8 +102,8 @@ class Commands:
 
     def _judge(self, code: int, last: str, said: IO[bytes]) -> None:
         """Raise what an exit code means, unless all is well."""
-        if os.fstat(said.fileno()).st_size > json_input.LARGEST:
-            raise Permanent(f"it wrote more than {json_input.LARGEST >> 20} MiB to standard output")
+        if os.fstat(said.fileno()).st_size > json_input.MAX_JSON_CHARS:
+            raise Permanent(f"it wrote more than {json_input.MAX_JSON_CHARS >> 20} MiB to standard output")
         if code:
             why = f"{child_process.say_end(code)}: {last}" if last else child_process.say_end(code)
             raise Permanent(why) if code == FOR_GOOD else Failed(why)
@@ -138,12 +138,12 @@ def result_of(session: Session, output: bytes) -> Any:
             return json_input.keep(session, "output", output)
     if isinstance(value, dict) and list(value) == ["tasks"]:
         return value  # children: they are tasks of their own, not a result
-    return value if len(jsontext.encode(value)) <= LARGEST else json_input.keep(session, "output", output)
+    return value if len(jsontext.encode(value)) <= MAX_JSON_CHARS else json_input.keep(session, "output", output)
 
 
 def _bound(child: child_process.Child, said: IO[bytes]) -> None:
     """A command that writes without end is ended."""
-    if not said.closed and os.fstat(said.fileno()).st_size > json_input.LARGEST:
+    if not said.closed and os.fstat(said.fileno()).st_size > json_input.MAX_JSON_CHARS:
         child.end(signal.SIGKILL)
 
 

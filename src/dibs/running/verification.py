@@ -13,7 +13,7 @@ import tempfile
 from time import monotonic
 
 from dibs.facts.paths import of_name
-from dibs.operations.tasks.outcomes import KEEP, OUTPUT
+from dibs.operations.tasks.outcomes import KEEP, MAX_OUTPUT_CHARS
 from dibs.running import child_process
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.task_command import ESCAPES

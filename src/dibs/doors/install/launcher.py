@@ -94,7 +94,7 @@ def mend(place: Place) -> str:
     gone = [path for path, wanted in ((python, os.X_OK), (entry, os.R_OK)) if not os.access(path, wanted)]
     if not gone and (python != _interpreter() or OWN not in entry):
         return ""
-    if passing(_interpreter()) == "cache":  # would be gone as well in a while, as `dibs init` says
+    if why_temporary(_interpreter()) == "cache":  # would be gone as well in a while, as `dibs init` says
         return ""
     put(place)
     return (gone or [entry])[0] if is_current(place.local) else ""

@@ -61,7 +61,7 @@ def _boot(
         moved = process is not None and agent["process"] is not None and agent["process"] != process
     was = "" if agent["left"] else agent["type"]
     agent["type"] = type or client_type or agent["type"]
-    _changes_type(tx, agent, was)
+    _take_on_type(tx, agent, was)
     if client_type:
         agent["client_type"] = client_type
     agent["can"] = sorted(set(can)) or agent["can"]

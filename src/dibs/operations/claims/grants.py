@@ -17,7 +17,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import ABSURD, MAX_WAIT, ROOT_GLOBS, YOUNG
+from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest
     ]
     tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
     wanted = holds.wanted(in_the_way, wish["resources"])
-    return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN), wanted=wanted)
+    return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted)
 
 
 def _refused(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:
@@ -472,7 +472,7 @@ OPERATIONS = (
                 choices=resources.MODES,
             ),
             Field("ttl", "duration", "how long it lasts without renewal (default 30m, or the config's)", metavar="D"),
-            Field("wait", "duration", "wait up to D in line if it is held", default=0, most=MAX_WAIT, metavar="D"),
+            Field("wait", "duration", "wait up to D in line if it is held", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("reason", "text", "what you need it for; other agents see it", default="", metavar="TEXT"),
             Field("task", "text", "the task it serves", default="", metavar="ID"),
             Field(
@@ -480,7 +480,7 @@ OPERATIONS = (
                 "duration",
                 "how long you expect to need it; an alert is raised after twice that",
                 default=0,
-                most=ABSURD,
+                most=MAX_DURATION_MS,
                 metavar="D",
             ),
             Field("keep", "flag", "keep the claim after you commit the file", default=False),

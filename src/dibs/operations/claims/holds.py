@@ -30,7 +30,7 @@ EARLY_ENDS = {
     "task": "ends with its task",
 }  # fmt: skip
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-LONG = 2 * HOUR  # from here on whole hours will do
+WHOLE_HOURS_MS = 2 * HOUR  # from here on whole hours will do
 WANTED = 5  # names that an advised command has room for
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}

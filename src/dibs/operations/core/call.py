@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID = 200
-OWN = "dibs"  # the name under which dibs itself sends messages
+DIBS_SENDER = "dibs"  # the name under which dibs itself sends messages
 TOKEN = COMMIT  # a token is the number of the commit that grants
 
 # Consequences of a decision in a room above the deciding one, by name. A room imports only rooms below it, so it calls

@@ -34,11 +34,11 @@ RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # who may 
 #   commit     the full id of a commit that is in this repository, where there is one
 # `Field.check` holds the outcome to this, whatever the door: an operation never meets a value of another type.
 
-WHOLE = 2**63  # the largest whole number that every engine keeps
+MAX_INTEGER = 2**63  # the largest whole number that every engine keeps
 SHOWN = 60  # letters of a wrong value that a refusal repeats
 SECOND = 1_000  # ms
 MAX_TEXT = 2_000  # letters of people's words, unless a field says otherwise
-LARGEST = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
+MAX_JSON_CHARS = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
 LOCAL = frozenset(("commit", "process", "resource", "resources"))  # kinds that only the caller's machine can read
 
 
@@ -154,7 +154,7 @@ def has_controls(text: str) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -WHOLE <= value < WHOLE
+    return isinstance(value, int) and not isinstance(value, bool) and -MAX_INTEGER <= value < MAX_INTEGER
 
 
 def _is_integer(value: Any) -> bool:
@@ -177,7 +177,7 @@ def _is_anything(_: Any) -> bool:
     return True  # json_values.py looks at plain values
 
 
-_LONGEST = {"text": MAX_TEXT, "words": MAX_TEXT, "json": LARGEST}
+_LONGEST = {"text": MAX_TEXT, "words": MAX_TEXT, "json": MAX_JSON_CHARS}
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (is_text, "a text in Unicode"),
     "agent": (is_text, "an agent's id or name"),

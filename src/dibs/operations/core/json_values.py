@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.declare import Field
 
-DEEPEST = 32  # levels of nesting; more is a mistake or an attack
-WHOLE = 2**53  # whole numbers beyond this are not the same in every JSON reader
+MAX_JSON_DEPTH = 32  # levels of nesting; more is a mistake or an attack
+MAX_SAFE_INTEGER = 2**53  # whole numbers beyond this are not the same in every JSON reader
 
 
 def check(value: Any, field: str, largest: int) -> Any:

@@ -20,7 +20,7 @@ from dibs.operations.agents import names
 from dibs.operations.agents.roles import mark_of
 from dibs.operations.core.call import FOLLOW_UPS, due, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.core.policy import MAX_WAIT, WORK
+from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
@@ -241,7 +241,7 @@ def _inbox(
     """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
-    count = paging.check_limit(limit, UNREAD)
+    count = paging.check_limit(limit, MAX_UNREAD_SHOWN)
     cursor: str | None = None
     if wait is None and not new:
         page = _page(tx, call.agent, thread, count, after)
@@ -366,7 +366,11 @@ OPERATIONS = (
         group="messages",
         fields=(
             Field(
-                "wait", "duration", "show only undelivered messages; wait up to D for one", most=MAX_WAIT, metavar="D"
+                "wait",
+                "duration",
+                "show only undelivered messages; wait up to D for one",
+                most=MAX_WAIT_MS,
+                metavar="D",
             ),
             Field("new", "flag", "only new or redelivered messages", default=False),
             Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),

@@ -14,7 +14,7 @@ from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import ABSURD
+from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.messages import broadcasts
 from dibs.stores.seam import values_of
 
@@ -112,7 +112,7 @@ def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
 
 def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
     """What is sent, checked, and not yet addressed."""
-    if call.agent.casefold() == OWN:
+    if call.agent.casefold() == DIBS_SENDER:
         raise Invalid(f"{call.agent} is the name by which dibs itself speaks; send under another one.", field="as")
     if not text.strip() and payload is None:
         raise Invalid("say something: a text or a payload", field="text")
@@ -207,14 +207,14 @@ OPERATIONS = (
                 "keep it for an agent that has not called yet (TO is its id), or for later agents of type:T",
                 default=False,
             ),
-            Field("payload", "json", "data to send with it", longest=LARGEST, metavar="JSON"),
+            Field("payload", "json", "data to send with it", longest=MAX_PAYLOAD_CHARS, metavar="JSON"),
             Field("reply", "text", "the message that this one answers", default="", metavar="ID"),
             Field(
                 "expires",
                 "duration",
                 "discard after this (default 7d, or the config's)",
                 least=1,
-                most=ABSURD,
+                most=MAX_DURATION_MS,
                 metavar="D",
             ),
         ),

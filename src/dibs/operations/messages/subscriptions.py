@@ -248,7 +248,7 @@ OPERATIONS = (
         group="messages",
         fields=(
             Field("kind", "text", "what kind of event, such as build.done", positional=True, required=True),
-            Field("data", "json", "the event's data", longest=LARGEST, positional=True, metavar="JSON"),
+            Field("data", "json", "the event's data", longest=MAX_DATA_CHARS, positional=True, metavar="JSON"),
         ),
         errors=(Invalid,),
         may="worker",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import ABSURD, MINUTE
+from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
@@ -260,9 +260,9 @@ OPERATIONS = (
                 "within",
                 "duration",
                 "fail if a task showed no activity for this long (default 10m)",
-                default=WITHIN,
+                default=DEFAULT_SILENCE_MS,
                 least=1,
-                most=ABSURD,
+                most=MAX_DURATION_MS,
             ),
             Field("facts", "json", "what only a door can know", internal=True),
         ),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, Invalid, Killed, NotFound
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import ABSURD
+from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.stores.seam import AFTER_KEY, prefix_range
@@ -300,7 +300,7 @@ OPERATIONS = (
                 "keep",
                 "duration",
                 "how long to keep it before it is purged (default: the config's)",
-                most=ABSURD,
+                most=MAX_DURATION_MS,
                 metavar="D",
             ),
             Field("force", "flag", "cancel its open tasks", default=False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.runs import run_records
-from dibs.operations.tasks.additions import ADD_FIELDS, TOGETHER
+from dibs.operations.tasks.additions import ADD_FIELDS, MAX_TASKS_TOGETHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ OPERATIONS = (
                 "JSON list of tasks, same fields as `task add`",
                 metavar="JSON",
                 items=ADD_FIELDS,
-                most=TOGETHER,
+                most=MAX_TASKS_TOGETHER,
             ),
         ),
         errors=(Invalid, Conflict, NotFound, Quota),

@@ -289,7 +289,9 @@ OPERATIONS = (
             Field(
                 "after", "text", "continue after this key (the `cursor` of the page before)", default="", metavar="KEY"
             ),
-            Field("limit", "integer", "how many at once", default=LISTED, least=1, most=MOST, metavar="N"),
+            Field(
+                "limit", "integer", "how many at once", default=DEFAULT_LISTED, least=1, most=MAX_LISTED, metavar="N"
+            ),
         ),
         errors=(Invalid,),
         answer="StateListAnswer",

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import ABSURD, STRATEGIES
+from dibs.operations.core.policy import MAX_DURATION_MS, STRATEGIES
 from dibs.operations.tasks import board, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
 from dibs.stores.seam import walk
@@ -253,8 +253,8 @@ ADD_FIELDS = (
         "number",
         "higher comes first (default 0)",
         default=0,
-        least=-lifecycle.MOST,
-        most=lifecycle.MOST,
+        least=-lifecycle.MAX_PRIORITY,
+        most=lifecycle.MAX_PRIORITY,
         metavar="N",
     ),
     Field("needs", "words", "capabilities that its agent must have", default=(), metavar="C,…"),
@@ -267,15 +267,15 @@ ADD_FIELDS = (
         "duration",
         "how long it should take; an alert is raised after twice that",
         default=0,
-        most=ABSURD,
+        most=MAX_DURATION_MS,
         metavar="D",
     ),
-    Field("state", "choice", "where it begins", default=PLANNED, choices=ADDED, metavar="S"),
+    Field("state", "choice", "where it begins", default=PLANNED, choices=INITIAL_STATES, metavar="S"),
     Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
     Field("attempts", "integer", "give up (quarantine) after N failed or lost attempts", default=0, metavar="N"),
     Field("strategy", "choice", "how its agent is chosen (default: the config's)", default="", choices=STRATEGIES),
     Field("sticky", "text", "affinity key: tasks with the same word go to the same agent", default="", metavar="WORD"),
-    Field("bid_window", "duration", "how long an auction collects bids", default=0, most=ABSURD, metavar="D"),
+    Field("bid_window", "duration", "how long an auction collects bids", default=0, most=MAX_DURATION_MS, metavar="D"),
     Field(
         "race",
         "text",

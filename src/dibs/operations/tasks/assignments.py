@@ -137,7 +137,7 @@ def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -
 
 def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any:
     """Offer to do a task; the highest offer gets it."""
-    workforce.says_it_works(tx, got.values[f"a\t{call.agent}"])
+    workforce.mark_as_worker(tx, got.values[f"a\t{call.agent}"])
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     if not task["window"]:
@@ -185,7 +185,7 @@ OPERATIONS = (
         "Bid for a task that is auctioned; the highest bid gets it.", group="tasks",
         fields=(
             board.ID,
-            Field("amount", "number", "the bid, at least 0", positional=True, required=True, least=0, most=HIGHEST,
+            Field("amount", "number", "the bid, at least 0", positional=True, required=True, least=0, most=MAX_BID,
                   metavar="AMOUNT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Quota, Invalid, Killed),

@@ -163,7 +163,7 @@ ADD = Operation(
             "JSON list of tasks, same fields as `task add`",
             required=True,
             least=1,
-            most=MOST,
+            most=MAX_TASKS,
             items=additions.ADD_FIELDS,
         ),
         _RUN,

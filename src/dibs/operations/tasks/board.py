@@ -199,7 +199,7 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
         return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
-    done = cancellations.call_off(tx, call.agent, task, why or f"{call.agent} cancelled it")
+    done = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
     return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
 
 

@@ -581,7 +581,7 @@ OPERATIONS = (
                 metavar="JSON",
                 items=additions.ADD_FIELDS,
                 least=1,
-                most=additions.TOGETHER,
+                most=additions.MAX_TASKS_TOGETHER,
             ),
         ),
         errors=_ERRORS,
@@ -596,7 +596,7 @@ OPERATIONS = (
         group="tasks",
         fields=(
             board.ID,
-            Field("percent", "integer", "from 0 to 100", positional=True, required=True, most=WHOLE, metavar="PERCENT"),
+            Field("percent", "integer", "from 0 to 100", positional=True, required=True, most=100, metavar="PERCENT"),
             _TOKEN,
             Field("note", "text", "where it stands", default="", metavar="TEXT"),
         ),

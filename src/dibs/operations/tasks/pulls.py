@@ -15,7 +15,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import MAX_WAIT
+from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
 
@@ -262,7 +262,7 @@ def _wait(
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
-            "wake": wake, "until": tx.now + workforce.PRESENT,
+            "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS,
         }  # fmt: skip
         if task:
             record["task"] = task
@@ -450,7 +450,7 @@ OPERATIONS = (
         "Take the next task that is ready for you.",
         group="tasks",
         fields=(
-            Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT, metavar="D"),
+            Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
             Field("waiter", "text", "the place among those who wait", default="", internal=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
@@ -467,7 +467,7 @@ OPERATIONS = (
         group="tasks",
         fields=(
             board.ID,
-            Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT, metavar="D"),
+            Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("waiter", "text", "the place in line", default="", internal=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
         ),

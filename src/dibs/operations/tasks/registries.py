@@ -192,11 +192,11 @@ def _known_as(tx: Transaction, agent: str) -> str:
 _ERRORS = (Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota)
 _ID = Field("id", "text", "the task's id", required=True)
 _SPECS = Field(
-    "tasks", "json", "tasks as files have them", required=True, least=1, most=additions.TOGETHER,
+    "tasks", "json", "tasks as files have them", required=True, least=1, most=additions.MAX_TASKS_TOGETHER,
     items=(
         *[field for field in additions.ADD_FIELDS if field.name in {"title", "payload"}],
         _ID,
-        Field("state", "choice", "the folder it lies in", choices=(*additions.ADDED, COMPLETE), required=True),
+        Field("state", "choice", "the folder it lies in", choices=(*additions.INITIAL_STATES, COMPLETE), required=True),
     ),
 )  # fmt: skip
 IMPORT = Operation(

@@ -65,14 +65,19 @@ OPERATIONS = (
         group="tasks",
         fields=(
             Field(
-                "done", "json", "a list of objects with id, token and result", items=_DONE, most=MOST, metavar="JSON"
+                "done",
+                "json",
+                "a list of objects with id, token and result",
+                items=_DONE,
+                most=MAX_TASKS_PER_TURN,
+                metavar="JSON",
             ),
             Field(
                 "take",
                 "integer",
                 "take up to N tasks, as far as max_tasks allows (default 1)",
                 default=1,
-                most=MOST,
+                most=MAX_TASKS_PER_TURN,
                 metavar="N",
             ),
             Field("run", "text", "take only of this run", default="", metavar="RUN"),

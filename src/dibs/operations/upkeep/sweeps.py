@@ -13,7 +13,7 @@ from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import due
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import ABSURD
+from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
 
 TYPE_CHECKING = False
@@ -209,7 +209,7 @@ def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = 
 
     Events younger than the config's `[log] keep` (default: a month) stay in any case.
     """
-    least: int = call.policy.work["log"]["keep"] or KEEP
+    least: int = call.policy.work["log"]["keep"] or LOG_LIFE_MS
     keep = least if keep is None else keep
     if keep < least:
         text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."
@@ -255,7 +255,7 @@ OPERATIONS = (
                 "keep",
                 "duration",
                 "keep that much of the log (default, and least: [log] keep in the config, or 30d)",
-                most=ABSURD,
+                most=MAX_DURATION_MS,
                 metavar="D",
             ),
         ),

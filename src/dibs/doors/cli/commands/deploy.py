@@ -89,7 +89,7 @@ class _Deploy:
         named_patience = deploy_checks.config(session).get("verify_timeout", PATIENCE)
         self.patience = durations.parse(given, "verify_timeout") / 1000 if given else named_patience
         self.resource = session.paths.canonical(f"deploy:{self.target}", session.cwd)
-        self.said = {name: bool(words.fields.get(name)) for name in deploy_guard.SAID}
+        self.said = {name: bool(words.fields.get(name)) for name in deploy_guard.ACCEPTED_RISKS}
         self.commit, self.token = "", 0
         self.behind: int | None = None
         self.keep = False
