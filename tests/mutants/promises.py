@@ -87,11 +87,11 @@ PROMISES = (
            "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite/store.py",
            '                    if connection.in_transaction:\n                        connection.execute("ROLLBACK")\n'
-           "                except apsw.Error:\n                    pass  # the statement that failed",
+           "                except apsw.Error:\n                    pass  # the failed statement",
            '                    if connection.in_transaction:\n                        connection.execute("COMMIT")\n'
-           "                except apsw.Error:\n                    pass  # the statement that failed",
+           "                except apsw.Error:\n                    pass  # the failed statement",
            f"{STORES}/test_conformance.py"),
-    Mutant("stores/sqlite/store.py", "                if clock.since_boot() + tx.base - tx.now > STALE_NOW:",
+    Mutant("stores/sqlite/store.py", "                if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:",
            "                if False:", f"{STORES}/test_conformance.py"),
     Mutant("stores/sqlite/store.py", "        if head[0] < answered:", "        if False:", "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite/database_file.py", "        if found > len(MIGRATIONS):", "        if False:",
@@ -387,7 +387,7 @@ PROMISES = (
            f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),
     Mutant("stores/sqlite/gate.py", "                self._keep()\n", "",
            f"{SWEPT}::test_an_older_copy_of_all_that_lies_in_the_workspaces_folder_is_noticed"),
-    Mutant("stores/sqlite/gate.py", " if 0 <= commit < LARGEST else", " if True else",
+    Mutant("stores/sqlite/gate.py", " if 0 <= commit < MAX_COMMIT else", " if True else",
            f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),
     Mutant("facts/workspace.py", ' or (common != "" and _kind(f"{self.shared}/store") == _FILE)', "",
            f"{SWEPT}::test_a_record_that_was_swept_away_is_missed_and_never_begun_anew_by_itself[rm]"),

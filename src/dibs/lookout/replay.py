@@ -39,7 +39,7 @@ EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
 BY_DEADLINE = frozenset(("expired", "unclaimed"))
 
 
-class Said:
+class Statement:
     """An event, opened."""
 
     __slots__ = ("agent", "commit", "data", "kind", "now", "seq", "subject")
@@ -91,7 +91,7 @@ class Replay:
         self._commit = self._earlier = self._seq = (
             0  # what a token has to be above: those of the commits before, a seal's bound
         )
-        self._rules: dict[str, Callable[[Said], None]] = {
+        self._rules: dict[str, Callable[[Statement], None]] = {
             "claim.granted": self._on_granted,
             "claim.renewed": self._on_renewed,
             "claim.moved": self._on_moved,
@@ -113,7 +113,7 @@ class Replay:
             "store.recovered": self._on_recovered,
         }
 
-    def apply(self, event: Event) -> Said | None:
+    def apply(self, event: Event) -> Statement | None:
         """Let an event happen; gives what it says, or None where that cannot be read."""
         if event.commit != self._commit:
             self.finish()
@@ -121,7 +121,7 @@ class Replay:
         self._seq = event.seq
         said = None
         try:
-            said = Said(event)
+            said = Statement(event)
             rule = self._rules.get(said.kind)
             if rule is not None:
                 rule(said)
@@ -173,7 +173,7 @@ class Replay:
 
     # --- claims
 
-    def _on_granted(self, said: Said) -> None:
+    def _on_granted(self, said: Statement) -> None:
         claim = Claim(said.subject, said.agent, said.data)
         if not self._granted.add(said.subject):
             self._report.add(said.seq, "granted_twice", f"claim {say(said.subject)} was granted before")
@@ -186,7 +186,7 @@ class Replay:
         self._hold(claim)
         self._report.granted += 1
 
-    def _on_renewed(self, said: Said) -> None:
+    def _on_renewed(self, said: Statement) -> None:
         until = whole(said.data, "until")
         claim = self._find(said)
         if claim is not None:
@@ -194,7 +194,7 @@ class Replay:
             self._check_request(said)
             claim.until = until
 
-    def _on_moved(self, said: Said) -> None:
+    def _on_moved(self, said: Statement) -> None:
         to, token, why = text(said.data, "to"), whole(said.data, "token"), said.data.get("why")
         claim = self._find(said)
         self._check_token(said, token)
@@ -211,7 +211,7 @@ class Replay:
         claim.agent, claim.token = to, token
         self._check_holders(said.seq, claim)
 
-    def _on_released(self, said: Said) -> None:
+    def _on_released(self, said: Statement) -> None:
         released, left = resources(said.data, "resources"), resources(said.data, "left")
         self._check_request(said)
         claim = self._find(said)
@@ -227,7 +227,7 @@ class Replay:
             claim.resources = kept
             self._hold(claim)
 
-    def _on_ended(self, said: Said) -> None:
+    def _on_ended(self, said: Statement) -> None:
         why = text(said.data, "why")
         claim = self._find(said)
         if claim is None:
@@ -237,7 +237,7 @@ class Replay:
             self._report.add(said.seq, "early", message)
         self._end(claim)
 
-    def _find(self, said: Said) -> Claim | None:
+    def _find(self, said: Statement) -> Claim | None:
         """The live claim that an event speaks of."""
         claim = self.live.get(said.subject)
         if claim is None and not self.lost:
@@ -278,7 +278,7 @@ class Replay:
                         self._report.add(seq, "two_holders", message)
                         return
 
-    def _check_token(self, said: Said, token: int) -> None:
+    def _check_token(self, said: Statement, token: int) -> None:
         """Promise 2."""
         if token != said.commit:
             self._report.add(said.seq, "token", f"the token is {token}, the commit's number {said.commit}")
@@ -287,7 +287,7 @@ class Replay:
         else:
             self._report.token = token
 
-    def _check_request(self, said: Said) -> None:
+    def _check_request(self, said: Statement) -> None:
         """Promise 6. A day has too many requests to keep their texts, so 64 bits stand for each, as for the ids."""
         request = said.data.get("request")
         if request is None:
@@ -301,7 +301,7 @@ class Replay:
             message = f"request {say(request[1])} of {say(said.agent)} had its effect before, in commit {commit}"
             self._report.add(said.seq, "two_effects", message)
 
-    def _check_killed(self, said: Said, agent: str) -> None:
+    def _check_killed(self, said: Statement, agent: str) -> None:
         while self._killed:
             if agent in self._killed:
                 self._report.add(said.seq, "killed", f"{say(agent)} was killed and not revived, and got a claim")
@@ -309,36 +309,36 @@ class Replay:
                 return
             agent = agent.rpartition("/")[0]
 
-    def _check_related(self, said: Said, claim: Claim, what: str) -> None:
+    def _check_related(self, said: Statement, claim: Claim, what: str) -> None:
         if not related(said.agent, claim.agent):
             message = f"claim {say(claim.id)} of {say(claim.agent)} was {what} by {say(said.agent)}"
             self._report.add(said.seq, "stranger", message)
 
     # --- waits and agents
 
-    def _on_queued(self, said: Said) -> None:
+    def _on_queued(self, said: Statement) -> None:
         if not self._queued.add(said.subject):
             self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was queued before")
         self._waiting.add(said.subject)
 
-    def _on_wait_ended(self, said: Said) -> None:
+    def _on_wait_ended(self, said: Statement) -> None:
         if said.subject in self._waiting:
             self._waiting.discard(said.subject)
         elif not self._lost_waits or not self._queued.add(said.subject):
             self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was not waiting")
 
-    def _on_killed(self, said: Said) -> None:
+    def _on_killed(self, said: Statement) -> None:
         self._killed.add(said.subject)
 
-    def _on_revived(self, said: Said) -> None:
+    def _on_revived(self, said: Statement) -> None:
         self._killed.discard(said.subject)
 
     # --- tasks, documents and votes
 
-    def _once(self, rule: Callable[[Said], None]) -> Callable[[Said], None]:
+    def _once(self, rule: Callable[[Statement], None]) -> Callable[[Statement], None]:
         """A rule for an event that a request id may stand behind."""
 
-        def with_request(said: Said) -> None:
+        def with_request(said: Statement) -> None:
             self._check_request(said)
             rule(said)
 
@@ -350,6 +350,6 @@ class Replay:
         self._documents.lose()
         self._votes.lose()
 
-    def _on_recovered(self, said: Said) -> None:
+    def _on_recovered(self, said: Statement) -> None:
         self._documents.on_recovered(said)
         self._votes.lose()

@@ -18,7 +18,7 @@ from dibs.lookout.reading import Ids, must, related, say, text, whole
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.lookout.replay import Claim, Replay, Said
+    from dibs.lookout.replay import Claim, Replay, Statement
     from dibs.lookout.verify import Report
 
 BEGINS = frozenset({"discovery", "scoped", "planned"})
@@ -82,7 +82,7 @@ class Tasks:
 
     # --- what happens to a task
 
-    def on_added(self, said: Said) -> None:
+    def on_added(self, said: Statement) -> None:
         """A new task: its id was not used before."""
         state, run = said.data.get("state", "planned"), said.data.get("run", "")
         must(isinstance(state, str) and isinstance(run, str), "`state` or `run` is not a text")
@@ -96,7 +96,7 @@ class Tasks:
             self._report.add(said.seq, "task_state", f"task {say(said.subject)} began as {say(state)}")
         self._open[said.subject] = Task(state, run)
 
-    def on_moved(self, said: Said) -> None:
+    def on_moved(self, said: Statement) -> None:
         """From the state that it was in, by a way that there is, and with what that way needs."""
         before, to = text(said.data, "from"), text(said.data, "to")
         task = self._find(said, before)
@@ -113,26 +113,26 @@ class Tasks:
             self._complete.add(said.subject)
             del self._open[said.subject]
 
-    def on_passed(self, said: Said) -> None:
+    def on_passed(self, said: Statement) -> None:
         """Another claim, or the same one in other hands, stands behind it from now on."""
         task = self._find(said, "executing")
         if task is not None:
             self._check_claim(said, task, passed=True)
 
-    def on_kept(self, said: Said) -> None:
+    def on_kept(self, said: Statement) -> None:
         """A task stays although its run goes: from now on it is of no run."""
         task = self._open.get(said.subject)
         if task is not None:
             task.run = ""
 
-    def on_purged(self, said: Said) -> None:
+    def on_purged(self, said: Statement) -> None:
         """A run is gone with all its tasks that were over, and were not kept."""
         self._purged = True
         gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in OVER]
         for identifier in gone:
             del self._open[identifier]
 
-    def _find(self, said: Said, state: str) -> Task | None:
+    def _find(self, said: Statement, state: str) -> Task | None:
         """The task that an event speaks of, which has to be in that state."""
         task = self._open.get(said.subject)
         if task is None and self._complete.has(said.subject):
@@ -151,7 +151,7 @@ class Tasks:
             task.state = state
         return task
 
-    def _behind(self, said: Said) -> str:
+    def _behind(self, said: Statement) -> str:
         """The live claim on a task of which nothing is known, by the token that the event names."""
         token, name = said.data.get("token"), ("name", f"task:{said.subject}")
         for claim in self._replay.live.values() if token is not None else ():
@@ -161,7 +161,7 @@ class Tasks:
 
     # --- the promises
 
-    def _check_claim(self, said: Said, task: Task, *, passed: bool = False) -> None:
+    def _check_claim(self, said: Statement, task: Task, *, passed: bool = False) -> None:
         """At work means: a live claim on its name, of the agent that works."""
         task.claim = text(said.data, "claim")
         claim = self._replay.live.get(task.claim)
@@ -182,7 +182,7 @@ class Tasks:
         if wrong:
             self._report.add(said.seq, "task_claim", f"claim {say(claim.id)} behind task {say(said.subject)} {wrong}")
 
-    def _check_token(self, said: Said, task: Task, *, needed: bool) -> None:
+    def _check_token(self, said: Statement, task: Task, *, needed: bool) -> None:
         """Promise 2: a task is finished under the token of the live claim behind it, and by its holder."""
         token = said.data.get("token")
         if token is None and not needed:
@@ -220,11 +220,11 @@ class Documents:
         self._graves.clear()
         self._lost = True
 
-    def on_recovered(self, said: Said) -> None:
+    def on_recovered(self, said: Statement) -> None:
         """A new database in a damaged one's place: its documents begin above whatever was written before."""
         self._deepest = max(self._deepest, said.commit - 1)
 
-    def on_set(self, said: Said) -> None:
+    def on_set(self, said: Statement) -> None:
         """One above the version before; a deleted document, once forgotten, goes on above all that were deleted."""
         key, version = said.subject, whole(said.data, "version")
         deleted: Any = said.data.get("deleted", False)

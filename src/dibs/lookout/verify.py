@@ -21,7 +21,7 @@ from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, Any
 
 from dibs.lookout.reading import MalformedError, must, read_body, say, text, types, whole
-from dibs.lookout.replay import Claim, Replay, Said
+from dibs.lookout.replay import Claim, Replay, Statement
 from dibs.stores.seam import GENESIS
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ class _Seals:
         elif difference := replay.differs(*opened):
             self._blame(seal.seq, difference)
 
-    def hear(self, said: Said, chain: _Chain) -> None:
+    def hear(self, said: Statement, chain: _Chain) -> None:
         """What the log says about itself: hold a seal to the event that was written with it, and note prunings."""
         through, link, digest = (said.data.get(name) for name in ("through", "link", "digest"))
         if said.kind == "log.pruned":

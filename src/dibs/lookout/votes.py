@@ -14,7 +14,7 @@ from dibs.lookout.reading import must, say, text, whole
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.lookout.replay import Said
+    from dibs.lookout.replay import Statement
     from dibs.lookout.verify import Report
 
 
@@ -51,14 +51,14 @@ class Votes:
         self._open.clear()
         self._lost = True
 
-    def on_opened(self, said: Said) -> None:
+    def on_opened(self, said: Statement) -> None:
         """A vote begins, under an id that no open one has."""
         options, electorate = _texts(said.data, "options"), _texts(said.data, "electorate")
         if said.subject in self._open:
             self._find(said, "was opened while it was open")
         self._open[said.subject] = Vote(options, electorate, whole(said.data, "deadline"))
 
-    def on_cast(self, said: Said) -> None:
+    def on_cast(self, said: Statement) -> None:
         """A ballot: of an elector, the first of that one, for an option, in time, before the outcome."""
         option = text(said.data, "option")
         vote = self._open.get(said.subject)
@@ -77,7 +77,7 @@ class Votes:
         else:
             vote.ballots[said.agent] = option
 
-    def on_decided(self, said: Said) -> None:
+    def on_decided(self, said: Statement) -> None:
         """The outcome, which the ballots say, or the clock."""
         outcome, option = text(said.data, "outcome"), said.data.get("option")
         vote = self._open.pop(said.subject, None)
@@ -92,7 +92,7 @@ class Votes:
             right = " ".join(filter(None, counted))
             self._find(said, f"came out as {say(outcome)} {say(option)}; by its ballots it is {say(right)}")
 
-    def _find(self, said: Said, what: str) -> None:
+    def _find(self, said: Statement, what: str) -> None:
         self._report.add(said.seq, "vote", f"vote {say(said.subject)} {what}")
 
 

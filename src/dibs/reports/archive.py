@@ -17,7 +17,7 @@ from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.operations.tasks import lifecycle
 from dibs.reports import html_page, markdown, source
-from dibs.stores.seam import KEYS_AT_ONCE, values_of, walk
+from dibs.stores.seam import KEYS_PER_FETCH, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ def _content(path: str) -> Iterator[bytes]:
 def _tasks(session: Session, run: str) -> Iterator[dict[str, Any]]:
     """Each task with its payload and its result, whole; a page at a time, so that they need not fit into memory."""
     prefix = f"ut\t{run}\t"
-    names = session.store.look(lambda tx: [key[len(prefix) :] for key, _ in walk(tx, prefix, KEYS_AT_ONCE)])
-    for start in range(0, len(names), KEYS_AT_ONCE):
-        some = names[start : start + KEYS_AT_ONCE]
+    names = session.store.look(lambda tx: [key[len(prefix) :] for key, _ in walk(tx, prefix, KEYS_PER_FETCH)])
+    for start in range(0, len(names), KEYS_PER_FETCH):
+        some = names[start : start + KEYS_PER_FETCH]
 
         def read(tx: Transaction, some: list[str] = some) -> dict[str, Any]:
             return values_of(tx, [f"{letter}\t{name}" for name in some for letter in ("t", "tp", "tr")])

@@ -14,7 +14,7 @@ from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE
 from dibs.reports import timeline
 from dibs.reports.story import Story
-from dibs.stores.seam import KEYS_AT_ONCE, read_event
+from dibs.stores.seam import KEYS_PER_FETCH, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     room = RESULTS
     names = [task["task"] for task in found if task["result"]]
-    for start in range(0, len(names), KEYS_AT_ONCE):  # a page at a time: all of them whole may be too much to hold
-        for name, value in lifecycle.results(tx, names[start : start + KEYS_AT_ONCE]).items():
+    for start in range(0, len(names), KEYS_PER_FETCH):  # a page at a time: all of them whole may be too much to hold
+        for name, value in lifecycle.results(tx, names[start : start + KEYS_PER_FETCH]).items():
             text = jsontext.encode(value)
             cut = len(text) > RESULT or room <= 0
             begins = text[: RESULT // 10] if room > 0 else ""

@@ -67,11 +67,11 @@ def check(session: Session, call: Call, target: str, top: str, *, timeout: float
 
 def examine(
     session: Session, call: Call, target: str, top: str, *, timeout: float | None = None, **said: bool
-) -> sync.Standing:
+) -> sync.BranchStatus:
     """The same, raised; gives where HEAD stands. `said`: dirty, unsynced, rollback."""
     last = session.run(deploy_guard.CHECK, call, {"targets": [target]})["last"][target]
     if not session.place.common:
-        standing = sync.Standing(why="this is not a git repository")
+        standing = sync.BranchStatus(why="this is not a git repository")
         _judge(session, call, target, [standing], **said)
         return standing
     changed = [] if said.get("dirty") else [change.path for change in git.dirty(top, untracked=False)]
@@ -97,7 +97,7 @@ def _contains(top: str, commit: str, last: dict[str, Any] | None) -> bool | None
     return sync.contains(top, commit, last["commit"]) if last and last["commit"] and commit else None
 
 
-def _judge(session: Session, call: Call, target: str, syncs: Sequence[sync.Standing], **facts: Any) -> None:
+def _judge(session: Session, call: Call, target: str, syncs: Sequence[sync.BranchStatus], **facts: Any) -> None:
     given = {"target": target, "syncs": [one.as_json() for one in syncs], **facts}
     call.facts.clear()
     session.run(deploy_guard.JUDGE, call, given)
@@ -201,9 +201,9 @@ def check_push(session: Session, call: Call, top: str, remote: str, updates: Seq
 
 def _pushed_syncs(
     session: Session, top: str, target: str, remote: str, branch: str, here: str, there: str
-) -> list[sync.Standing]:
+) -> list[sync.BranchStatus]:
     """Where a pushed commit stands: against the branch it is pushed to, and against the branch that counts."""
-    own = sync.Standing(branch, here, upstream=f"{remote}/{branch}")
+    own = sync.BranchStatus(branch, here, upstream=f"{remote}/{branch}")
     if there:
         if not git.commit(top, there):  # somebody pushed since the last fetch
             sync.fetched(top, remote, branch, patience(session))

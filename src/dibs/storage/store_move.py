@@ -20,7 +20,7 @@ from dibs import jsontext
 from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.storage import workspace_store
-from dibs.storage.redis_autostart import Turn
+from dibs.storage.redis_autostart import FileMutex
 from dibs.stores.move import carry, moved_mark
 from dibs.stores.urls import hidden
 
@@ -47,7 +47,7 @@ def move(
     workspace_store.refuse_unknown(to)
     if not pin.url:
         raise Invalid("this workspace coordinates through no store yet: name it with `store` in .dibs/config.toml")
-    with Turn(local, TURN) as turn:
+    with FileMutex(local, TURN) as turn:
         if not turn.mine:
             raise Unavailable("the workspace is being moved by another process; try again in a moment.")
         _finish_former(session)
@@ -151,7 +151,7 @@ def follow(session: Session, error: Unavailable) -> bool:
     """Somebody met a store that was moved: finish that if it is this machine's, and say whether to go on elsewhere."""
     local = session.place.local
     before = session.store.address
-    with Turn(local, TURN, PATIENCE) as turn:
+    with FileMutex(local, TURN, PATIENCE) as turn:
         noted = _noted(local)
         if turn.mine and noted.get("id") == error.fields["moved"]:
             _finish_former(session)

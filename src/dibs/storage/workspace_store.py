@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.storage.redis_autostart import Missing
+    from dibs.storage.redis_autostart import Autostart
     from dibs.stores.move.carry import Side
     from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Row, Store
@@ -224,13 +224,13 @@ def _redis(
 
 def _when_missing(local: str, url: str, *, patient: bool) -> Callable[[], None]:
     """What the engine calls when no server listens there; loaded only then."""
-    known: list[Missing] = []
+    known: list[Autostart] = []
 
     def missing() -> None:
         if not known:
-            from dibs.storage.redis_autostart import Missing
+            from dibs.storage.redis_autostart import Autostart
 
-            known.append(Missing(local, url, patient=patient))
+            known.append(Autostart(local, url, patient=patient))
         known[0]()
 
     return missing

@@ -1,7 +1,7 @@
-"""What every engine must do: one suite, run against all of them.
+"""The conformance suite: what every engine must do, run against all of them.
 
 An engine's test calls each of `CASES` with a function that opens a new, empty store. The cases use the seam alone and
-say nothing of what it is for; the memory engine is the reference. A case fails by an AssertionError.
+no domain word; the memory engine is the reference. A case fails by an AssertionError.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
     assert [(s.seq, s.link, s.body) for s in store.seals()] == [(4, before.link, '{"body":1}')]
     try:
         store.run(lambda tx: tx.prune(3))
-    except Exception:  # noqa: BLE001, S110 - whichever error the engine finds fit
+    except Exception:  # noqa: BLE001, S110 - the engine chooses the error
         pass
     else:
         message = "pruned where no seal stands"

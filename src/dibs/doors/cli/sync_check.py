@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
             timeout=deploy_checks.patience(session),
         )
     else:
-        standing = sync.Standing(why="this is not a git repository")
+        standing = sync.BranchStatus(why="this is not a git repository")
     shown = {"target": target, **standing.as_json()}
     refusal = deploy_guard.stale(standing.as_json(), target=target, unsynced=bool(given.get("unsynced")))
     if refusal is not None:

@@ -74,10 +74,10 @@ def _up(session: Session, url: str, words: parse.Words, fsync: str) -> dict[str,
         path = workspace_store.sqlite_path(session.place.local, url)
         return {"store": url, "path": path, "commit": head.commit, "started": False}
     from dibs.storage import redis_server, sqlite_fallback
-    from dibs.storage.redis_autostart import Turn
+    from dibs.storage.redis_autostart import FileMutex
 
     background = BACKGROUND in os.environ
-    with Turn(session.place.local, patience=BRIEFLY if background else WAIT) as turn:
+    with FileMutex(session.place.local, patience=BRIEFLY if background else WAIT) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
         try:

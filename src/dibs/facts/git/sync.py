@@ -27,7 +27,7 @@ RACED = "cannot lock ref"  # git's words where another fetch moved the same ref 
 COMMITS = 10_000  # looked through for the same content; what is further back counts as not contained
 
 
-class Standing:
+class BranchStatus:
     """Where a commit stands. `behind` is None where that cannot be known; then `why` says why."""
 
     __slots__ = ("ahead", "behind", "branch", "commit", "note", "upstream", "why")
@@ -58,12 +58,12 @@ def stand(
     here: str = "HEAD",
     or_else: str = "",
     timeout: float = git.NETWORK,
-) -> Standing:
+) -> BranchStatus:
     """Fetch the branch that counts, or the one that is named, and compare a commit with it.
 
     `or_else` is the branch that a push is about to make: where the remote has no default branch, it is that one.
     """
-    standing = Standing(git.branch(top), git.commit(top, here))
+    standing = BranchStatus(git.branch(top), git.commit(top, here))
     if not standing.commit:
         standing.why = "there is no commit yet"
         return standing
@@ -90,7 +90,7 @@ def stand(
     return standing
 
 
-def compare(top: str, standing: Standing, tip: str) -> None:
+def compare(top: str, standing: BranchStatus, tip: str) -> None:
     """How far the commit is behind a tip and ahead of it. In a shallow clone only what is certain counts."""
     counts = git.behind_ahead(top, tip, standing.commit) if git.commit(top, tip) else None
     if counts is not None and (not counts[0] or not counts[1] or not is_shallow(top)):

@@ -1,4 +1,4 @@
-"""The Lua that the Redis engine runs on the server: read, and check-then-apply. No business rule is in it.
+"""The Lua that the Redis engine runs on the server: read, and check-then-apply. It holds no business rule.
 
 Keys, all under one hash tag so that they lie on one node of a cluster:
 - `v`     hash     key → number of the commit that wrote it, its two index entries, its JSON text; separated by newlines
