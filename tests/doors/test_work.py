@@ -44,8 +44,8 @@ def boss(shell: Shell) -> Iterator[Workspace]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a worker waits for is short here."""
-    monkeypatch.setattr(worker, "PAUSES", (0.001,))
-    monkeypatch.setattr(heartbeat, "LOOK", 0.02)
+    monkeypatch.setattr(worker, "RETRY_PAUSES_S", (0.001,))
+    monkeypatch.setattr(heartbeat, "CONFIRM_INTERVAL_S", 0.02)
 
 
 def state(ws: Workspace, task: str) -> str:
@@ -250,7 +250,7 @@ def test_a_task_whose_answer_was_lost_goes_back_and_is_done(
 
 
 def test_a_store_that_stays_away_ends_a_worker_that_has_no_task(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PATIENCE", 50)
+    monkeypatch.setattr(worker, "STORE_TIMEOUT_MS", 50)
 
     def away(*_: Any, **__: Any) -> Any:
         raise Unavailable("no disk")
@@ -294,7 +294,7 @@ def test_a_claim_that_moved_under_a_new_token_is_lost(
     ws: Workspace, boss: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boss.task_add("one", id="one")
-    monkeypatch.setattr(heartbeat, "BEAT", 0.05)
+    monkeypatch.setattr(heartbeat, "MAX_RENEWAL_INTERVAL_S", 0.05)
     renew = ws.renew
 
     def moved(*names: Any) -> Any:
@@ -329,7 +329,7 @@ def test_much_progress_becomes_few_commits(ws: Workspace, boss: Workspace) -> No
 
 
 def test_a_command_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_process, "MERCY", 100)
+    monkeypatch.setattr(child_process, "KILL_GRACE_MS", 100)
     keeper = child_process.Keeper()
     script = "trap '' TERM; echo $$ > pid; while :; do sleep 600; done"
     child = child_process.Child(keeper, ["/bin/sh", "-c", script], until=0, cwd=tmp_path)

@@ -28,11 +28,11 @@ LITERALS = frozenset(("file", "tree"))
 NAMES = frozenset(("name", "inode"))  # equal text or nothing
 KINDS = LITERALS | NAMES | {"glob"}
 
-GLOBS_KEPT = 512  # automata in memory: more globs than one workspace has live at a time
-PLACES_KEPT = 4_096  # resources whose place is asked for when they are looked up, kept and forgotten
-PAIRS_KEPT = 32_768  # answers for two globs; the same few meet again and again
-STATES_KEPT = 256  # sets of states that an automaton remembers before it begins afresh: a glob has some dozens
-STEPS_KEPT = 128  # characters that it remembers for each of them: those of most paths in a repository
+MAX_GLOBS = 512  # automata in memory: more globs than one workspace has live at a time
+MAX_PLACES = 4_096  # resources whose place is asked for when they are looked up, kept and forgotten
+MAX_PAIRS = 32_768  # answers for two globs; the same few meet again and again
+MAX_STATE_SETS = 256  # sets of states that an automaton remembers before it begins afresh: a glob has some dozens
+MAX_STEPS = 128  # characters that it remembers for each of them: those of most paths in a repository
 
 _TOP = 0x10FFFF
 _SLASH: Ranges = ((0x2F, 0x2F),)
@@ -113,7 +113,7 @@ def _above(upper: str, lower: str) -> bool:
     return not upper or (lower.startswith(upper) and lower[len(upper) : len(upper) + 1] == "/")
 
 
-@lru_cache(maxsize=PLACES_KEPT)
+@lru_cache(maxsize=MAX_PLACES)
 def _places(resource: Resource) -> tuple[str, list[str]]:
     """The path at or below which a resource lies, and all that is above. Nothing is above or below a name."""
     kind, text = resource
@@ -123,7 +123,7 @@ def _places(resource: Resource) -> tuple[str, list[str]]:
     return anchor, _ancestors(anchor)
 
 
-@lru_cache(maxsize=GLOBS_KEPT)
+@lru_cache(maxsize=MAX_GLOBS)
 def _literal_part(glob: str) -> str:
     """The components of a glob before the first that might hold a wildcard."""
     components = glob.split("/")
@@ -133,7 +133,7 @@ def _literal_part(glob: str) -> str:
     return glob
 
 
-@lru_cache(maxsize=GLOBS_KEPT)
+@lru_cache(maxsize=MAX_GLOBS)
 def _literal_end(glob: str) -> str:
     """The characters behind the last that might be a wildcard, a part of one, or a slash."""
     return glob[max(glob.rfind(character) for character in "*?[]/") + 1 :]
@@ -211,15 +211,15 @@ class _Reached(dict[str, "_Reached"]):
         kept = self._automaton.kept
         reached = kept.get(found)
         if reached is None:
-            if len(kept) >= STATES_KEPT:
+            if len(kept) >= MAX_STATE_SETS:
                 self._automaton.forget()
             reached = self._automaton.kept[found] = _Reached(self._automaton, found)
-        if len(self) < STEPS_KEPT:
+        if len(self) < MAX_STEPS:
             self[character] = reached
         return reached
 
 
-@lru_cache(maxsize=GLOBS_KEPT)
+@lru_cache(maxsize=MAX_GLOBS)
 def _automaton(glob: str) -> _Automaton:
     """Build the automaton of a glob. `fronts` are the states in which a component may begin or the path end."""
     edges: list[list[tuple[Ranges, int]]] = [[]]
@@ -333,7 +333,7 @@ def _complement(ranges: list[tuple[int, int]]) -> Ranges:
 # --- glob against glob
 
 
-@lru_cache(maxsize=PAIRS_KEPT)
+@lru_cache(maxsize=MAX_PAIRS)
 def _globs_overlap(left: str, right: str) -> bool:
     """Whether one path matches both: search the pairs of states that one and the same path can reach."""
     upper, lower = _literal_part(left), _literal_part(right)

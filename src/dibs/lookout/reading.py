@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.lookout.overlap import Resource
 
-RUN = 65_536  # ids that are kept in a set before they go into a sorted run of eight bytes each
+RUN_IDS = 65_536  # ids that are kept in a set before they go into a sorted run of eight bytes each
 TWO_TEXTS = (str, str)
 
 
@@ -103,7 +103,7 @@ class Ids:
         if self._known(number):
             return False
         self._recent.add(number)
-        if len(self._recent) == RUN:
+        if len(self._recent) == RUN_IDS:
             newest = array("Q", sorted(self._recent))
             while self._runs and len(self._runs[-1]) <= len(newest):
                 newest = array("Q", merge(self._runs.pop(), newest))

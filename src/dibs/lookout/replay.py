@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dibs.lookout.verify import Report
     from dibs.stores.seam import Event
 
-DAY = 24 * 60 * 60 * 1000  # ms that a request id is kept
+REQUEST_KEPT_MS = 24 * 60 * 60 * 1000  # ms that a request id is kept
 EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
 BY_DEADLINE = frozenset(("expired", "unclaimed"))
 
@@ -293,7 +293,7 @@ class Replay:
         if request is None:
             return
         must(type(request) is list and types(request) == TWO_TEXTS, "`request` is not an operation and an id")
-        while self._requests and said.now - next(iter(self._requests.values()))[1] >= DAY:
+        while self._requests and said.now - next(iter(self._requests.values()))[1] >= REQUEST_KEPT_MS:
             self._requests.popitem(last=False)
         key = hash((said.agent, *request))
         commit, _ = self._requests.setdefault(key, (said.commit, said.now))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dibs.lookout.replay import Claim, Replay, Statement
     from dibs.lookout.verify import Report
 
-BEGINS = frozenset({"discovery", "scoped", "planned"})
-WAYS = {
+FIRST_STATES = frozenset({"discovery", "scoped", "planned"})
+TRANSITIONS = {
     "discovery": {"scoped", "cancelled"},
     "scoped": {"discovery", "planned", "cancelled"},
     "planned": {"scoped", "executing", "cancelled"},
@@ -32,9 +32,9 @@ WAYS = {
     "quarantined": {"planned", "cancelled"},
     "cancelled": {"planned"},
 }
-OVER = frozenset({"failed", "quarantined", "cancelled"})  # and complete, of which nothing else is remembered
+FINISHED = frozenset({"failed", "quarantined", "cancelled"})  # and complete, of which nothing else is remembered
 BY_TOKEN = frozenset({"complete", "failed"})  # where only the holder's own word leads
-GRAVES = 65_536  # deleted documents whose version is remembered; of older ones only how high they were
+MAX_DELETED_VERSIONS = 65_536  # deleted documents whose version is remembered; of older ones only how high they were
 
 
 class Task:
@@ -92,7 +92,7 @@ class Tasks:
         if state == "complete" and said.data.get("imported") is True:  # finished elsewhere, before it came here
             self._complete.add(said.subject)
             return
-        if state not in BEGINS:
+        if state not in FIRST_STATES:
             self._report.add(said.seq, "task_state", f"task {say(said.subject)} began as {say(state)}")
         self._open[said.subject] = Task(state, run)
 
@@ -102,7 +102,7 @@ class Tasks:
         task = self._find(said, before)
         if task is None:
             return
-        if to not in WAYS.get(before, ()):
+        if to not in TRANSITIONS.get(before, ()):
             self._report.add(said.seq, "task_state", f"no way leads from {say(before)} to {say(to)}")
         elif to == "executing":
             self._check_claim(said, task)
@@ -128,7 +128,7 @@ class Tasks:
     def on_purged(self, said: Statement) -> None:
         """A run is gone with all its tasks that were over, and were not kept."""
         self._purged = True
-        gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in OVER]
+        gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in FINISHED]
         for identifier in gone:
             del self._open[identifier]
 
@@ -242,7 +242,7 @@ class Documents:
         if deleted:
             self._graves[key] = version
             self._deepest = max(self._deepest, version)
-            if len(self._graves) > GRAVES:
+            if len(self._graves) > MAX_DELETED_VERSIONS:
                 self._graves.popitem(last=False)
         else:
             self._versions[key] = version

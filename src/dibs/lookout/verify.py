@@ -61,10 +61,10 @@ CODES = {
     "vote": "a vote got a ballot that does not count, or came out twice or otherwise than its ballots say",
 }
 
-KEPT = 100  # findings that a report keeps; the others are counted
-PAGE = 2_000  # events read from a store at a time
-STRIDE = 10_000  # events between two calls of `progress`
-ATTEMPTS = 3  # how often a store that is being pruned meanwhile is read again
+MAX_FINDINGS = 100  # findings that a report keeps; the others are counted
+PAGE_EVENTS = 2_000  # events read from a store at a time
+PROGRESS_EVENTS = 10_000  # events between two calls of `progress`
+MAX_READS = 3  # how often a store that is being pruned meanwhile is read again
 
 
 EVENT_TYPES = (int, int, int, int, str, str)
@@ -104,7 +104,7 @@ class Report:
     def add(self, seq: int, code: str, message: str) -> None:
         """Note a finding."""
         self.found += 1
-        if len(self.findings) < KEPT:
+        if len(self.findings) < MAX_FINDINGS:
             self.findings.append(Finding(seq, code, message))
 
     def as_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def verify(
             if said is not None and said.kind.startswith("log."):
                 known.hear(said, chain)
             known.compare(event, replay)
-        if progress is not None and report.events % STRIDE == 0:
+        if progress is not None and report.events % PROGRESS_EVENTS == 0:
             progress(report.events, head.seq)
     replay.finish()
     report.live = len(replay.live)
@@ -148,7 +148,7 @@ def verify_store(
 ) -> Report:
     """Check a store while others use it: the log up to the head as it was at the beginning."""
     report = Report()
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_READS):
         first = [event.seq for event in store.events(0, 1)]
         head = store.head()
         seals = store.seals()
@@ -163,7 +163,7 @@ def verify_store(
 def _pages(store: Store, head: Head) -> Iterator[Event]:
     """The store's events up to the head; those behind it only if they are not just newer than the head."""
     after = 0
-    while page := store.events(after, PAGE):
+    while page := store.events(after, PAGE_EVENTS):
         for event in page:
             if event.seq > head.seq and store.head().seq > head.seq:
                 return

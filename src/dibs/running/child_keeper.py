@@ -17,7 +17,7 @@ import signal
 import time
 
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # as in facts/clock.py
-LONGEST = 5.0  # seconds of one look: a machine that slept does not count them, the clock since boot does
+MAX_WAIT_S = 5.0  # seconds of one look: a machine that slept does not count them, the clock since boot does
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # they are meant for the owner, who tells
     group, until, rest = 0, 0, b""
     while True:
-        timeout = min(LONGEST, max(0, until - _now()) / 1000) if group and until else None
+        timeout = min(MAX_WAIT_S, max(0, until - _now()) / 1000) if group and until else None
         if not select.select([0], [], [], timeout)[0]:
             if until <= _now():
                 _end(group)

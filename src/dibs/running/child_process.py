@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from resource import struct_rusage
     from typing import Any
 
-MERCY = 5_000  # ms between asking a command to end and killing it
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.05  # between two looks whether a command has ended, as in Popen.wait
+KILL_GRACE_MS = 5_000  # ms between asking a command to end and killing it
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.0005, 0.05  # between two looks whether a command has ended, as in Popen.wait
 # Waits for a word from the owner, which comes when the keeper knows of the group; if the owner dies before, it ends.
-WAIT_FOR_WORD = 'read -r _ </dev/fd/"$0" && exec "$@"'
+WAIT_FOR_GO = 'read -r _ </dev/fd/"$0" && exec "$@"'
 
 
 def until_of(expires_at: str) -> int:
@@ -94,7 +94,7 @@ class Keeper:
         if process is not None and process.stdin is not None:
             process.stdin.close()
             try:
-                process.wait(MERCY / 1000)
+                process.wait(KILL_GRACE_MS / 1000)
             except subprocess.TimeoutExpired:  # somebody stopped it
                 process.kill()
                 process.wait()
@@ -118,7 +118,7 @@ class Child:
         self.used: struct_rusage | None = None  # by it and all that it waited for, once it has ended
         reading, self._word = os.pipe()
         try:
-            words = ["/bin/sh", "-c", WAIT_FOR_WORD, str(reading), *command]
+            words = ["/bin/sh", "-c", WAIT_FOR_GO, str(reading), *command]
             self._process = subprocess.Popen(words, pass_fds=(reading,), start_new_session=True, **settings)  # noqa: S603 - a command is what we are here for
             try:
                 keeper.tell(self._process.pid, until)
@@ -186,7 +186,7 @@ class Child:
 
     def insist(self) -> None:
         """Kill it if it was asked long enough ago."""
-        if self._asked and clock.since_boot() - self._asked >= MERCY:
+        if self._asked and clock.since_boot() - self._asked >= KILL_GRACE_MS:
             self._signal(signal.SIGKILL)
 
     def wait(self, timeout: float | None = None, *, leaves: bool = False) -> int | None:
@@ -221,7 +221,7 @@ class Child:
             left = end - time.monotonic()
             if left <= 0:
                 return None
-            pause = min(pause * 2, left, LONGEST_PAUSE_S)
+            pause = min(pause * 2, left, MAX_PAUSE_S)
             time.sleep(pause)
 
     def _signal(self, number: int) -> None:

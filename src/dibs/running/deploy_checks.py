@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-FOUND = 20  # places with a placeholder that are looked for
+MAX_PLACEHOLDERS = 20  # places with a placeholder that are looked for
 
 
 def settings(session: Session, target: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def config(session: Session) -> dict[str, Any]:
 
 def patience(session: Session) -> float:
     """Seconds to wait for a remote."""
-    return float(config(session).get("fetch_timeout", git.NETWORK))
+    return float(config(session).get("fetch_timeout", git.FETCH_TIMEOUT_S))
 
 
 def targets_of(session: Session, branch: str) -> list[str]:
@@ -112,7 +112,7 @@ def placeholders(session: Session, top: str, ships: Sequence[str], since: str, c
     if not words or not commit:
         return []
     found = _in_files(top, words, ships) if ships else _in_added_lines(top, words, since, commit)
-    return [place for place, _ in zip(found, range(FOUND), strict=False)]
+    return [place for place, _ in zip(found, range(MAX_PLACEHOLDERS), strict=False)]
 
 
 def _in_files(top: str, words: Sequence[str], ships: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from dibs.facts.usage import Meter
     from dibs.running.child_process import Child
 
-LOOK = 1.0  # seconds between two looks whether the task is still ours: a look is cheap, and called off is called off
-CALM = 0.2  # seconds between two things that a command says of its progress; those between are passed over
-BEAT = 20.0  # seconds between two renewals at most; less where a claim's life is short
-LONGEST_WORDS = 500  # letters of a reason or a note that are kept
+# Seconds between two looks whether the task is still ours: a look is cheap, and called off is called off.
+CONFIRM_INTERVAL_S = 1.0
+# Seconds between two things that a command says of its progress; those between are passed over.
+PROGRESS_INTERVAL_S = 0.2
+MAX_RENEWAL_INTERVAL_S = 20.0  # seconds between two renewals at most; less where a claim's life is short
+MAX_NOTE_LETTERS = 500  # letters of a reason or a note that are kept
 
 
 class Job:
@@ -43,7 +45,7 @@ class Job:
         self.hold = Hold(
             f"task:{self.id}", self.token, taken["expires_at"],
             confirm=lambda: ws.confirm(self.resource, token=self.token), renew=lambda: ws.renew(self.resource),
-            longest_beat=BEAT,
+            longest_beat=MAX_RENEWAL_INTERVAL_S,
         )  # fmt: skip
         self.watch: Callable[[], None] | None = None  # called now and then while it is worked on
         self.poke = Event()  # there is something to be told
@@ -97,7 +99,7 @@ class Heart:
         self._wake = Event()
         self._thread: Thread | None = None
         self._resting = False  # the thread waits for a job
-        self._reported = -int(BEAT * 1000)
+        self._reported = -int(MAX_RENEWAL_INTERVAL_S * 1000)
         self._meter: Meter | None = None
         self._metered: Job | None = None  # the job at whose processes it has looked
         self.trouble = ""  # what went wrong in the thread and should not have
@@ -129,7 +131,7 @@ class Heart:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._wake.set()
-            thread.join(timeout=LOOK)
+            thread.join(timeout=CONFIRM_INTERVAL_S)
 
     def _beat(self) -> None:
         """The thread: attend to one job after the other."""
@@ -142,13 +144,13 @@ class Heart:
                 continue
             self._resting = False
             while self.job is job:
-                poked = self._wake.wait(min(LOOK, job.hold.beat))
+                poked = self._wake.wait(min(CONFIRM_INTERVAL_S, job.hold.beat))
                 self._wake.clear()
                 with self._telling:
                     if self.job is job:
                         self._attend(job)
                 if poked and self.job is job:  # a command that says much is heard now and then
-                    clock.sleep(CALM)
+                    clock.sleep(PROGRESS_INTERVAL_S)
 
     def _attend(self, job: Job) -> None:
         """One look after a job."""
@@ -177,7 +179,7 @@ class Heart:
         they are over (worker.py).
         """
         run = job.task.get("run")
-        if not run or clock.since_boot() - self._reported < BEAT * 1000:
+        if not run or clock.since_boot() - self._reported < MAX_RENEWAL_INTERVAL_S * 1000:
             return
         from dibs.facts import usage
 
@@ -196,4 +198,4 @@ class Heart:
 def clean(text: str) -> str:
     """A line for a reason or a note: no control characters, not too long."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(plain.split())[:LONGEST_WORDS]
+    return " ".join(plain.split())[:MAX_NOTE_LETTERS]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-LOOK_S = 0.5  # seconds between two looks at the claim: a look is cheap, and lost is lost
-BEAT_S = 20.0  # seconds between two renewals at most; a quarter of the claim's life where that is less
-SHORTEST_BEAT_S = 0.05
+CONFIRM_INTERVAL_S = 0.5  # seconds between two looks at the claim: a look is cheap, and lost is lost
+MAX_RENEWAL_INTERVAL_S = 20.0  # seconds between two renewals at most; a quarter of the claim's life where that is less
+MIN_RENEWAL_INTERVAL_S = 0.05
 
 
 class Hold:
@@ -39,13 +39,13 @@ class Hold:
         *,
         confirm: Callable[[], Any],
         renew: Callable[[], Any],
-        longest_beat: float = BEAT_S,
+        longest_beat: float = MAX_RENEWAL_INTERVAL_S,
     ) -> None:
         """`confirm` and `renew` ask the store about this claim; the answer of `renew` has `renewed`."""
         self._name, self.token = name, token
         self._confirm, self._renew = confirm, renew
         self.until = child_process.until_of(expires_at)  # on the clock since boot
-        self.beat = max(SHORTEST_BEAT_S, min(longest_beat, (self.until - clock.since_boot()) / 4000))
+        self.beat = max(MIN_RENEWAL_INTERVAL_S, min(longest_beat, (self.until - clock.since_boot()) / 4000))
         self._due = clock.since_boot() + self.beat * 1000
         self.lost: DibsError | None = None
         self.child: child_process.Child | None = None  # what has to end when the claim is lost
@@ -128,7 +128,7 @@ class HeldCommand:
         self.child.go()
         try:
             while True:
-                code = self.child.wait(min(LOOK_S, self._hold.beat), leaves=leaves)
+                code = self.child.wait(min(CONFIRM_INTERVAL_S, self._hold.beat), leaves=leaves)
                 if code is not None:
                     return None if late else code
                 self._hold.attend()

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 OVER, FAILED, INTERRUPTED, LATE, DESERTED = "over", "failed", "interrupted", "late", "deserted"
-LOOK_EVERY = 0.1  # seconds between two looks, where looking is cheap
-SHARE = 5  # a look that takes long is followed by a pause of so many times that
-RESTARTS = 5  # workers started again in one run, each because no worker of its kind was left
-MERCY = 10_000  # ms in which a worker that was asked to end gives back its task
-PAUSE = 0.02  # seconds between two looks whether they ended
+POLL_S = 0.1  # seconds between two looks, where looking is cheap
+POLL_PAUSE_FACTOR = 5  # a look that takes long is followed by a pause of so many times that
+MAX_RESTARTS = 5  # workers started again in one run, each because no worker of its kind was left
+STOP_GRACE_MS = 10_000  # ms in which a worker that was asked to end gives back its task
+STOP_POLL_S = 0.02  # seconds between two looks whether they ended
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -193,7 +193,7 @@ class Drive:
             if why:
                 return why, outlook
             cost = (clock.since_boot() - began) / 1000
-            clock.sleep(max(LOOK_EVERY, SHARE * cost))
+            clock.sleep(max(POLL_S, POLL_PAUSE_FACTOR * cost))
 
     def _why_stop(self, outlook: dict[str, Any]) -> str:
         if self._signal:
@@ -271,7 +271,7 @@ class Drive:
         for kind, crew in kinds.items():
             if any(id(worker.crew) == kind and worker.alive() for worker in self._workers):
                 continue
-            if self._restarts < RESTARTS:
+            if self._restarts < MAX_RESTARTS:
                 self._restarts += 1
                 self._screen.say(f"no worker of type {crew.type} is left; another one is started")
                 self._start_worker(crew)
@@ -281,12 +281,12 @@ class Drive:
         left = [worker for worker in self._workers if worker.alive()]
         for worker in left:
             os.kill(worker.child.pid, signal.SIGTERM)  # not its group: its keeper and its command are its own business
-        until = clock.since_boot() + MERCY
+        until = clock.since_boot() + STOP_GRACE_MS
         while any(worker.alive() for worker in left):
             if clock.since_boot() >= until:
                 for worker in left:
                     worker.child.end(signal.SIGKILL)
-            clock.sleep(PAUSE)
+            clock.sleep(STOP_POLL_S)
 
     # --- ending
 

@@ -37,10 +37,11 @@ if TYPE_CHECKING:
 
     from dibs.patterns.specs import Spec
 
-TYPE = "worker"  # of the workers that a run starts: so that no other agent takes a task whose command it does not have
-WORKERS, MOST_WORKERS = 2, 64
-MOST_TASKS = 10_000  # that a run may start with
-LARGEST = 1024 * 1024  # bytes of the file, and of a list of items
+# Of the workers that a run starts: so that no other agent takes a task whose command it does not have.
+WORKER_TYPE = "worker"
+DEFAULT_WORKERS, MAX_WORKERS = 2, 64
+MAX_TASKS = 10_000  # that a run may start with
+MAX_FILE_BYTES = 1024 * 1024  # bytes of the file, and of a list of items
 REFUSED = 65  # EX_DATAERR: what a worker takes for a permanent failure
 
 # What each pattern takes beside the settings of all: for the file, for a step, and how many steps.
@@ -53,7 +54,7 @@ PATTERNS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, int]] = {
 }
 COMMON = ("name", "pattern", "workers", "within", "folder", "steps")
 OF_STEP = ("name", "exec", "accept", "type", "needs", "attempts", "expect", "priority", "require", "phase")
-DEADLINE = 600_000  # ms that a vote is open
+VOTE_DEADLINE_MS = 600_000  # ms that a vote is open
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,14 @@ class Plan:
     fan_in: int = 0
     electorate: tuple[str, ...] = ()
     options: tuple[str, ...] = ("yes", "no")
-    deadline: int = DEADLINE
+    deadline: int = VOTE_DEADLINE_MS
     by_name: dict[str, PlanStep] = field(default_factory=dict)
 
     def tasks(self, prefix: str) -> list[Spec]:
         """The tasks, with ids that begin with the run's."""
         made = _MAKERS[self.pattern](self, prefix)
-        if len(made) > MOST_TASKS:
-            raise Invalid(f"{self.path}: {len(made)} tasks; a run starts with at most {MOST_TASKS}", path=self.path)
+        if len(made) > MAX_TASKS:
+            raise Invalid(f"{self.path}: {len(made)} tasks; a run starts with at most {MAX_TASKS}", path=self.path)
         return made
 
     def command_for(self, task: dict[str, Any]) -> str | None:
@@ -132,7 +133,7 @@ class Plan:
     def crews(self, workers: int | None = None) -> list[Crew]:
         """The workers to start: dealt out over the types that steps ask for; an elector each in a vote."""
         if self.electorate:
-            return [Crew(1, TYPE, (specs.ballot_of(elector),), elector) for elector in self.electorate]
+            return [Crew(1, WORKER_TYPE, (specs.ballot_of(elector),), elector) for elector in self.electorate]
         count = workers or self.workers
         types = list(dict.fromkeys(step.step.type for step in self.steps if step.exec))
         if not types:  # other agents do all of it
@@ -226,11 +227,11 @@ def load(path: str) -> Plan:
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
-    if len(content) > LARGEST:
-        raise Invalid(f"{path} is larger than {LARGEST // 1024} KiB", path=path)
+    if len(content) > MAX_FILE_BYTES:
+        raise Invalid(f"{path} is larger than {MAX_FILE_BYTES // 1024} KiB", path=path)
     return content
 
 
@@ -258,7 +259,7 @@ class Reader:
         within = self.duration(text, "within", "within", 0)
         plan = Plan(
             path=self.path, folder=os.path.normpath(folder), digest=digest, name=name, pattern=pattern,
-            title=self.word(text, "title", name), workers=self.whole(text, "workers", "workers", WORKERS, MOST_WORKERS),
+            title=self.word(text, "title", name), workers=self.whole(text, "workers", "workers", DEFAULT_WORKERS, MAX_WORKERS),
             within=within or None, steps=tuple(steps), by_name={step.step.name: step for step in steps},
             **self.of_pattern(pattern),
         )  # fmt: skip
@@ -271,7 +272,7 @@ class Reader:
         if "items_from" in PATTERNS[pattern][0]:
             found = self.items(pattern)
         if pattern == "map_reduce":
-            found["fan_in"] = self.whole(text, "fan_in", "fan_in", 0, MOST_TASKS, least=0)
+            found["fan_in"] = self.whole(text, "fan_in", "fan_in", 0, MAX_TASKS, least=0)
         if pattern == "plan":
             found["item"] = _plain(text.get("item"))
         if pattern in {"plan", "vote"} and not text.get("title"):
@@ -281,7 +282,7 @@ class Reader:
             if not found["electorate"]:
                 raise self.wrong("electorate", "the agents who vote")
             found["options"] = tuple(self.words(text, "options", "options")) or ("yes", "no")
-            found["deadline"] = self.duration(text, "deadline", "deadline", DEADLINE)
+            found["deadline"] = self.duration(text, "deadline", "deadline", VOTE_DEADLINE_MS)
         return found
 
     def items(self, pattern: str) -> dict[str, Any]:
@@ -326,7 +327,7 @@ class Reader:
             raise self.wrong(f"{where}.gather", "true or false")
         try:
             step = specs.Step(
-                name, kind or (TYPE if command else ""), tuple(needs),
+                name, kind or (WORKER_TYPE if command else ""), tuple(needs),
                 attempts=self.whole(entry, "attempts", f"{where}.attempts", 0, 1000),
                 expect=self.duration(entry, "expect", f"{where}.expect", 0) / 1000,
                 priority=self.whole(entry, "priority", f"{where}.priority", 0, 1_000_000, least=-1_000_000),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
-EVERY = 1_000  # ms between two plain lines of progress
-FRAMES = 8  # pictures a second on a terminal
+LINE_INTERVAL_MS = 1_000  # ms between two plain lines of progress
+FRAMES_PER_SECOND = 8  # pictures a second on a terminal
 
 
 class Screen:
@@ -35,7 +35,7 @@ class Screen:
         """How far it is; said when it changed, but not too often."""
         line = f"  {outlook['progress']:>3}%  {phase}: {said(outlook)}, {workers} workers"
         now = clock.since_boot()
-        if line != self._last and (now - self._at >= EVERY or not outlook["going"]):
+        if line != self._last and (now - self._at >= LINE_INTERVAL_MS or not outlook["going"]):
             self._at, self._last = now, line
             self.say(line)
 
@@ -58,7 +58,7 @@ class Objects(Screen):
     def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
         line = jsontext.encode([phase, outlook["progress"], outlook["states"], workers])
         now = clock.since_boot()
-        if line != self._last and (now - self._at >= EVERY or not outlook["going"]):
+        if line != self._last and (now - self._at >= LINE_INTERVAL_MS or not outlook["going"]):
             self._at, self._last = now, line
             states, progress = outlook["states"], outlook["progress"]
             self._put(event="progress", run=self._run, phase=phase, progress=progress, states=states, workers=workers)
@@ -84,7 +84,7 @@ class Live(Screen):
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),
-            refresh_per_second=FRAMES,
+            refresh_per_second=FRAMES_PER_SECOND,
         )
         self._rows: dict[str, TaskID] = {}
 

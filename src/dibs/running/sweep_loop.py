@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     Sweep = Callable[[], Any]  # a SweepAnswer
 
-ROUNDS = 1_000  # sweeps in a row before others get their turn, each of 256 records
+MAX_SWEEPS = 1_000  # sweeps in a row before others get their turn, each of 256 records
 
 
 def sweep(once: Sweep) -> dict[str, int]:
     """All that is due, by kind; only what was found."""
     found: dict[str, int] = {}
-    for _ in range(ROUNDS):
+    for _ in range(MAX_SWEEPS):
         answer = once()
         for kind, count in answer["swept"].items():
             if count:

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from dibs.running.worker import Worker
     from dibs.session.session import Session
 
-FOR_GOOD = 65  # EX_DATAERR of sysexits.h: the input is wrong, and will be
+PERMANENT_FAILURE = 65  # EX_DATAERR of sysexits.h: the input is wrong, and will be
 PROGRESS = re.compile(rb"dibs: progress (\d{1,3})(?:[ \t]+(.*))?")
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")  # colours and the like
-CHUNK = 65_536  # bytes of a line on standard error; a longer one is passed on in pieces
-LATE = 2.0  # seconds that standard error may stay open behind a command's end: somebody left the group with it
+MAX_LINE_BYTES = 65_536  # bytes of a line on standard error; a longer one is passed on in pieces
+# Seconds that standard error may stay open behind a command's end: somebody left the group with it.
+STDERR_TIMEOUT_S = 2.0
 SUBSTITUTE = "\x1a"  # the one sign that the store keeps for itself
 
 
@@ -97,7 +98,7 @@ class Commands:
             job.used = usage.of_command(child.used)
         self._asked = child.asked
         job.watch = None
-        errors.join(LATE)
+        errors.join(STDERR_TIMEOUT_S)
         return code, errors.last
 
     def _judge(self, code: int, last: str, said: IO[bytes]) -> None:
@@ -106,7 +107,7 @@ class Commands:
             raise Permanent(f"it wrote more than {json_input.LARGEST >> 20} MiB to standard output")
         if code:
             why = f"{child_process.say_end(code)}: {last}" if last else child_process.say_end(code)
-            raise Permanent(why) if code == FOR_GOOD else Failed(why)
+            raise Permanent(why) if code == PERMANENT_FAILURE else Failed(why)
 
 
 def environment(job: Job, worker: Worker) -> dict[str, str]:
@@ -157,7 +158,7 @@ class _Errors(Thread):
 
     def run(self) -> None:
         with self._stream:
-            for line in iter(lambda: self._stream.readline(CHUNK), b""):
+            for line in iter(lambda: self._stream.readline(MAX_LINE_BYTES), b""):
                 self._line(line)
 
     def _line(self, line: bytes) -> None:

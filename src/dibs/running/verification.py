@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-UNKNOWN = "\ufffd"  # in place of a letter that cannot be shown
+REPLACEMENT = "\ufffd"  # in place of a letter that cannot be shown
 
 
 def answer(session: Session, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _hold(session: Session, call: Call, asked: dict[str, Any]) -> Hold:
 def _end(child: child_process.Child) -> None:
     """Ask the command to end, and kill it if it does not."""
     child.end()
-    if child.wait(child_process.MERCY / 1000) is None:
+    if child.wait(child_process.KILL_GRACE_MS / 1000) is None:
         child.end()
         child.wait()
 
@@ -91,5 +91,5 @@ def _tail(file: int) -> str:
     size = os.fstat(file).st_size
     text = os.pread(file, 4 * OUTPUT, max(0, size - 4 * OUTPUT)).decode(errors="replace")
     plain = ESCAPES.sub("", text.replace("\r\n", "\n"))
-    shown = [letter if letter.isprintable() or letter in "\n\t" else UNKNOWN for letter in plain]
+    shown = [letter if letter.isprintable() or letter in "\n\t" else REPLACEMENT for letter in plain]
     return "".join(shown).strip()[-OUTPUT:]

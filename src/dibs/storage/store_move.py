@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.stores.move.carry import Side
 
-INTENTION = "store-move"
-TURN = "store-move.turn"
-PATIENCE = 10.0  # seconds for whoever moves right now
-BEAT = 2_000  # ms after which the old store is kept frozen anew: it stays so for thirty seconds
+INTENTION_FILE = "store-move"
+MUTEX_FILE = "store-move.turn"
+MUTEX_TIMEOUT_S = 10.0  # seconds for whoever moves right now
+FREEZE_RENEWAL_MS = 2_000  # ms after which the old store is kept frozen anew: it stays so for thirty seconds
 
 
 def move(
@@ -47,7 +47,7 @@ def move(
     workspace_store.refuse_unknown(to)
     if not pin.url:
         raise Invalid("this workspace coordinates through no store yet: name it with `store` in .dibs/config.toml")
-    with FileMutex(local, TURN) as turn:
+    with FileMutex(local, MUTEX_FILE) as turn:
         if not turn.mine:
             raise Unavailable("the workspace is being moved by another process; try again in a moment.")
         _finish_former(session)
@@ -105,7 +105,7 @@ def _copy(
 
     def beat() -> None:
         nonlocal last
-        if clock.since_boot() - last > BEAT:
+        if clock.since_boot() - last > FREEZE_RENEWAL_MS:
             last = clock.since_boot()
             old.freeze(identifier, where)
 
@@ -134,7 +134,7 @@ def _finish(session: Session, old: Side, new: Side, identifier: str, pin: worksp
             _copy_again(old, new, identifier)
         aside = new.publish(identifier)
     _pin(local, pin, to)
-    _forget(local, INTENTION)
+    _forget(local, INTENTION_FILE)
     old.retire()
     session.close()
     return aside
@@ -151,7 +151,7 @@ def follow(session: Session, error: Unavailable) -> bool:
     """Somebody met a store that was moved: finish that if it is this machine's, and say whether to go on elsewhere."""
     local = session.place.local
     before = session.store.address
-    with FileMutex(local, TURN, PATIENCE) as turn:
+    with FileMutex(local, MUTEX_FILE, MUTEX_TIMEOUT_S) as turn:
         noted = _noted(local)
         if turn.mine and noted.get("id") == error.fields["moved"]:
             _finish_former(session)
@@ -167,7 +167,7 @@ def _finish_former(session: Session) -> None:
         return
     pin = workspace_store.read_pin(local)
     if pin.url == noted["to"]:
-        _forget(local, INTENTION)
+        _forget(local, INTENTION_FILE)
         return
     old, new = _sides(session, noted["from"], noted["to"], replaces=bool(noted.get("replaces")))
     try:
@@ -210,7 +210,7 @@ def _take_back(local: str, old: Side, new: Side, identifier: str) -> None:
             undo(identifier)
         except (Busy, Unavailable):
             pass
-    _forget(local, INTENTION)
+    _forget(local, INTENTION_FILE)
 
 
 # --- the parts
@@ -236,7 +236,7 @@ def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, An
 
 
 def _note(local: str, what: dict[str, Any]) -> None:
-    path = f"{local}/{INTENTION}"
+    path = f"{local}/{INTENTION_FILE}"
     making = f"{path}.{os.getpid()}"
     with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(jsontext.encode(what) + "\n")
@@ -247,7 +247,7 @@ def _note(local: str, what: dict[str, Any]) -> None:
 
 def _noted(local: str) -> dict[str, Any]:
     try:
-        with open(f"{local}/{INTENTION}", encoding="utf-8") as file:
+        with open(f"{local}/{INTENTION_FILE}", encoding="utf-8") as file:
             found: dict[str, Any] = jsontext.decode(file.read().strip())
     except (OSError, ValueError):
         return {}

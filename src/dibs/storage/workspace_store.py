@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Row, Store
 
-REDIS = ("redis", "rediss", "unix", "redis+sentinel")
+REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel")
 MOVED, FALLBACK = "moved-from", "fallback-from"
-REDIS_COMMIT = "redis-commit"  # the highest commit of a server that was answered on this machine
-PIN, ANSWERED = "store", "answered"  # the pin's file; the file below git's directory that has the last answered commit
+REDIS_COMMIT_FILE = "redis-commit"  # the highest commit of a server that was answered on this machine
+# The pin's file; the file below git's directory that has the last answered commit.
+PIN_FILE, ANSWERED_FILE = "store", "answered"
 WAIT, REFUSE, LEAVE = "wait", "refuse", "leave"  # while a local server that is missing is started; or let it be
 
 
@@ -117,7 +118,7 @@ def keep_pin(shared: str, pin: Pin) -> None:
 
 def kept_line(local: str, shared: str) -> str:
     """Where the last answered commit is kept a second time; "" where there is no other place."""
-    return f"{shared}/{ANSWERED}" if shared and shared != local else ""
+    return f"{shared}/{ANSWERED_FILE}" if shared and shared != local else ""
 
 
 def open_new(local: str) -> Store:
@@ -154,7 +155,7 @@ def refuse_other(pin: Pin, url: str) -> None:
 def is_redis(url: str) -> bool:
     """Is that a Redis server?"""
     scheme, mark, _ = url.partition("://")
-    return bool(mark) and scheme in REDIS
+    return bool(mark) and scheme in REDIS_SCHEMES
 
 
 def refuse_unknown(url: str) -> None:
@@ -257,8 +258,8 @@ def redis_store(local: str, url: str, workspace: str, timeout: float, shared: st
     except ImportError as error:
         message = f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}"
         raise Unavailable(message, store=url) from None
-    kept = f"{shared}/{REDIS_COMMIT}" if shared and shared != local else ""
-    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT}", kept=kept)
+    kept = f"{shared}/{REDIS_COMMIT_FILE}" if shared and shared != local else ""
+    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT_FILE}", kept=kept)
     if "expire=" in url:
         from dibs.session import durations
         from dibs.stores.urls import option_of
@@ -331,7 +332,7 @@ def refuse_missing(local: str) -> None:
 
 def read_pin(local: str) -> Pin:
     """The store that this workspace is pinned to; one without a URL where nothing was opened yet."""
-    path = f"{local}/{PIN}"
+    path = f"{local}/{PIN_FILE}"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return Pin(file.read(16_384))
@@ -343,7 +344,7 @@ def read_pin(local: str) -> Pin:
 
 def write_pin(local: str, pin: Pin) -> None:
     """From now on this workspace's store is this one, and a missing database is an error."""
-    path = f"{local}/{PIN}"
+    path = f"{local}/{PIN_FILE}"
     making = f"{path}.{os.getpid()}"
     try:
         with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
@@ -354,7 +355,7 @@ def write_pin(local: str, pin: Pin) -> None:
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None
     try:  # another store has another log: what was seen of the former is no witness against it
-        os.unlink(f"{local}/{REDIS_COMMIT}-log")
+        os.unlink(f"{local}/{REDIS_COMMIT_FILE}-log")
     except OSError:
         pass
 

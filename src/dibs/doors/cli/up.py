@@ -16,7 +16,7 @@ from dibs.doors.cli.run import open_session
 from dibs.errors import YES, Invalid, Unavailable
 from dibs.operations.core.declare import Field
 from dibs.storage import workspace_store
-from dibs.storage.redis_autostart import BACKGROUND
+from dibs.storage.redis_autostart import BACKGROUND_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _up(session: Session, url: str, words: parse.Words, fsync: str) -> dict[str,
     from dibs.storage import redis_server, sqlite_fallback
     from dibs.storage.redis_autostart import FileMutex
 
-    background = BACKGROUND in os.environ
+    background = BACKGROUND_VARIABLE in os.environ
     with FileMutex(session.place.local, patience=BRIEFLY if background else WAIT) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
