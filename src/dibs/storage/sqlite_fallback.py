@@ -1,9 +1,9 @@
-"""SQLite in the place of a local server that does not start, after somebody agreed; and the way back.
+"""SQLite as a fallback for a local server that does not start, after a person agreed; and the way back.
 
-For the whole workspace: the pin says so to every process of this clone, a mark in the user's state folder to other
-clones on this machine, and a server on loopback or a socket has no users elsewhere. What the server held is out of
-reach, so the new database begins empty, with tokens above every one that was answered here. When the server answers
-again, what happened meanwhile is carried over to it (a move); what it held before is set aside there, not deleted.
+The fallback covers the whole workspace: the pin tells every process of this clone, a mark in the user's state folder
+tells other clones on this machine, and a server on loopback or a socket has no users elsewhere. The server's data is
+out of reach, so the new database begins empty, with tokens above every one that was answered here. When the server
+answers again, the database is moved to it; its earlier data is set aside there, not deleted.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def fallen_back(session: Session) -> bool:
-    """Does SQLite stand in for a server?"""
+    """Is SQLite the fallback for a server?"""
     return bool(workspace_store.read_pin(session.place.local).fallback)
 
 
 def possible(session: Session, url: str) -> bool:
-    """Only in the place of a server that nobody elsewhere can reach."""
+    """Refuse a fallback for a server that other machines can reach."""
     return redis_server.place_of(url) is not None and not fallen_back(session)
 
 
 def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
-    """Go over to SQLite: the database first, then the mark for others, then the pin, which decides."""
+    """Fall back to SQLite: the database first, then the mark for other clones, then the pin, which decides."""
     from dibs.operations.upkeep.store_moves import FALLEN_BACK
     from dibs.stores.redis import epoch
     from dibs.stores.sqlite import database_file, store
@@ -69,7 +69,7 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
 
 
 def come_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
-    """The server answers again: carry over what happened meanwhile."""
+    """The server answers again: move the database to it."""
     call = session.identify(agent)
     result = store_move.move(session, url, call, replaces=True)
     untell(session)
@@ -77,7 +77,7 @@ def come_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
 
 
 def untell(session: Session) -> None:
-    """Other clones may use the server again, as far as this one is concerned."""
+    """Remove the mark: other clones may use the server again."""
     path = workspace_store.fallback_mark(session.config.id)
     try:
         with open(path, encoding="utf-8") as file:

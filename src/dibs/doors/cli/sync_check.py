@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
             session.place.top,
             given.get("remote") or remote,
             given.get("branch") or branch,
-            timeout=deploy_checks.patience(session),
+            timeout=deploy_checks.fetch_timeout_s(session),
         )
     else:
         standing = sync.BranchStatus(why="this is not a git repository")

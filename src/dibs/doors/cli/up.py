@@ -77,7 +77,7 @@ def _up(session: Session, url: str, words: parse.Words, fsync: str) -> dict[str,
     from dibs.storage.redis_autostart import FileMutex
 
     background = BACKGROUND_VARIABLE in os.environ
-    with FileMutex(session.place.local, patience=BRIEFLY if background else WAIT) as turn:
+    with FileMutex(session.place.local, timeout_s=BRIEFLY if background else WAIT) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
         try:

@@ -169,11 +169,11 @@ class RedisSide:
         mark = moved_mark.gone(identifier, where)
         if not self.store.script(GIVE_UP, [self._head], lambda: [identifier, str(commit), mark]):
             return False
-        patience = str(min(DURABLE_TIMEOUT_MS, int(self.store.timeout * 500)))
+        timeout_ms = str(min(DURABLE_TIMEOUT_MS, int(self.store.timeout * 500)))
         try:  # the mark must survive a restart as far as the server's settings allow
             if b"connected_slaves:0" not in self.store.wire.call("INFO", "replication"):
-                self.store.wire.call("WAIT", "1", patience)
-            self.store.wire.call("WAITAOF", "1", "0", patience)
+                self.store.wire.call("WAIT", "1", timeout_ms)
+            self.store.wire.call("WAITAOF", "1", "0", timeout_ms)
         except (ServerError, ConnectionLost):
             pass  # an older server has no WAITAOF; one that went down kept the mark or lost everything
         return True
