@@ -189,7 +189,7 @@ def test_a_server_that_dibs_did_not_start_is_not_stopped(home: Home) -> None:
     process = home.started_by_hand()
     try:
         home.json("up", exit=0)
-        assert "not its to stop" in home.json("up", "--stop", exit=2)["error"]["message"]
+        assert "stops no other" in home.json("up", "--stop", exit=2)["error"]["message"]
         assert home.answers()
     finally:
         process.kill()

@@ -503,7 +503,7 @@ def test_a_defect_in_the_heartbeats_does_not_end_them_and_is_said(
     told: list[dict[str, Any]] = []
     counts = dibs.work(ws, lambda *_: until(lambda: not failing.left, "two looks") and 1, limit=1, tell=told.append)
     assert counts["done"] == 1
-    assert any("please report" in event.get("why", "") for event in told)
+    assert any("Please report" in event.get("why", "") for event in told)
 
 
 def test_what_a_handler_raises_is_logged_with_its_traceback_and_kept_with_its_place(

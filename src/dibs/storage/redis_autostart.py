@@ -56,7 +56,7 @@ class Autostart:
             if not under_way(self._local):
                 spawn(self._local, self._url)
         if not self._patient:
-            message = f"{where} is down and is being started. Try again in a moment."
+            message = f"{where} is down; it is being started. Try again in a moment."
             raise Unavailable(message, store=where, starting=True)
 
 
