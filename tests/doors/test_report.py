@@ -390,7 +390,7 @@ def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeyp
     html = html_page.render(found)
     check_page(html)
     assert "100 more tasks are in the JSON report" in html
-    assert "stand for many tasks" in html
+    assert "show many tasks" in html
     assert "Left out: 1 agents" in html
 
 

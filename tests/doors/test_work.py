@@ -338,7 +338,7 @@ def test_a_command_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
     assert child.wait(0.05) is None
 
     def over() -> bool:
-        child.insist()
+        child.kill_after_grace()
         return child.wait(0.01) == -signal.SIGKILL
 
     until(over, "its end")
@@ -435,13 +435,13 @@ def test_a_long_list_of_parts_is_no_file(ws: Workspace) -> None:
 
 
 def test_the_ways_to_say_how_a_command_ended() -> None:
-    assert child_process.say_end(3) == "exit code 3"
-    assert child_process.say_end(-9) == "killed by SIGKILL"
-    assert child_process.say_end(-99) == "killed by signal 99"
+    assert child_process.exit_text(3) == "exit code 3"
+    assert child_process.exit_text(-9) == "killed by SIGKILL"
+    assert child_process.exit_text(-99) == "killed by signal 99"
 
 
 def test_a_deadline_is_the_same_on_the_clock_since_boot() -> None:
-    left = child_process.until_of(clock.iso(clock.wall() + 10_000)) - clock.since_boot()
+    left = child_process.deadline_of(clock.iso(clock.wall() + 10_000)) - clock.since_boot()
     assert 9_900 < left <= 10_001
 
 

@@ -232,7 +232,7 @@ def test_what_an_agent_has_seen_is_cut_down_when_it_is_long_to_the_last_of_each_
     monkeypatch.setattr(ledger_files, "SEEN_TRIM_BYTES", 2000)
     for number in range(100):
         ledger_files.saw(str(tmp_path), "ada", [(f"f{number % 5}", f"c{number}", number + 1)])
-    ledger_files.cut_seen(str(tmp_path), "ada")
+    ledger_files.trim_seen(str(tmp_path), "ada")
     seen = Seen(str(tmp_path), "ada")
     assert seen.files() == {f"f{number}": f"c{95 + number}" for number in range(5)}
     ledger_files.saw(str(tmp_path), "ada", [("f1", "new", 200)])

@@ -98,7 +98,7 @@ PROMISES = (
            "tests/stores/test_sqlite.py"),
     Mutant("stores/sqlite/store.py", 'self._sql("PRAGMA synchronous = FULL")', 'self._sql("PRAGMA synchronous = OFF")',
            "tests/stores/test_sqlite.py"),
-    Mutant("stores/memory.py", "                if self._open is tx:\n                    self._set_right()\n",
+    Mutant("stores/memory.py", "                if self._open is tx:\n                    self._repair()\n",
            "                self._open = None\n", f"{STORES}/test_conformance.py"),
     # Promise 5: nothing waits for ever
     Mutant("operations/claims/waiters.py", "    cycle = deadlocks.find(tx, wish, in_the_way)\n",
@@ -381,7 +381,7 @@ PROMISES = (
     # The record cannot be swept away
     Mutant("storage/workspace_store.py", "    if not shared or shared == local:\n", "    if True:\n",
            f"{SWEPT}::test_which_store_was_coordinated_through_is_remembered_too"),
-    Mutant("storage/workspace_store.py", "            _refuse_forgotten(path, kept)\n", "",
+    Mutant("storage/workspace_store.py", "            _refuse_lost_database(path, kept)\n", "",
            f"{SWEPT}::test_without_its_pin_a_database_that_answered_is_still_missed"),
     Mutant("storage/workspace_store.py", "        if found.text() != pin.text():\n            keep_pin(shared, pin)\n", "",
            f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),

@@ -23,7 +23,7 @@ STORES = (
      f"{INTERRUPTS}::test_threads_take_turns_and_one_that_is_inside_is_waited_for_and_not_pushed_aside"),
     ("stores/turns.py", "                if not self._nested:\n", "                if False:\n",
      f"{INTERRUPTS}::test_a_call_inside_a_call_of_the_same_thread_is_refused_at_once_and_harms_neither"),
-    ("stores/sqlite/store.py", "            self._set_right()  # in case an interrupt hit the lines below that release\n",
+    ("stores/sqlite/store.py", "            self._repair()  # in case an interrupt hit the lines below that release\n",
      "", f"{INTERRUPTS}::test_an_interrupt_at_every_bytecode_of_the_sqlite_engine_keeps_no_other_process_out"),
     ("stores/memory.py", "            if tx.number > self._head.commit:\n                tx.undo()\n",
      "            tx.undo()\n", EVERYWHERE),

@@ -113,7 +113,7 @@ class Guarded(Agent):
     workspace: dibs.Workspace
 
     def open(self) -> None:
-        self.workspace = self.patiently(dibs.open, self.host, agent=self.name, timeout=STORE_TIMEOUT_S)
+        self.workspace = self.with_retries(dibs.open, self.host, agent=self.name, timeout=STORE_TIMEOUT_S)
 
     def edit(self, step: plan.Step) -> None:
         part = step.part
@@ -126,7 +126,7 @@ class Guarded(Agent):
                 self.cue("refused")
             part = ""
             try:
-                self.patiently(claim.check)
+                self.with_retries(claim.check)
             except Fenced as stale:  # another agent has it now: this copy must not be written
                 self.journal.note(
                     "stale", message=stale.message, token=claim.token, holder=stale.holder, file=step.file
@@ -135,7 +135,7 @@ class Guarded(Agent):
                 continue
             self.write(step, copy)
             try:
-                self.patiently(claim.release)
+                self.with_retries(claim.release)
             except (Fenced, NotFound) as late:  # the token was live when the file was written
                 self.journal.note("late", message=late.message, file=step.file)
             return
@@ -147,7 +147,7 @@ class Guarded(Agent):
         while True:
             self.journal.note("waits" if wait else "tries", file=step.file)
             try:
-                claim: dibs.Claim = self.patiently(
+                claim: dibs.Claim = self.with_retries(
                     self.workspace.claim, step.file, wait=wait, ttl=ttl, reason=f"edit {step.id}"
                 )
             except Held as refusal:
@@ -157,7 +157,7 @@ class Guarded(Agent):
             self.journal.note("edits", file=step.file, token=claim.token, expires_at=claim.expires_at)
             return claim
 
-    def patiently(self, call: Any, *words: Any, **fields: Any) -> Any:
+    def with_retries(self, call: Any, *words: Any, **fields: Any) -> Any:
         """Retry a call when the store is busy or unavailable: these calls may run twice."""
         for _ in range(BUSY_TRIES):
             try:

@@ -83,7 +83,7 @@ class Reader:
 
 
 class Markers:
-    """Empty files in one folder: "I have read it", "it is dead", "go on"."""
+    """Empty files in one folder: "I have read it", "it is dead", "continue"."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

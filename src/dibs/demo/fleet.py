@@ -124,10 +124,10 @@ class Round:
             self.refused.append(line)
         elif kind == "stale":
             self.stale.append(line)
-            self.screen.say(f"{played.name} goes on and wants to write: refused, its token {line['token']} is stale")
+            self.screen.say(f"{played.name} continues and wants to write: refused, its token {line['token']} is stale")
         elif kind == "overwrites":
             self.overwritten = line["edits"]
-            self.screen.say(f"{played.name} goes on and writes its stale copy over {line['edits']} edits of others")
+            self.screen.say(f"{played.name} continues and writes its stale copy over {line['edits']} edits of others")
         elif kind == "failed":
             self.failed.append(line)
         elif kind == "busy":
@@ -198,7 +198,7 @@ class Round:
             message = f"{first['agent']} failed in the round {self.which} dibs: {first['message']}"
         else:
             doing = ", ".join(f"{a.name} {a.doing} {a.file}".rstrip() for a in self.agents if a.doing != "done")
-            message = f"the round {self.which} dibs did not go on for {STALL_TIMEOUT_MS // 1000} s: {doing}"
+            message = f"the round {self.which} dibs made no progress for {STALL_TIMEOUT_MS // 1000} s: {doing}"
         raise Unavailable(message, round=self.which)
 
     def _judge(self) -> None:

@@ -255,7 +255,7 @@ class Seen:
         return len(self._text) > SEEN_TRIM_BYTES
 
 
-def cut_seen(folder: str, agent: str) -> None:
+def trim_seen(folder: str, agent: str) -> None:
     """Trim a `seen` file to the last content of each of the last two thousand paths.
 
     A line that another hook adds at the same time may be lost: then the agent has to read the file once more.

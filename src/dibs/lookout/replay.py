@@ -252,7 +252,7 @@ class Replay:
 
     def _end(self, claim: Claim) -> None:
         del self.live[claim.id]
-        self._tasks.shake(claim)
+        self._tasks.mark_uncertain(claim)
         if claim.mode in self._near:
             for resource in claim.resources:
                 self._near[claim.mode].remove(claim.id, resource)

@@ -63,7 +63,7 @@ class Tasks:
         self._shaken.clear()
         self._lost = True
 
-    def shake(self, claim: Claim) -> None:
+    def mark_uncertain(self, claim: Claim) -> None:
         """A claim ended: its task must have moved, or been passed on, by the end of the commit."""
         for kind, name in claim.resources:
             if kind == "name" and name.startswith("task:"):

@@ -171,5 +171,5 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
     looked = gates(session, call, {"run": run, "at": "cleanup"}, reported=bool(values.get("archive")))
     from dibs.reports import stray_files
 
-    stray_files.take_away(session)
+    stray_files.remove_stray_files(session)
     return {**answer, "gates": looked["gates"], "failed": looked["failed"]}

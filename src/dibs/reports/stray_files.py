@@ -25,7 +25,7 @@ PAGE_RECORDS = 512  # read at a time
 AFTER_ALL_KEYS = "\U0010ffff"  # sorts after every key
 
 
-def take_away(session: Session) -> list[str]:
+def remove_stray_files(session: Session) -> list[str]:
     """Remove them; returns their names. A file that cannot be removed stays."""
     folder = os.path.join(session.place.local, FOLDER)
     strays = _old(folder)

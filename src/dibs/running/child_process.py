@@ -29,13 +29,13 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 0.0005, 0.05  # between two polls of a command, as 
 WAIT_FOR_GO = 'read -r _ </dev/fd/"$0" && exec "$@"'
 
 
-def until_of(expires_at: str) -> int:
+def deadline_of(expires_at: str) -> int:
     """A claim's deadline, from an answer, on the clock since boot."""
     seconds = calendar.timegm(time.strptime(expires_at[:19], "%Y-%m-%dT%H:%M:%S"))
     return clock.since_boot() + seconds * 1000 + int(expires_at[20:23]) - clock.wall()
 
 
-def say_end(code: int) -> str:
+def exit_text(code: int) -> str:
     """How a command ended, in words."""
     if code >= 0:
         return f"exit code {code}"
@@ -184,7 +184,7 @@ class Child:
         self._signal(signal.SIGKILL if self._asked else number)
         self._asked = self._asked or clock.since_boot()
 
-    def insist(self) -> None:
+    def kill_after_grace(self) -> None:
         """Kill it once the grace period is over."""
         if self._asked and clock.since_boot() - self._asked >= KILL_GRACE_MS:
             self._signal(signal.SIGKILL)

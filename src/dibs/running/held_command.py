@@ -45,7 +45,7 @@ class Hold:
         """`confirm` and `renew` ask the store about this claim; the answer of `renew` has `renewed`."""
         self._name, self.token = name, token
         self._confirm, self._renew = confirm, renew
-        self.until = child_process.until_of(expires_at)  # on the clock since boot
+        self.until = child_process.deadline_of(expires_at)  # on the clock since boot
         self.beat = max(MIN_RENEWAL_INTERVAL_S, min(longest_beat, (self.until - clock.since_boot()) / 4000))
         self._due = clock.since_boot() + self.beat * 1000
         self.lost: DibsError | None = None
@@ -54,7 +54,7 @@ class Hold:
     def attend(self, instead: Callable[[], str] | None = None) -> None:
         """Renew the claim when that is due, else confirm it. `instead` is a call to the store that renews as well."""
         if self.child is not None:
-            self.child.insist()
+            self.child.kill_after_grace()
         if self.lost is not None:
             return
         try:
@@ -72,7 +72,7 @@ class Hold:
 
     def kept(self, expires_at: str) -> None:
         """Note the claim's new deadline."""
-        self.until = child_process.until_of(expires_at)
+        self.until = child_process.deadline_of(expires_at)
         self._due = clock.since_boot() + self.beat * 1000
         if self.child is not None:
             self.child.keep(self.until)

@@ -22,7 +22,7 @@ from dibs.facts import clock
 from dibs.operations.runs.run_records import PHASES
 from dibs.operations.tasks import batches
 from dibs.running import run_file
-from dibs.running.child_process import Child, Keeper, say_end
+from dibs.running.child_process import Child, Keeper, exit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Drive:
             try:
                 outlook = self._outlook()
                 self._move_on(outlook)
-                self._look_after_workers(outlook)
+                self._check_workers(outlook)
             except (Busy, Unavailable):  # the store is busy; the workers continue
                 pass
             self._screen.update(self._phase, outlook, self._alive())
@@ -257,14 +257,14 @@ class Drive:
     def _alive(self) -> int:
         return sum(worker.alive() for worker in self._workers)
 
-    def _look_after_workers(self, outlook: dict[str, Any]) -> None:
+    def _check_workers(self, outlook: dict[str, Any]) -> None:
         """Report dead workers. A worker is replaced only if no other of its kind is left."""
         for worker in self._workers:
             if worker.alive() or worker.seen:
                 continue
             worker.seen = True
             if worker.code:
-                text = f"worker {worker.agent} ended ({say_end(worker.code)}); its task goes to another worker"
+                text = f"worker {worker.agent} ended ({exit_text(worker.code)}); its task goes to another worker"
                 self._screen.say(text)
                 self._do("run warn", text=text, run=self.run)
         if not outlook["going"] or self._signal:

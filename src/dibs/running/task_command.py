@@ -76,7 +76,7 @@ class Commands:
 
     def _run(self, job: Job, command: str, given: IO[bytes], said: IO[bytes]) -> tuple[int, str]:
         """Run it to its end; returns its exit code, and the last line on standard error."""
-        if self._worker.told_to_end(job):
+        if self._worker.stop_requested(job):
             raise Stopped
         held = HeldCommand(
             self._keeper,
@@ -91,7 +91,7 @@ class Commands:
         errors = _Errors(job, child.stderr)
         errors.start()
         job.watch = lambda: _bound(child, said)
-        if self._worker.told_to_end(job) and not child.asked:  # while it was started
+        if self._worker.stop_requested(job) and not child.asked:  # while it was started
             child.end()
         code = held.run_attended()
         if child.used is not None:
@@ -106,7 +106,7 @@ class Commands:
         if os.fstat(said.fileno()).st_size > json_input.LARGEST:
             raise Permanent(f"it wrote more than {json_input.LARGEST >> 20} MiB to standard output")
         if code:
-            why = f"{child_process.say_end(code)}: {last}" if last else child_process.say_end(code)
+            why = f"{child_process.exit_text(code)}: {last}" if last else child_process.exit_text(code)
             raise Permanent(why) if code == PERMANENT_FAILURE else Failed(why)
 
 

@@ -139,7 +139,7 @@ class Worker:
         if job is not None and job.child is not None:
             job.child.end()
 
-    def told_to_end(self, job: Job) -> bool:
+    def stop_requested(self, job: Job) -> bool:
         """Must work on this job end: because the worker was stopped, or because the task is lost?"""
         return self.stopped or job.lost is not None
 
@@ -188,7 +188,7 @@ class Worker:
         try:
             found = session.run(operation, self.ws.caller(), fields)
         except (NotFound, Forbidden):
-            self._look_round()  # no task: is this the end?
+            self._check_idle()  # no task: is this the end?
             if not waiter:
                 self.tell("idle")
         else:
@@ -196,13 +196,13 @@ class Worker:
 
         def told(answer: dict[str, Any]) -> None:
             waiter[:] = [answer["waiting"]]
-            self._look_round()
+            self._check_idle()
 
         left = WAIT_MS if self.idle is None else max(1, min(WAIT_MS, self.idle + self._idle_since - clock.since_boot()))
         found = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": left}, told)
         return found
 
-    def _look_round(self) -> None:
+    def _check_idle(self) -> None:
         """While there is nothing to do: sweep, and raise _EndOfWork when it is time to end."""
         if self.stopped:
             raise _EndOfWork

@@ -57,7 +57,7 @@ class Session:
             from dibs.storage import workspace_store
 
             launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
-            workspace_store.kept_twice(self.place.local, self.place.shared)  # or all of it was swept away
+            workspace_store.second_copy_path(self.place.local, self.place.shared)  # or all of it was swept away
         self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout

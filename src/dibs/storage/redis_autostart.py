@@ -18,7 +18,7 @@ FOLDER = "redis"  # below .dibs/local: the server's files
 BACKGROUND_VARIABLE = "DIBS_BACKGROUND"  # set for a `dibs up` in the background
 COMMIT_FILE = "redis-commit"  # the highest commit answered on this machine
 NOT_OURS = (
-    "dibs did not start that server, and and an empty one in its place would not have its data: start it again "
+    "dibs did not start that server, and an empty one in its place would not have its data: start it again "
     "as before. `dibs up --anew` starts an empty one."
 )
 STARTING, FAILED, STOPPED = "starting", "failed", "stopped"  # files in FOLDER
@@ -39,7 +39,7 @@ class Autostart:
         if redis_server.place_of(self._url) is None:
             return  # not on this machine
         where = hidden(self._url)
-        if of_another(self._local):
+        if is_foreign_server(self._local):
             if self._patient:
                 return  # the owner has to start it again: an empty one in its place would be a second store
             raise Unavailable(f"{where} does not answer. {NOT_OURS}", store=where, unreachable=True)
@@ -60,7 +60,7 @@ class Autostart:
             raise Unavailable(message, store=where, starting=True)
 
 
-def of_another(local: str) -> bool:
+def is_foreign_server(local: str) -> bool:
     """Was this workspace in use on a server that dibs did not start here?"""
     folder = f"{local}/{FOLDER}"
     if os.path.exists(f"{folder}/server.json") or os.path.exists(f"{folder}/appendonlydir"):

@@ -74,7 +74,7 @@ def answers(url: str) -> str:
     return ""
 
 
-def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bool = False) -> dict[str, Any]:
+def ensure_running(session: Session, url: str, fsync: str = "everysec", *, anew: bool = False) -> dict[str, Any]:
     """Make sure that a server answers there, starting one if needed; raises Unavailable with all attempts."""
     from dibs.storage import redis_autostart, workspace_store
 
@@ -99,7 +99,7 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
         return {"started": False, **({"server": known} if known else {})}
     if "refused" not in why and "No such file" not in why:  # another process listens there
         raise Unavailable(f"{hidden(url)} does not answer: {why}.", store=hidden(url), unreachable=True)
-    if not anew and redis_autostart.of_another(local):
+    if not anew and redis_autostart.is_foreign_server(local):
         raise Unavailable(
             f"{hidden(url)} does not answer. {redis_autostart.NOT_OURS}", store=hidden(url), unreachable=True
         )

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 
-def fallen_back(session: Session) -> bool:
+def is_fallback(session: Session) -> bool:
     """Is SQLite the fallback for a server?"""
     return bool(workspace_store.read_pin(session.place.local).fallback)
 
 
 def possible(session: Session, url: str) -> bool:
     """Refuse a fallback for a server that other machines can reach."""
-    return redis_server.place_of(url) is not None and not fallen_back(session)
+    return redis_server.place_of(url) is not None and not is_fallback(session)
 
 
 def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
         raise
     finally:
         gate.close()
-    _tell_others(session, url)
+    _write_mark(session, url)
     pin = workspace_store.Pin("sqlite:")
     former = workspace_store.read_pin(local)
     pin.former, pin.fallback = [one for one in former.former if one != "sqlite:"], url
@@ -68,15 +68,15 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
     return {"store": "sqlite:", "fallback": True, "instead": hidden(url), "commit": start, "started": False}
 
 
-def come_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
+def return_to_server(session: Session, url: str, agent: str | None) -> dict[str, Any]:
     """The server answers again: move the database to it."""
     call = session.identify(agent)
     result = store_move.move(session, url, call, replaces=True)
-    untell(session)
+    remove_mark(session)
     return {"store": hidden(url), "came_back": True, **result}
 
 
-def untell(session: Session) -> None:
+def remove_mark(session: Session) -> None:
     """Remove the mark: other clones may use the server again."""
     path = workspace_store.fallback_mark(session.config.id)
     try:
@@ -88,7 +88,7 @@ def untell(session: Session) -> None:
         pass
 
 
-def _tell_others(session: Session, url: str) -> None:
+def _write_mark(session: Session, url: str) -> None:
     path = workspace_store.fallback_mark(session.config.id)
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)

@@ -142,7 +142,7 @@ def _finish(session: Session, old: Side, new: Side, identifier: str, pin: worksp
 
 
 def _copy_again(old: Side, new: Side, identifier: str) -> None:
-    for _ in carry.copy(old, new, identifier, old.standing()):
+    for _ in carry.copy(old, new, identifier, old.position()):
         pass
     _compare(carry.Contents(old), carry.Contents(new, identifier))
     new.complete(identifier)

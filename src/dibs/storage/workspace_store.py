@@ -75,7 +75,7 @@ def open_store(
 ) -> Store:
     """Open the store that this workspace coordinates through, and no other."""
     url = configured_url(configured)
-    pin = kept_twice(local, shared)
+    pin = second_copy_path(local, shared)
     if pin.url:
         refuse_other(pin, url)
         if bare(url) != bare(pin.url):
@@ -86,7 +86,7 @@ def open_store(
     return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived, kept=kept_line(local, shared))
 
 
-def kept_twice(local: str, shared: str) -> Pin:
+def second_copy_path(local: str, shared: str) -> Pin:
     """The pin, restored if `.dibs/local/` was deleted; its second copy is written if it is missing."""
     pin = read_pin(local)
     if not shared or shared == local:
@@ -186,7 +186,7 @@ def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: 
     path = sqlite_path(local, url)
     if not pinned:
         if not os.path.exists(path):
-            _refuse_forgotten(path, kept)
+            _refuse_lost_database(path, kept)
             try:
                 sqlite_store.create(path)
             except Unavailable:
@@ -196,7 +196,7 @@ def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: 
     return sqlite_store.SqliteStore(path, timeout=timeout, short_lived=short_lived, kept=kept)
 
 
-def _refuse_forgotten(path: str, kept: str) -> None:
+def _refuse_lost_database(path: str, kept: str) -> None:
     """Refuse if a database that answered here before is missing: an empty one would have lost all claims."""
     from dibs.stores.sqlite import database_file
     from dibs.stores.sqlite.gate import Gate
@@ -304,11 +304,11 @@ def address_of(local: str, url: str) -> str:
     return url if is_redis(url) else sqlite_path(local, url)
 
 
-def begin_anew(local: str, shared: str, path: str, prefix: str) -> tuple[int, str, list[Row]]:
+def replace_database(local: str, shared: str, path: str, prefix: str) -> tuple[int, str, list[Row]]:
     """Replace the database with a new one; see stores/sqlite/health.py."""
     from dibs.stores.sqlite import health
 
-    return health.begin_anew(path, kept_line(local, shared), prefix)
+    return health.replace_database(path, kept_line(local, shared), prefix)
 
 
 def open_side(local: str, url: str, workspace: str, timeout: float, *, replaces: bool = False) -> Side:

@@ -73,7 +73,7 @@ class MemoryStore(Engine):
         self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self.faults = Faults(abort, between)
-        self._turns = Turns(self._set_right, nested=True)  # `between` runs other transactions
+        self._turns = Turns(self._repair, nested=True)  # `between` runs other transactions
         self._open: MemoryTransaction | None = None  # the transaction to roll back, unless it committed
         # Values are kept as `marshal` bytes: several times as fast to read as JSON text, and each read makes a new
         # object that the caller may change.
@@ -101,7 +101,7 @@ class MemoryStore(Engine):
             try:
                 result = fn(tx)
                 if self.faults.abort is not None and self.faults.abort():
-                    self._set_right()
+                    self._repair()
                     if self.faults.between is not None:
                         self.faults.between()
                     continue
@@ -110,7 +110,7 @@ class MemoryStore(Engine):
                 self._commit(tx)
             finally:
                 if self._open is tx:
-                    self._set_right()
+                    self._repair()
             filled: T = fill(result, tx.number)
             return filled
         raise Busy(tried=MAX_RUNS)
@@ -191,7 +191,7 @@ class MemoryStore(Engine):
         self._open = None
         self.woken.update(tx.names)
 
-    def _set_right(self) -> None:
+    def _repair(self) -> None:
         """Roll back a transaction that did not commit. Safe to interrupt and repeat."""
         tx = self._open
         if tx is not None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         def freeze(self, identifier: str, where: str) -> Frozen:
             """Block writers for a limited time and return the store's position. Calling it again extends the time."""
 
-        def standing(self) -> Frozen:
+        def position(self) -> Frozen:
             """The position of a store that has given up."""
 
         def thaw(self, identifier: str) -> None:

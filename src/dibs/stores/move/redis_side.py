@@ -29,7 +29,7 @@ RETIRED_TTL_MS = 7 * 86_400_000  # what is left of a moved workspace can be read
 DURABLE_TIMEOUT_MS = 5_000  # for the mark to reach the disk and the replicas
 NAMES = ("v", "k", "i1", "i2", "head", "log", "seals")
 
-# KEYS: head. ARGV: run id, id of the move, ms to hold, where to. Answers where it stands, or why not.
+# KEYS: head. ARGV: run id, id of the move, ms to hold, destination. Answers the position, or why not.
 FREEZE = """
 local head = redis.call('HMGET', KEYS[1], 'commit', 'seq', 'link', 'now', 'run', 'since', 'void', 'moved', 'moving',
   'offset')
@@ -65,7 +65,7 @@ if mark and string.match(mark, '^%S+ (%S+)') == ARGV[1] then return redis.call('
 return 0
 """
 
-# KEYS: v k i1 i2. ARGV: key, number, two entries, text; again and again.
+# KEYS: v k i1 i2. ARGV: key, number, two entries, text; repeated.
 ROWS = """
 for at = 1, #ARGV, 5 do
   local key, one, two = ARGV[at], ARGV[at + 2], ARGV[at + 3]
@@ -77,7 +77,7 @@ end
 return 1
 """
 
-# KEYS: log. ARGV: number, commit, now, wall, body, link; again and again. One that is there already is left.
+# KEYS: log. ARGV: number, commit, now, wall, body, link; repeated. An existing one is left.
 EVENTS = """
 for at = 1, #ARGV, 6 do
   local id = ARGV[at] .. '-1'
@@ -99,8 +99,8 @@ end
 return found
 """
 
-# KEYS: the seven of the store, the seven that were filled. ARGV: id of the move, run id, whether one in charge may be
-# set aside, the name under which, the least number to go on from, whether the server keeps all that it answers. In one
+# KEYS: the seven of the store, the seven of the copy. ARGV: id of the move, run id, whether a store in charge may be
+# set aside, its new name, the least number to continue from, whether the server keeps all answered commits. In one
 # step, all or nothing.
 PUBLISH = """
 local here = redis.call('HMGET', KEYS[5], 'commit', 'moved', 'origin')
@@ -151,7 +151,7 @@ class RedisSide:
         _, commit, seq, link, last, now, since = answer
         return Frozen(int(commit), int(seq), link.decode(), int(last), int(now), int(since or 0), ticks)
 
-    def standing(self) -> Frozen:
+    def position(self) -> Frozen:
         """Where it stands."""
         commit, seq, link, last, since, offset = self.store.ask(
             "HMGET", self._head, "commit", "seq", "link", "now", "since", "offset"
@@ -271,7 +271,7 @@ class RedisSide:
         if status != "ok":
             return ""
         self.store.remembered.rise(int(answer[2]))
-        epoch.keep_as_told(self.store)
+        epoch.set_expiry(self.store)
         return str(answer[1].decode())
 
     # --- reading

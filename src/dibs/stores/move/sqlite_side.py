@@ -49,7 +49,7 @@ class SqliteSide:
         head, now, ticks = self._mark(mark)
         return Frozen(head["commits"], head["seq"], head["link"], head["now"], now, 0, ticks)
 
-    def standing(self) -> Frozen:
+    def position(self) -> Frozen:
         """Where it stands."""
         head = self._head()
         now, ticks = _clock(head)

@@ -50,7 +50,7 @@ class ClientWire:
         self._other: list[Any] = []  # the same for waiters, which may be several threads
         self._connection: Any = None
         self.run_id = ""
-        self._connected = False  # the handshake is complete
+        self._connected = False  # has the handshake completed?
         self._asking = False  # an answer may be in flight: after an interrupted call
 
     def call(self, *words: Any) -> Any:

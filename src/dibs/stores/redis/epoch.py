@@ -127,13 +127,13 @@ def begin(store: RedisStore, *, lost: bool = False) -> bool:
         damaged(store)
     begun = bool(answer == 1)
     if begun and store.expire:
-        keep_as_told(store)
+        set_expiry(store)
     # From now on this machine knows that the workspace exists: a server without it has lost it.
     store.remembered.rise(number if begun else int(store.ask("HGET", head, "commit") or 0))
     return begun
 
 
-def keep_as_told(store: RedisStore) -> None:
+def set_expiry(store: RedisStore) -> None:
     """Let the workspace expire after this long without a commit; usually never."""
     names = [*store.keys, f"{store.tag}seals"]
     if store.expire:
@@ -170,7 +170,7 @@ def empty(store: RedisStore, *, leftovers: bool) -> None:
 def another_server(store: RedisStore, before: str, commit: int) -> None:
     """A different server process answers: continue if nothing can be missing, else begin a new epoch."""
     store.remembered.look()
-    store.ask_who()
+    store.ask_run_id()
     if store.wire.run_id == before:  # the run id changed while the connection stayed open
         return
     if commit >= store.remembered.number and keeps_all(store):

@@ -38,7 +38,7 @@ class PlainWire:
         self._reader: Any = None
         self._others: list[PlainWire] = []  # idle connections for waits
         self.run_id = ""
-        self._connected = False  # the handshake is complete
+        self._connected = False  # has the handshake completed?
         self._asking = False  # an answer may be in flight: after an interrupted call
 
     def call(self, *words: Any) -> Any:

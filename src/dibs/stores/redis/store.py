@@ -67,7 +67,7 @@ class RedisStore(Engine):
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = epoch.Remembered(memory, kept)
-        self._turns = Turns(self._set_right, nested=True)
+        self._turns = Turns(self._repair, nested=True)
         self._cache = Cache()
         self._pace = Pace(f"{memory}-clock" if memory else "")
         self._asked_at = clock.since_boot()  # right before the last command
@@ -81,7 +81,7 @@ class RedisStore(Engine):
         """Run `fn` in one serialisable transaction; durable as far as the server's settings say."""
         return self._turns.call(self._run, fn, TURN_TIMEOUT_S)
 
-    def _set_right(self) -> None:
+    def _repair(self) -> None:
         """Reset what an interrupted call may have left."""
         self._settling = self._looking = False
 
@@ -352,7 +352,7 @@ class RedisStore(Engine):
 
         return self._with_retries(once)
 
-    def ask_who(self) -> None:
+    def ask_run_id(self) -> None:
         """Ask the server again for its run id."""
         self._with_retries(self.wire.identify)
 

@@ -43,7 +43,7 @@ class MovedError(Exception):
     """A commit came between two reads of one transaction; all of them were read again, at one moment."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        super().__init__("read anew")
+        super().__init__("read again")
         self.snapshot = snapshot
 
 

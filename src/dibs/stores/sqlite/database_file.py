@@ -192,7 +192,7 @@ def plain(error: Exception, path: str) -> DibsError:
     checksum = extended == apsw.SQLITE_IOERR_DATA
     if checksum or isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)):
         return Unavailable(f"{path} is damaged ({error}). Nothing was changed. {RECOVER}", path=path, damaged=True)
-    no_room = isinstance(error, apsw.IOError) and _no_room(path)
+    no_room = isinstance(error, apsw.IOError) and _disk_is_full(path)
     if no_room or isinstance(error, apsw.FullError) or getattr(error, "errno", None) in {28, 122}:  # ENOSPC, EDQUOT
         return Unavailable(f"the disk that holds {path} is full. Nothing was changed.", path=path, full=True)
     if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, PermissionError)):
@@ -204,7 +204,7 @@ def plain(error: Exception, path: str) -> DibsError:
     return Unavailable(f"{path}: {error}. Nothing was changed.", path=path)
 
 
-def _no_room(path: str) -> bool:
+def _disk_is_full(path: str) -> bool:
     """Is the disk full? SQLite says only "I/O error" when its shared memory (32 KB) does not fit."""
     try:
         found = os.statvfs(os.path.dirname(path) or ".")

@@ -65,8 +65,8 @@ class Gate:
             try:
                 flock(self.file, LOCK_EX | LOCK_NB)
             except BlockingIOError:
-                if not self._queue_here():
-                    self._queue_elsewhere()
+                if not self._queue_with_timer():
+                    self._queue_in_thread()
             self._pid, self._commit, self._id = self._known(_read(os.pread(self.file.fileno(), LINE_BYTES, 0)))
             if self._pid != os.getpid():
                 self._write()
@@ -163,7 +163,7 @@ class Gate:
         except OSError:
             pass
 
-    def _queue_here(self) -> bool:
+    def _queue_with_timer(self) -> bool:
         """Wait in the kernel's queue until the timeout; False where a timer cannot end the wait."""
         assert self.file is not None
         file = self.file
@@ -173,7 +173,7 @@ class Gate:
             flock(file, LOCK_UN)  # the timer may have fired right after the lock was granted
             self._give_up()
 
-    def _queue_elsewhere(self) -> None:
+    def _queue_in_thread(self) -> None:
         """Wait in the kernel's queue, from a helper thread so that the wait can end at the timeout.
 
         The helper waits on its own open file and puts it into the tray once it has the lock. The waiter that takes the
@@ -234,10 +234,10 @@ def _timed(wait: Callable[[], None], seconds: float) -> bool:
     """
     try:
         handler = _signal.getsignal(_signal.SIGALRM)
-        ours = handler == _signal.SIG_DFL or handler is _time_is_up
+        ours = handler == _signal.SIG_DFL or handler is _on_timer
         if not ours or _signal.getitimer(_signal.ITIMER_REAL)[0]:
             return False
-        _signal.signal(_signal.SIGALRM, _time_is_up)
+        _signal.signal(_signal.SIGALRM, _on_timer)
     except ValueError:  # not the main thread
         return False
     try:
@@ -250,7 +250,7 @@ def _timed(wait: Callable[[], None], seconds: float) -> bool:
     return True
 
 
-def _time_is_up(_number: int, frame: FrameType | None) -> None:
+def _on_timer(_number: int, frame: FrameType | None) -> None:
     """End the wait, if it is still running: a timer left behind by an interrupt does nothing."""
     while frame is not None:
         if frame.f_code is _timed.__code__:

@@ -66,7 +66,7 @@ def _gate(store: SqliteStore) -> tuple[bool, str]:
     return True, f"free; {listeners} waiting" if listeners else "free"
 
 
-def begin_anew(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
+def replace_database(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
     """A new database in the place of a damaged or missing one, its tokens above every one that was answered.
 
     Returns the token that it begins above, the folder with the old files (nothing is deleted), and the rows of the old

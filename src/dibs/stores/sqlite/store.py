@@ -130,7 +130,7 @@ class SqliteStore(Engine):
                 filled: T = fill(result, tx.number)
                 return filled
         except BaseException:
-            self._set_right()  # in case an interrupt hit the lines below that release
+            self._repair()  # in case an interrupt hit the lines below that release
             raise
         raise Busy(tried=MAX_RUNS)
 
@@ -165,7 +165,7 @@ class SqliteStore(Engine):
             if gate.file is not None:
                 flock(gate.file, LOCK_UN)
 
-    def _set_right(self) -> None:
+    def _repair(self) -> None:
         """End what an interrupted call may have left: an open transaction, the gate's lock."""
         self._abandon()
         if self._gate.file is not None:
