@@ -1,75 +1,7 @@
-"""The command line: words in, one operation, text or one JSON object out, an exit code.
-
-This file is on the fast path of every `dibs claim` that an agent types: it imports next to nothing. Whatever only
-people need (help, tables, the demo) is loaded when asked for.
-"""
+"""The command line. It begins in `main.py`; `dispatch.py` finds the command."""
 
 from __future__ import annotations
 
-import os
-import sys
+from dibs.doors.cli.main import entry, main
 
-from dibs.errors import CANNOT_DECIDE, USAGE, YES, DibsError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-
-def entry() -> NoReturn:
-    """Run the command and leave at once: closing the database would only fold its log (0.8 ms), which others do."""
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
-    code = main(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:  # whoever read our output has gone away
-        code = code or CANNOT_DECIDE
-    os._exit(code)
-
-
-def main(arguments: list[str]) -> int:
-    """Run one command; returns the exit code. Never a traceback."""
-    own = arguments[: arguments.index("--")] if "--" in arguments else arguments  # behind it are somebody else's words
-    json = "--json" in own
-    try:
-        from dibs.doors.cli import run
-
-        return run.run(arguments)
-    except DibsError as error:
-        return _say(error, json)
-    except KeyboardInterrupt:
-        sys.stderr.write("dibs: interrupted\n")
-        return 130
-    except SystemExit as ended:  # a signal that ends a wait
-        sys.stderr.write("dibs: interrupted\n")
-        return ended.code if isinstance(ended.code, int) else CANNOT_DECIDE
-    except BrokenPipeError:
-        return CANNOT_DECIDE
-    except Exception as error:  # noqa: BLE001 - the last line of defence: an agent gets words, not a traceback
-        return _unexpected(error, json)
-
-
-def _say(error: DibsError, json: bool) -> int:
-    if json:
-        from dibs import jsontext
-
-        sys.stdout.write(jsontext.encode(error.as_json()) + "\n")
-    else:
-        sys.stderr.write(f"dibs: {error.message}\n")
-        if error.exit == USAGE and "usage" in error.fields:
-            sys.stderr.write(f"{error.fields['usage']}\n")
-    return error.exit
-
-
-def _unexpected(error: Exception, json: bool) -> int:
-    from dibs.errors import Unavailable
-
-    if os.environ.get("DIBS_TRACEBACK"):  # for those who work on dibs
-        import traceback
-
-        traceback.print_exc()
-    message = (
-        f"an error inside dibs ({type(error).__name__}: {error}); whether it was done is not known. Please report it."
-    )
-    return _say(Unavailable(message, internal=True), json) or YES
+__all__ = ["entry", "main"]

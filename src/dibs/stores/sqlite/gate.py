@@ -32,6 +32,7 @@ else:
     import _signal  # `signal` itself imports enum
 
 MAX_COMMIT = 2**62  # no real commit is above this: such a line is damaged and ignored
+TIMER_INTERVAL_S = 0.05  # between two signals of the timer that ends a wait
 HANDOVER_TIMEOUT_S = 1.0  # for the waiter to take the lock from its helper thread; later, the waiter has given up
 LINE_BYTES = 48  # ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
 
@@ -241,7 +242,8 @@ def _timed(wait: Callable[[], None], seconds: float) -> bool:
     except ValueError:  # not the main thread
         return False
     try:
-        _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds))
+        # It fires repeatedly: a signal between Python's last check and the kernel's wait would be lost.
+        _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds), TIMER_INTERVAL_S)
         wait()
         _signal.setitimer(_signal.ITIMER_REAL, 0)  # here too: if it fired below, the handler would stay
     finally:
@@ -251,7 +253,8 @@ def _timed(wait: Callable[[], None], seconds: float) -> bool:
 
 
 def _on_timer(_number: int, frame: FrameType | None) -> None:
-    """End the wait, if it is still running: a timer left behind by an interrupt does nothing."""
+    """End the wait, if it is still running: a timer left behind by an interrupt fires once and does nothing."""
+    _signal.setitimer(_signal.ITIMER_REAL, 0)
     while frame is not None:
         if frame.f_code is _timed.__code__:
             raise _TimerExpiredError
