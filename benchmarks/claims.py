@@ -1,8 +1,8 @@
-"""Claims in one long-lived process, against what SQLite itself can do.
+"""Claims in one long-lived process, compared with bare SQLite.
 
-The bare side is the least that anybody could write: an apsw connection kept open, WAL, synchronous=FULL, and one
-transaction of two inserts: the very row and the very event that a claim leaves, in the same two tables. The operation
-is what every door calls; the Python API adds reading the path (canonical, links resolved) and naming the caller.
+The bare side is the minimum: an open apsw connection, WAL, synchronous=FULL, and one transaction of two inserts, with
+the row and the event of a real claim, in the same two tables. Every door calls the operation; the Python API adds the
+canonical path (links resolved) and the caller's identity.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import apsw
 
 import dibs
 from benchmarks.environment import Peer
-from benchmarks.figures import AT_LEAST, Beside, Row, Target, alternate, bursts, median, not_measured, spread
+from benchmarks.figures import AT_LEAST, Comparison, Row, Target, alternate, bursts, median, not_measured, spread
 from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
@@ -68,7 +68,7 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
                 name,
                 median(times),
                 "µs",
-                beside=None if name == BARE else Beside(times, taken[BARE], "bare's rate", rates=True),
+                beside=None if name == BARE else Comparison(times, taken[BARE], "bare's rate", rates=True),
                 target=TARGET if name == OPERATION else None,
                 note=notes.get(name, ""),
                 more=spread(times),
@@ -98,7 +98,7 @@ def _api(workspace: dibs.Workspace) -> Burst:
 def _bare(session: Session, folder: str) -> Burst:
     """Two inserts in one transaction, with the row and the event that one claim of the session left behind."""
     row, event = _left_by_a_claim(session)
-    # The plain VFS: the page checksums of dibs' own database are part of what a claim costs, not of what it is held to.
+    # The plain VFS: page checksums are part of a claim's cost, not of the baseline.
     connection = apsw.Connection(os.path.join(folder, "bare.db"), vfs="unix")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 GROUP = "cold"
 TARGET = Target(AT_MOST, 3.0)
-BURST = 2  # starts in a row; a machine's mood changes within a second
+BURST = 2  # starts in a row; a machine's speed changes within a second
 FLOOR, CLAIM, MV, HUB = "interpreter -I -S (the floor)", "dibs claim --json", "bash mv script", "CoordinationHub CLI"
 
-# What a team without dibs writes, in our own words: a task's file is moved from the free ones to the taken ones, and
+# A script that a team without dibs might write: a task's file is moved from the free ones to the taken ones, and
 # the mover writes its name and the time into it. `mv` within one filesystem is atomic; nothing is synced or expires.
 MV_SCRIPT = """\
 #!/bin/bash
@@ -74,7 +74,7 @@ def _starts(command: Callable[[int], list[str]], folder: str) -> Burst:
         nonlocal number
         taken = []
         before = os.getcwd()
-        os.chdir(folder)  # posix_spawn cannot, and a wrapper that does would be measured too
+        os.chdir(folder)  # posix_spawn cannot change directory, and a wrapper would be measured too
         try:
             for _ in range(times):
                 number += 1
@@ -88,7 +88,7 @@ def _starts(command: Callable[[int], list[str]], folder: str) -> Burst:
 
 
 def _start(words: list[str]) -> None:
-    """Start, wait, look at the exit code; what it prints is thrown away."""
+    """Start, wait, check the exit code; the output is discarded."""
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     pid = os.posix_spawnp(words[0], words, os.environ, file_actions=quiet)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -1,9 +1,9 @@
 """Contention: many real processes at once, from 2 to 100.
 
-Each is an interpreter of its own, opened and waiting before the clock starts. Three scenes: all want one path and queue
-for it; each claims a file of its own, so that only the store is contended for; and the same number of processes on bare
-SQLite transactions with nothing but its busy timeout, to show what dibs' gate is for. In the first, the holder stands
-in a file, and a second one there, or a token that is not above the last, would be an error.
+Each is a separate interpreter, started and waiting before the clock starts. Three scenes: all processes queue for one
+path; each claims its own file, so that they contend only for the store; and the same number of processes on bare SQLite
+transactions with only its busy timeout, to show the effect of dibs' gate. In the first scene the holder is noted in a
+shared file; a second holder, or a token that is not above the last, is an error.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 GROUP = "contention"
 PROCESSES, QUICK = (2, 8, 32, 100), (2, 8)
 HELD_TO = 100  # processes at which the targets below hold
-# Where everybody has files of its own, a claim waits for the store alone. On one path it also waits for the hundred
-# that came before: each of them claims, works and releases first.
+# If every process has its own file, a claim waits only for the store. On one path it also waits for up to a hundred
+# earlier processes: each of them claims, works and releases first.
 P99 = {"files": Target(AT_MOST, 500, "value"), "path": Target(AT_MOST, 1_000, "value")}
 SHARE = Target(AT_LEAST, 0.5, "value")
 NO_ERROR = Target(AT_MOST, 0, "value")
@@ -36,7 +36,7 @@ SCENES = {
 
 
 class Outcome:
-    """What so many processes did together."""
+    """The result of several processes together."""
 
     def __init__(self, answers: list[dict[str, Any]], seconds: float) -> None:
         waits = [wait * 1000 for answer in answers for wait in answer["waits"]]
@@ -67,7 +67,7 @@ class Outcome:
 
 
 def measure(bench: Bench, seconds: float) -> list[Row]:
-    """The rows of this group: one for each scene and number of processes, then what dibs is held to."""
+    """The rows of this group: one for each scene and number of processes, then the targets of dibs."""
     rows: list[Row] = []
     held: list[Row] = []
     failed, first = 0, ""
@@ -94,7 +94,7 @@ def _held_to(title: str, outcome: Outcome, p99: Target) -> list[Row]:
 
 
 def contend(bench: Bench, scene: str, number: int, seconds: float) -> Outcome:
-    """Let that many processes loose on a store of their own."""
+    """Run that many processes on a new store."""
     name = f"{scene}-{number}"
     if scene == "busy":
         folder = bench.sub(name)
@@ -112,7 +112,7 @@ def contend(bench: Bench, scene: str, number: int, seconds: float) -> Outcome:
 
 
 def answer_of(line: str) -> dict[str, Any]:
-    """What a worker says of itself; of one that died, that it did."""
+    """A worker's answer; for a dead worker, an error."""
     if not line:
         return _nothing("a worker died")
     answer: dict[str, Any] = json.loads(line)

@@ -1,4 +1,4 @@
-"""Letting processes loose together: each is opened and waits before the clock starts. Their side is in worker.py."""
+"""Starts processes together: each is ready and waits before the clock starts. Their side is in worker.py."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import ExitStack
 from pathlib import Path
 
 TOP = str(Path(__file__).resolve().parent.parent)  # workers are modules of this folder, which is not installed
-TOGETHER = 4  # processes started at a time
-LEAD = 0.5  # seconds from the word to the start: the last of a hundred has read it by then
+STARTED_TOGETHER = 4  # at a time
+LEAD_S = 0.5  # from the start line to the start: the last of a hundred has read it by then
 
 
 def let_loose(commands: list[list[str]], folder: str, failed: list[str] | None = None) -> tuple[float, list[str]]:
-    """When they started, and what each of them answered; nothing from one that died on its way.
+    """The start time and each process's answer; empty for a process that died.
 
-    One that does not come so far as to wait is an error; with `failed` the others go on, and what it said is put there.
+    A process that never gets ready is an error; with `failed`, the others continue and its message is added there.
     """
-    environment = {**os.environ, "PYTHONPATH": TOP}  # of no account to what is measured: that begins at the word
+    environment = {**os.environ, "PYTHONPATH": TOP}  # not measured: the measurement begins at the start line
     with ExitStack() as stack:
         ready: list[subprocess.Popen[str]] = []
         # A few at a time: what is measured is contention for dibs, not for the processors while interpreters start.
-        for first in range(0, len(commands), TOGETHER):
+        for first in range(0, len(commands), STARTED_TOGETHER):
             started = []
-            for words in commands[first : first + TOGETHER]:
+            for words in commands[first : first + STARTED_TOGETHER]:
                 process = subprocess.Popen(
                     words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment
                 )
@@ -39,7 +39,7 @@ def let_loose(commands: list[list[str]], folder: str, failed: list[str] | None =
                 else:
                     message = f"a worker did not start: {word or 'it died'}"
                     raise RuntimeError(message)
-        start = time.monotonic() + LEAD
+        start = time.monotonic() + LEAD_S
         for process in ready:
             assert process.stdin is not None
             process.stdin.write(f"{start}\n")
@@ -48,7 +48,7 @@ def let_loose(commands: list[list[str]], folder: str, failed: list[str] | None =
 
 
 def _line_of(process: subprocess.Popen[str]) -> str:
-    """What it says next; nothing if it has ended."""
+    """Its next line; empty if it has ended."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
 

@@ -1,8 +1,8 @@
-"""The bench's own environment: the peers, installed from PyPI, and talking to them.
+"""The bench's own environment: the peers, installed from PyPI, and the connection to them.
 
-Peers never run inside dibs' interpreter. They are installed into a virtual environment that only the bench uses (in
-the user's cache, or `--env`), and are measured in a process of its interpreter, which does as many acquisitions as it
-is told and answers with its own timings. Where the registry does not answer, their rows say so and the run goes on.
+Peers never run inside dibs' interpreter. They are installed into a virtual environment of the bench (in the user's
+cache, or `--env`), and are measured in a process of its interpreter, which does the requested number of acquisitions
+and answers with its own timings. If the registry does not answer, their rows say so and the run continues.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from benchmarks.place import Bench
 
 PEERS = ("celery", "coordinationhub", "filelock", "hiredis", "huey", "litequeue", "persist-queue", "redis", "rq")
-NEEDED = ("packaging",)  # by Celery on Redis, which does not say so
-INSTALL = 300  # seconds for pip; a registry that takes longer does not answer
+ALSO_NEEDED = ("packaging",)  # by Celery on Redis, but not declared
+INSTALL_TIMEOUT_S = 300  # for pip; a slower registry counts as not answering
 ASK = (
     "import json, importlib.metadata as m; "
     "print(json.dumps({d.metadata['Name'].lower(): d.version for d in m.distributions()}))"
@@ -33,13 +33,13 @@ LOCKS, QUEUES, REDIS_LOCKS, REDIS_QUEUES = (
 
 
 def default_folder() -> str:
-    """Where the environment is kept between runs."""
+    """The folder of the environment, kept between runs."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache, "dibs", "bench-venv")
 
 
 class Environment:
-    """The virtual environment with the peers; `versions` has those that are there."""
+    """The virtual environment with the peers; `versions` has the installed ones."""
 
     def __init__(self, folder: str) -> None:
         self.folder = os.path.abspath(folder)
@@ -56,7 +56,7 @@ class Environment:
         return os.path.join(self.folder, "bin", name)
 
     def prepare(self, bench: Bench) -> None:
-        """Make it and install what is missing; never fails, the peers are then not there."""
+        """Make it and install missing peers; never fails: peers are then left out."""
         try:
             if not os.path.exists(self.python):
                 bench.say(f"making {self.folder} for the peers")
@@ -67,8 +67,8 @@ class Environment:
             if missing:
                 bench.say(f"installing {', '.join(missing)} from PyPI")
                 _run(
-                    [self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *missing, *NEEDED],
-                    INSTALL,
+                    [self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *missing, *ALSO_NEEDED],
+                    INSTALL_TIMEOUT_S,
                 )
                 self._look()
         except (OSError, subprocess.SubprocessError, ValueError) as error:
@@ -81,12 +81,12 @@ class Environment:
 
     @property
     def absent(self) -> str:
-        """What to say about a peer that is not there."""
+        """The note for a missing peer."""
         return f"not installed{f': {self.why}' if self.why else ''}"
 
 
 class Peer:
-    """One peer's lock, or its queue, in a process of its own, doing as it is told."""
+    """One peer's lock or queue, in a separate process."""
 
     def __init__(
         self, environment: Environment, name: str, folder: str, *, queue: bool = False, words: list[str] | None = None
@@ -110,11 +110,11 @@ class Peer:
         self._process.communicate()
 
     def burst(self, times: int) -> list[float]:
-        """Have it acquire and release, or take and finish, that often; the µs that each took."""
+        """Let it acquire and release, or take and finish, that many times; returns the µs of each."""
         return self.ask(str(times))
 
     def ask(self, word: str) -> list[float]:
-        """Say something to it; its answer."""
+        """Send it a line; returns its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{word}\n")
@@ -133,7 +133,7 @@ def _run(command: list[str], timeout: float) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """One line of why; pip says most of it on stderr."""
+    """The reason in one line; pip prints most of it on stderr."""
     if isinstance(error, subprocess.TimeoutExpired):
         return "the registry did not answer in time"
     if isinstance(error, subprocess.CalledProcessError):

@@ -1,8 +1,7 @@
-"""Figures: taking them side by side, summing them up, and holding them to a target.
+"""Figures: measured side by side, summed up, and compared with a target.
 
-A ratio is only honest when both sides met the same noise. So nothing here measures one thing after the other: the sides
-take turns in short bursts, the first place moving on with each round, and what is compared are medians over the same
-stretch of a run.
+A ratio is fair only if both sides meet the same noise. So the sides take turns in short bursts, with a rotating first
+place, and medians over the same stretch of a run are compared.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Burst = Callable[[int], list[float]]  # does its thing that many times; the µs that each of them took
+    Burst = Callable[[int], list[float]]  # runs that many times; returns the µs of each
 
 AT_MOST, AT_LEAST = "at most", "at least"
-STRETCHES = 20  # of a run, at most
-WHOLE = 1000  # from here on, what stands behind the point means nothing
+MAX_STRETCHES = 20  # of a run, at most
+NO_DECIMALS_FROM = 1000  # from here on, decimals mean nothing
 
 
 class Target:
-    """What a row is held to: its ratio, or its value where there is nothing to compare with."""
+    """A row's target: for its ratio, or for its value if there is nothing to compare with."""
 
     __slots__ = ("kind", "limit", "of")
 
@@ -35,7 +34,7 @@ class Target:
         return figure <= self.limit if self.kind == AT_MOST else figure >= self.limit
 
     def used(self, figure: float) -> float:
-        """How much of what is allowed was used: 1 is the limit itself, more is a miss."""
+        """The share of the limit that was used: 1 is the limit itself, more is a miss."""
         if self.kind == AT_MOST:
             return figure / self.limit if self.limit else (math.inf if figure else 0.0)
         return self.limit / figure if figure else math.inf
@@ -46,12 +45,12 @@ class Target:
         return f"{sign} {self.limit:g}{'x' if self.of == 'ratio' else f' {unit}' if unit else ''}"
 
 
-class Beside:
-    """One side's times held against another's: the ratio of the medians, and that of the least times.
+class Comparison:
+    """One side's times compared with another's: the ratio of the medians, and that of the least times.
 
-    The first is what targets are about. It is taken for one stretch of the run after the other, and the middle one of
-    all counts: a machine that becomes slower on the way does so for both sides. The second shows what is left when the
-    machine's other work is not in the way; where the two are far apart, the run was a noisy one.
+    Targets use the first. It is computed for each stretch of the run, and the median of all counts: a machine that
+    becomes slower does so for both sides. The second shows the ratio without the machine's other work; if the two
+    are far apart, the run was noisy.
     """
 
     __slots__ = ("against", "least", "ratio")
@@ -65,7 +64,7 @@ class Beside:
 
 
 class Row:
-    """One line of the report: what was measured, beside what, and whether that is good enough."""
+    """One line of the report: the figure, what it is compared with, and whether it meets the target."""
 
     __slots__ = ("beside", "group", "more", "name", "note", "target", "unit", "value")
 
@@ -76,34 +75,34 @@ class Row:
         value: float | None,
         unit: str,
         *,
-        beside: Beside | None = None,
+        beside: Comparison | None = None,
         target: Target | None = None,
         note: str = "",
         more: dict[str, float] | None = None,
     ) -> None:
-        self.group, self.name, self.value, self.unit = group, name, value, unit  # no value: it could not be measured
+        self.group, self.name, self.value, self.unit = group, name, value, unit  # None: it could not be measured
         self.beside, self.target, self.note = beside, target, note
-        self.more = more or {}  # min, p99 and the like
+        self.more = more or {}  # min, p99 and similar
 
     @property
     def ratio(self) -> float | None:
-        """The ratio of the medians, where it stands beside something."""
+        """The ratio of the medians, if there is a comparison."""
         return self.beside.ratio if self.beside is not None else None
 
     @property
     def figure(self) -> float | None:
-        """What the target is about."""
+        """The figure that the target limits."""
         return self.ratio if self.target is not None and self.target.of == "ratio" else self.value
 
     @property
     def met(self) -> bool | None:
-        """Is the target met? None where there is no target."""
+        """Is the target met? None if there is no target."""
         if self.target is None:
             return None
         return self.figure is not None and self.target.met_by(self.figure)
 
     def as_json(self) -> dict[str, Any]:
-        """The row as it stands in bench.json."""
+        """The row for bench.json."""
         plain: dict[str, Any] = {"group": self.group, "name": self.name, "value": _short(self.value), "unit": self.unit}
         plain.update(ratio=None, ratio_of_least=None, against=None, target=None, met=self.met, note=self.note)
         if self.beside is not None:
@@ -116,7 +115,7 @@ class Row:
 
 
 def not_measured(group: str, name: str, note: str) -> Row:
-    """A peer that is not there."""
+    """The row of a missing peer."""
     return Row(group, name, None, "", note=note)
 
 
@@ -127,14 +126,14 @@ def above_floor(
     targets: dict[str, Target],
     notes: dict[str, str] | None = None,
 ) -> list[Row]:
-    """Starts of processes in ms, each beside those of one of them."""
+    """Process starts in ms, each compared with one of them."""
     return [
         Row(
             group,
             name,
             median(times) / 1000,
             "ms",
-            beside=None if name == floor else Beside(times, taken[floor], "the floor"),
+            beside=None if name == floor else Comparison(times, taken[floor], "the floor"),
             target=targets.get(name),
             note=(notes or {}).get(name, ""),
             more=spread(times, 1000),
@@ -148,7 +147,7 @@ def alternate(
 ) -> dict[str, list[float]]:
     """Let the sides take turns, each round starting with the next one. All the times, in µs, by side.
 
-    One more round goes before them and is thrown away: caches, bytecode, the first page of a file.
+    A first round is discarded: it fills caches, bytecode, the first page of a file.
     """
     taken: dict[str, list[float]] = {name: [] for name in sides}
     names = list(sides)
@@ -164,14 +163,14 @@ def alternate(
 
 
 def timed(act: Callable[[], object]) -> float:
-    """How long it took, in µs."""
+    """The duration in µs."""
     before = time.perf_counter_ns()
     act()
     return (time.perf_counter_ns() - before) / 1000
 
 
 def bursts(prepare: Callable[[int], Callable[[], object]], after: Callable[[int], object] | None = None) -> Burst:
-    """A side that does again and again what `prepare` made of the next number. Only that is timed."""
+    """A side that calls what `prepare` makes of the next number. Only that call is timed."""
     numbers = itertools.count(1)
 
     def burst(times: int) -> list[float]:
@@ -186,10 +185,10 @@ def bursts(prepare: Callable[[int], Callable[[], object]], after: Callable[[int]
 
 
 def _stretches(times: Sequence[float], base: Sequence[float]) -> list[tuple[Sequence[float], Sequence[float]]]:
-    """What both sides took in one stretch of the run after the other; all of it where they did not take turns."""
+    """Both sides' times, stretch by stretch; all in one if they did not take turns."""
     if len(times) != len(base):
         return [(times, base)]
-    parts = min(STRETCHES, len(times))
+    parts = min(MAX_STRETCHES, len(times))
     ends = [len(times) * part // parts for part in range(parts + 1)]
     return [(times[low:high], base[low:high]) for low, high in itertools.pairwise(ends)]
 
@@ -200,7 +199,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which that share of them lies, between two of them in proportion."""
+    """The quantile, interpolated linearly."""
     if not values:
         message = "no values"
         raise ValueError(message)
@@ -212,7 +211,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def spread(values: Sequence[float], scale: float = 1.0) -> dict[str, float]:
-    """What is shown beside a median."""
+    """The figures shown next to a median."""
     return {
         "min": min(values) / scale,
         "p90": quantile(values, 0.9) / scale,
@@ -221,7 +220,7 @@ def spread(values: Sequence[float], scale: float = 1.0) -> dict[str, float]:
 
 
 def slowest_share(counts: Sequence[int]) -> float:
-    """What the slowest of several got, over what they got on average. 1 is perfectly fair."""
+    """The slowest process's share over the average. 1 is perfectly fair."""
     mean = sum(counts) / len(counts) if counts else 0.0
     return min(counts) / mean if mean else 0.0
 
@@ -230,4 +229,4 @@ def _short(value: float | None) -> float | None:
     """Four significant digits: no more were measured. Kept to the last digit before the point."""
     if value is None or not math.isfinite(value):
         return None
-    return float(f"{value:.4g}") if abs(value) < WHOLE else float(round(value))
+    return float(f"{value:.4g}") if abs(value) < NO_DECIMALS_FROM else float(round(value))

@@ -1,11 +1,11 @@
-"""Hooks: what an agent pays before each of its tool calls, with the very command that `dibs init` writes.
+"""Hooks: their cost before each of an agent's tool calls, with the command that `dibs init` writes.
 
 The floor is the bare interpreter again. The command is read from the client's settings file and run by `sh -c`, as
 Claude Code does, with a payload on stdin: an Edit of a new file (a claim, its fsync included), an Edit of a file that
-is held already, a Read, a Bash command that writes a file. No end of a call is told there, so the ledger keeps growing:
-the dearest case. Then the same as a client goes on: the hook before a call, the tool's work, the hook after it, each
-payload through a socket. Then the audit after a command whose writes nobody knows, while another agent holds files: in
-a small tree and in one of twenty thousand files. At last thirty-two at once, beside as many interpreters.
+is held already, a Read, a Bash command that writes a file. No hook reports the end of a call there, so the ledger keeps
+growing: the slowest case. Then the sequence of a real client: the hook before a call, the tool's work, the hook after
+it, each payload through a socket. Then the audit after a command with unknown writes, while another agent holds files:
+in a small tree and in one of twenty thousand files. Last, thirty-two hooks at once, compared with as many interpreters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import (
     AT_MOST,
-    Beside,
+    Comparison,
     Row,
     Target,
     above_floor,
@@ -54,13 +54,13 @@ EDIT, HELD, READ, BASH = (
 )
 AUDIT = "hook: after Bash `make`, another holds files"
 HUB = "CoordinationHub hook: Edit"
-# What commit 05e3c2a cost (2.3, 2.1, 1.45, 2.7): what the guards learn since then is not to be paid for here.
+# The cost at commit 05e3c2a (2.3, 2.1, 1.45, 2.7): later features of the guards must not add to it.
 TARGETS = {
     EDIT: Target(AT_MOST, 2.3), HELD: Target(AT_MOST, 2.2), READ: Target(AT_MOST, 1.45), BASH: Target(AT_MOST, 2.7),
 }  # fmt: skip
 LARGE = 20_000  # files
-LARGE_TARGET = Target(AT_MOST, 1.3)  # nothing that comes after each command may depend on the size of the tree
-HELD_BY_ANOTHER = 10  # files, which an audit looks at
+LARGE_TARGET = Target(AT_MOST, 1.3)  # the hook after a command must not depend on the size of the tree
+HELD_BY_ANOTHER = 10  # files that an audit checks
 
 
 def measure(bench: Bench, environment: Environment | None) -> list[Row]:
@@ -90,7 +90,7 @@ def measure(bench: Bench, environment: Environment | None) -> list[Row]:
 
 
 def _pairs(bench: Bench, rounds: int) -> list[Row]:
-    """Edits and commands with their ends told, as a client does: what it pays before and after each."""
+    """Edits and commands with both hooks, as a client runs them: the cost before and after each."""
     bench.say(f"hooks: {rounds * BURST} calls with their ends")
     folder = repository(bench, "hooks-pairs")
     after: dict[str, list[float]] = {"Edit": [], "Bash": []}
@@ -125,7 +125,7 @@ def _pairs(bench: Bench, rounds: int) -> list[Row]:
 
 
 def _append(path: str) -> None:
-    """What the tool does."""
+    """The tool's work."""
     with open(path, "a", encoding="utf-8") as file:
         file.write("bench\n")
 
@@ -151,16 +151,17 @@ def _audits(bench: Bench) -> list[Row]:
     )  # fmt: skip
     name = f"{AUDIT}, {files:,} files"
     return [
-        Row(GROUP, AUDIT, median(taken["small"]) / 1000, "ms", beside=Beside(taken["small"], taken[FLOOR], "the floor"),
+        Row(GROUP, AUDIT, median(taken["small"]) / 1000, "ms",
+            beside=Comparison(taken["small"], taken[FLOOR], "the floor"),
             more=spread(taken["small"], 1000)),
         Row(GROUP, name, median(taken["large"]) / 1000, "ms",
-            beside=Beside(taken["large"], taken["small"], "a small tree"), target=LARGE_TARGET,
+            beside=Comparison(taken["large"], taken["small"], "a small tree"), target=LARGE_TARGET,
             more=spread(taken["large"], 1000)),
     ]  # fmt: skip
 
 
 def _audit(folder: str) -> Burst:
-    """A side: the hook after `make`, of an agent beside one that holds some files."""
+    """A side: the hook after `make`, while another agent holds some files."""
     before, after = command_of(folder), command_of(folder, "PostToolUse")
     for number in range(HELD_BY_ANOTHER):
         given = {"file_path": f"{folder}/src/f{number}.py"}
@@ -178,7 +179,7 @@ def _audit(folder: str) -> Burst:
 
 
 def _crowd(bench: Bench, folder: str, command: list[str]) -> list[Row]:
-    """Thirty-two at once, each an agent of its own with a file of its own."""
+    """Thirty-two at once, each a different agent with its own file."""
     rounds = bench.count(10, 2)
     bench.say(f"hooks: {AT_ONCE} at once, {rounds} times")
     numbers = itertools.count(1)
@@ -206,7 +207,7 @@ def _crowd(bench: Bench, folder: str, command: list[str]) -> list[Row]:
             name,
             AT_ONCE * 1e6 / median(times),
             "calls/s",
-            beside=None if name == base else Beside(times, taken[base], "as many interpreters", rates=True),
+            beside=None if name == base else Comparison(times, taken[base], "as many interpreters", rates=True),
             more={"samples": float(len(times))},
         )
         for name, times in taken.items()
@@ -234,7 +235,7 @@ def repository(bench: Bench, name: str = "hooks", more: int = 0) -> str:
 
 
 def command_of(folder: str, event: str = "PreToolUse") -> list[str]:
-    """The command of a hook, exactly as it stands in the settings."""
+    """The command of a hook, exactly as in the settings."""
     with open(f"{folder}/.claude/settings.json", encoding="utf-8") as file:
         settings = json.load(file)
     return ["sh", "-c", settings["hooks"][event][0]["hooks"][0]["command"]]
@@ -275,7 +276,7 @@ def calls(call: Callable[[int], tuple[list[str], dict[str, Any]]], folder: str) 
 
 
 def _at_once(calls: list[tuple[list[str], str]], folder: str) -> None:
-    """Start them all, wait for them all; a hook that refuses here is a mistake of the bench."""
+    """Start them all, wait for them all; a refusal here is a defect of the bench."""
     started = [_start(words, (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0), folder) for words, given in calls]
     _wait(started, calls[0][0])
 
@@ -294,7 +295,7 @@ def _wait(started: list[int], words: list[str]) -> None:
 
 
 def _hub(bench: Bench, environment: Environment) -> Burst:
-    """CoordinationHub's own hook, in a project of its own, with a home of its own."""
+    """CoordinationHub's own hook, in a new project with its own home folder."""
     folder = bench.sub("hub-hook")
     subprocess.run(["git", "init", "-q", folder], check=True)
     words = [environment.program("python"), "-m", "coordinationhub.hooks.stdio_adapter"]

@@ -1,7 +1,7 @@
-"""Where the bench works: a scratch folder on a real disk, workspaces in it, and the facts of the machine.
+"""The bench's scratch folder on a real disk, the workspaces in it, and the facts of the machine.
 
-Everything that is compared lies in one scratch folder, so on one filesystem. It is made in the current directory (or
-`--dir`), not below /tmp, which on many machines is memory and has no fsync to speak of; it is removed at the end, also
+Everything that is compared is in one scratch folder, so on one filesystem. It is made in the current directory (or
+`--dir`), not below /tmp, which on many machines is memory, where fsync does nothing; it is removed at the end, also
 after Ctrl-C.
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-# What would change who calls, which workspace is meant, or how the interpreter starts (PYTHONDONTWRITEBYTECODE makes it
+# Variables that would change the caller, the workspace, or the interpreter's start (PYTHONDONTWRITEBYTECODE makes it
 # compile every edited file again at each start, which an installed package never does).
 FOREIGN = ("DIBS_", "PYTHON")
 
 
 class Bench:
-    """One run: its scratch folder, its size, and a voice on stderr."""
+    """One run: its scratch folder, its size, and its progress on stderr."""
 
     def __init__(self, folder: str, *, quick: bool) -> None:
         if not os.path.isdir(folder):
@@ -60,7 +60,7 @@ class Bench:
         os.environ.update(self._environment)
 
     def count(self, full: int, quick: int) -> int:
-        """How many of something: for a run that counts, or for one that only shows that it works."""
+        """A number of repetitions: for a full run, or for a quick one."""
         return quick if self.quick else full
 
     def sub(self, name: str) -> str:
@@ -70,7 +70,7 @@ class Bench:
         return path
 
     def workspace(self, name: str) -> str:
-        """A new workspace in a repository of its own."""
+        """A new workspace in a new repository."""
         path = self.sub(name)
         # An empty repository, laid out by hand so that no git is needed; without it, one further up would be found.
         for part in ("objects", "refs/heads"):
@@ -81,13 +81,13 @@ class Bench:
         return path
 
     def say(self, text: str) -> None:
-        """Progress, for whoever watches."""
+        """Print progress."""
         sys.stderr.write(f"bench: {text}\n")
         sys.stderr.flush()
 
 
 def machine(folder: str) -> dict[str, Any]:
-    """What the figures depend on."""
+    """The facts that the figures depend on."""
     return {
         "dibs": __version__,
         "python": platform.python_version(),
@@ -95,7 +95,7 @@ def machine(folder: str) -> dict[str, Any]:
         "sqlite": apsw.sqlite_lib_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "load": round(os.getloadavg()[0], 2),  # before the run: what others did meanwhile is in the figures
+        "load": round(os.getloadavg()[0], 2),  # before the run: later load is in the figures
         "filesystem": filesystems.kind_of(folder) or "unknown",
         "fsync_us": round(fsync_cost(folder), 1),
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -103,7 +103,7 @@ def machine(folder: str) -> dict[str, Any]:
 
 
 def fsync_cost(folder: str, times: int = 30) -> float:
-    """What one small durable append costs here, in µs: the part of a claim that no program can make faster."""
+    """The cost of one small durable append here, in µs: the part of a claim that no program can make faster."""
     path = os.path.join(folder, "fsync")
     flush = getattr(os, "fdatasync", os.fsync)
     with open(path, "wb", buffering=0) as file:
@@ -116,9 +116,9 @@ def fsync_cost(folder: str, times: int = 30) -> float:
 
 
 def script() -> str:
-    """The `dibs` that is installed beside this interpreter."""
+    """The `dibs` that is installed next to this interpreter."""
     path = os.path.join(os.path.dirname(sys.executable), "dibs")
     if not os.path.exists(path):
-        message = f"there is no `dibs` beside {sys.executable}; install dibs into that environment"
+        message = f"there is no `dibs` next to {sys.executable}; install dibs into that environment"
         raise Invalid(message, path=path)
     return path

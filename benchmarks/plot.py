@@ -1,7 +1,7 @@
-"""The plot: an SVG written by hand, so that neither the bench nor whoever reads it needs a plotting library.
+"""The plot: an SVG written by hand, so that neither the bench nor its reader needs a plotting library.
 
 Two panels, both on a logarithmic scale. The first shows how much of each target was used: a bar that ends before the
-line at 1 has met it. The second shows times beside the peers', shorter being faster.
+line at 1 has met it. The second shows times next to the peers', shorter being faster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WIDTH, LEFT, RIGHT = 980, 400, 90  # the labels stand left of the bars, the figures right of them
 BAR, STEP = 14, 22
 GOOD, BAD, OURS, THEIRS, GREY, INK = "#2e7d32", "#c62828", "#1565c0", "#90a4ae", "#cfd8dc", "#263238"
-LEAST_USED = 0.05  # a bar this short says enough: twenty times better than asked
+LEAST_USED = 0.05  # the shortest bar: twenty times better than the target
 MICRO = {"µs": 1.0, "ms": 1000.0}
 
 
@@ -47,7 +47,7 @@ def svg(machine: dict[str, Any], rows: Sequence[Row]) -> str:
 
 
 def _targets(parts: list[str], rows: Sequence[Row], place: int) -> int:
-    """Bars of what was used of each target."""
+    """Bars of the used share of each target."""
     used = [max(LEAST_USED, min(20.0, row.target.used(row.figure or 0.0))) for row in rows if row.target is not None]
     scale = _Scale(LEAST_USED, max(2.0, *used))
     parts.append(_text(12, place + 14, "used of each target (left of the line: met)", weight="bold"))
@@ -68,7 +68,7 @@ def _targets(parts: list[str], rows: Sequence[Row], place: int) -> int:
 
 
 def _times(parts: list[str], rows: Sequence[Row], place: int) -> int:
-    """Bars of times, dibs' own in another colour than what stands beside them."""
+    """Bars of times, dibs' own in another colour than the others."""
     times = [(row.value or 0.0) * MICRO[row.unit] for row in rows]
     scale = _Scale(10 ** math.floor(math.log10(min(times)) - 0.2), max(times) * 1.5)
     parts.append(_text(12, place + 14, "median times (µs; shorter is faster)", weight="bold"))
@@ -109,7 +109,7 @@ def _bar(parts: list[str], top: int, end: float, label: str, figure: str, colour
         _text(LEFT - 8, top + 11, label, anchor="end"),
         f'<rect x="{LEFT}" y="{top}" width="{max(2.0, end - LEFT):.1f}" height="{BAR}" fill="{colour}"/>',
     ]
-    inside = end > WIDTH - RIGHT - 110  # no room to the right of it
+    inside = end > WIDTH - RIGHT - 110  # no room to its right
     where = end - 5 if inside else max(LEFT + 2.0, end) + 5
     parts.append(_text(where, top + 11, figure, anchor="end" if inside else "start", fill="#ffffff" if inside else INK))
 

@@ -1,8 +1,8 @@
-"""Redis: the same operations on a server, beside redis-py's own Lock and beside queues on Redis.
+"""Redis: the same operations on a server, compared with redis-py's own Lock and with queues on Redis.
 
 The bench starts the servers itself, as `dibs up` does (append-only file, synced once a second): one on loopback, one on
-a Unix socket. All sides use the same server, and turns are taken as everywhere. Targets are for loopback, which is the
-nearest to a fleet on several machines; over a Unix socket a trip costs less and what is done in it weighs more.
+a Unix socket. All sides use the same server and take turns. Targets are for loopback, which is closest to a fleet on
+several machines; over a Unix socket a round trip costs less and its work counts more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.environment import REDIS_LOCKS, REDIS_QUEUES, Peer
 from benchmarks.figures import (
     AT_LEAST,
     AT_MOST,
-    Beside,
+    Comparison,
     Row,
     Target,
     above_floor,
@@ -68,7 +68,7 @@ QUEUES = {
     "celery": ("Celery", "solo worker; taken is gone"),
     "huey": ("huey", "dequeue + execute; taken is gone"),
 }
-DONE = 50  # tasks of a peer in one burst: its worker has to start for each
+DONE = 50  # tasks of a peer in one burst: its worker starts for each burst
 MEASURED = "MEMORY USAGE"
 
 
@@ -80,7 +80,7 @@ def measure(bench: Bench, environment: Environment | None, seconds: float) -> li
         with _server(bench, url) as process:
             with _apart(process):
                 rows += _pairs(bench, environment, url, "")
-            with TemporaryDirectory(prefix="dibs-") as short:  # the path of a socket may not be long
+            with TemporaryDirectory(prefix="dibs-") as short:  # a socket's path must be short
                 other = f"unix://{short}/s"
                 with _server(bench, other) as another, _apart(another):
                     rows += _pairs(bench, environment, other, UNIX)
@@ -95,7 +95,7 @@ def measure(bench: Bench, environment: Environment | None, seconds: float) -> li
 
 @contextmanager
 def _server(bench: Bench, url: str) -> Iterator[int]:
-    """A server of its own, as `dibs up` starts it, by its process; workspaces made meanwhile are on it."""
+    """A new server, started as by `dibs up`; workspaces made meanwhile are on it."""
     local = bench.sub(f"redis-{'unix' if url.startswith('unix') else 'loopback'}")
     before = os.environ.get("DIBS_STORE")
     process: int = redis_server.start(local, url, "everysec")["pid"]
@@ -114,8 +114,8 @@ def _server(bench: Bench, url: str) -> Iterator[int]:
 def _apart(server: int) -> Iterator[None]:
     """The server on one processor, all others for this process and those that it starts: as on two machines.
 
-    Where one process asks and waits, the scheduler puts some beside the server and some not, for minutes. It is half
-    the time of a trip, and the ratio of two sides that were put differently says nothing about them.
+    With one process that asks and waits, the scheduler may keep it on the server's processor, or not, for minutes. That
+    is half the time of a round trip, and would spoil the ratio of two sides that were placed differently.
     """
     ours = os.sched_getaffinity(0) if server and hasattr(os, "sched_setaffinity") else set()
     if len(ours) > 1:
@@ -154,7 +154,7 @@ def _pairs(bench: Bench, environment: Environment | None, url: str, where: str) 
         if name not in taken:
             rows.append(_absent(environment, name + where))
             continue
-        beside = Beside(taken[name], taken[LOCK], "the Lock") if name == PAIR and LOCK in taken else None
+        beside = Comparison(taken[name], taken[LOCK], "the Lock") if name == PAIR and LOCK in taken else None
         target = PAIR_TARGET if beside is not None and not where else None
         rows.append(
             Row(GROUP, name + where, median(taken[name]), "µs", beside=beside, target=target, more=spread(taken[name]))
@@ -205,7 +205,7 @@ def _hooks(bench: Bench) -> list[Row]:
 
 
 class Tally:
-    """What one side did in all rounds of one scene."""
+    """One side's results in all rounds of one scene."""
 
     def __init__(self) -> None:
         self.times: list[float] = []  # seconds for each grant, by round
@@ -248,7 +248,7 @@ def _rows_of(title: str, mine: Tally, theirs: Tally | None, held: int, target: T
     if theirs is not None:
         note = f"slowest process {slowest_share(theirs.counts):.2f} of the mean"
         rows.append(Row(GROUP, f"{title}: redis-py Lock", 1 / median(theirs.times), "/s", note=note))
-    beside = Beside(mine.times, theirs.times, "the Lock's rate", rates=True) if theirs is not None else None
+    beside = Comparison(mine.times, theirs.times, "the Lock's rate", rates=True) if theirs is not None else None
     rows.append(
         Row(
             GROUP,
@@ -298,7 +298,7 @@ def _tasks(bench: Bench, environment: Environment | None, url: str) -> list[Row]
                 peer = stack.enter_context(Peer(environment, "", bench.sub(f"redis-{name}"), words=words))
                 try:
                     peer.burst(1)
-                except RuntimeError as error:  # a release of it that does not work here
+                except RuntimeError as error:  # a version of it that does not work here
                     absent[name] = str(error)
                 else:
                     sides[name] = peer.burst
@@ -332,7 +332,7 @@ def _worker(queue: Tasks) -> Callable[[int], list[float]]:
 
 
 def _memory(bench: Bench) -> list[Row]:
-    """What a live claim and an event cost the server, as it tells itself."""
+    """The server's memory for a live claim and for an event, by its own count."""
     count = bench.count(2_000, 200)
     bench.say(f"redis: the memory of {count:,} live claims")
     session = Session(bench.workspace("redis-memory"), None)

@@ -1,8 +1,8 @@
 """One of many processes that contend on Redis: `python -m benchmarks.redis_worker FOLDER NAME PATHS HELD SECONDS`.
 
-Like worker.py, which it uses: it opens its way in, says `ready`, waits for the moment to start, then claims one of so
-many paths after the other, each chosen by chance, holds it for so many ms and gives it back. Who holds a path stands in
-memory that they share; a second one there, or a token that is not above the last, would be an error.
+Like worker.py, which it uses: it opens its session, says `ready`, waits for the start, then claims random paths out of
+PATHS one after the other, holds each for HELD ms and releases it. The holders are noted in shared memory; a second
+holder of a path, or a token that is not above the last, is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def several_paths(folder: str, name: str, paths: int, held: float) -> Callable[[], float]:
-    """Claim one of the paths that everybody wants, hold it, give it back."""
+    """Claim one of the contended paths, hold it, release it."""
     workspace = dibs.open(folder, agent=name)
     guard = Guard(os.path.join(folder, "guard"), paths)
     chance = random.Random()  # noqa: S311 - other paths in each process and each round

@@ -1,4 +1,4 @@
-"""One run of the bench: the groups that were asked for, one after the other, and what is written about them."""
+"""One run of the bench: the requested groups, one after the other, and their report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS = ("cold", "hooks", "claims", "scale", "tasks", "contention", "redis")
 
 
 class Options:
-    """What a run was asked for."""
+    """The options of a run."""
 
     __slots__ = ("env", "folder", "groups", "out", "peers", "quick", "seconds")
 
@@ -30,7 +30,7 @@ class Options:
 
 
 class Report:
-    """What came of a run."""
+    """The results of a run."""
 
     __slots__ = ("files", "machine", "options", "peers", "rows")
 
@@ -44,7 +44,7 @@ class Report:
         return table.missed(self.rows)
 
     def as_json(self) -> dict[str, Any]:
-        """The report as it stands in bench.json."""
+        """The report for bench.json."""
         return {
             "ok": not self.missed,
             "quick": self.options.quick,
@@ -56,7 +56,7 @@ class Report:
 
 
 def run(options: Options) -> Report:
-    """Measure, write bench.json, bench.svg and bench.md, tell."""
+    """Measure, write bench.json, bench.svg and bench.md, print the tables."""
     _writable(options.out)
     rows: list[Row] = []
     with Bench(options.folder, quick=options.quick) as bench:
@@ -89,7 +89,7 @@ def run(options: Options) -> Report:
 
 
 def _writable(folder: str) -> None:
-    """Better to hear it now than after some minutes of measuring."""
+    """Check the output folder first, not after some minutes of measuring."""
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:

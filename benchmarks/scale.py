@@ -1,10 +1,10 @@
-"""Scale: what a claim costs when the workspace holds 100 live claims, and when it holds 100,000.
+"""Scale: the cost of a claim in a workspace with 100 live claims, and with 100,000.
 
 The claims come in packages of ten: six files and, in every other package, four globs (two below the whole package, such
-as `pkg12/**/*.g0`, two below one directory), in the others four directories; so what is claimed for the measurement
-meets nobody. A larger workspace has more packages, not fuller ones: what is asked here is whether the number of claims
-elsewhere costs anything. What claims nearby cost has its own rows, without a target: globs that begin with a wildcard
-are looked at by every claim, and a glob or directory looks at all that is held below it.
+as `pkg12/**/*.g0`, two below one directory), in the others four directories; so the measured
+claims meet no other. A larger workspace has more packages, not fuller ones: the question is whether the number of
+claims elsewhere costs anything. Claims nearby have their own rows, without a target: every claim checks the globs that
+begin with a wildcard, and a glob or directory checks everything held below it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread
+from benchmarks.figures import AT_MOST, Comparison, Row, Target, alternate, bursts, median, spread
 from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
@@ -30,10 +30,10 @@ GROUP = "scale"
 TARGET = Target(AT_MOST, 1.5)
 BURST = 5
 SMALL = 100
-PACKAGE = 10  # claims in one package
-TOGETHER = 500  # claims made in one transaction while loading; one that takes over two seconds would be run again
+CLAIMS_PER_PACKAGE = 10  # six files and four globs or directories
+CLAIMS_PER_TRANSACTION = 500  # while loading; a transaction of over two seconds would be run again
 NEARBY = 1000  # claims below one directory, for the row about a glob over it
-LIFE = 8 * HOUR  # the longest a claim may live: none ends during the run
+LIFE = 8 * HOUR  # the longest life of a claim: none expires during the run
 
 Wanted = list[list[str]]
 
@@ -55,8 +55,8 @@ def measure(bench: Bench, _: object = None) -> list[Row]:
         sides: dict[str, Burst] = {}
         for kind, resource in PROBES.items():
             for size, session in sessions.items():
-                sides[f"{kind} {size}"] = _probe(session, resource, size // PACKAGE)
-        sides["globs"] = _probe(with_globs, PROBES["file"], SMALL // PACKAGE)
+                sides[f"{kind} {size}"] = _probe(session, resource, size // CLAIMS_PER_PACKAGE)
+        sides["globs"] = _probe(with_globs, PROBES["file"], SMALL // CLAIMS_PER_PACKAGE)
         sides["nearby"] = _probe(nearby, lambda _, n: Canonical(("glob", f"pkg0/**/*.probe{n}")), 1)
         taken = alternate(sides, rounds, BURST)
     finally:
@@ -76,7 +76,7 @@ def _rows(taken: dict[str, list[float]], large: int) -> list[Row]:
                 f"{kind} claim, {large:,} live",
                 median(times),
                 "µs",
-                beside=Beside(times, base, f"{SMALL} live"),
+                beside=Comparison(times, base, f"{SMALL} live"),
                 target=TARGET,
                 more=spread(times),
             )
@@ -86,12 +86,12 @@ def _rows(taken: dict[str, list[float]], large: int) -> list[Row]:
         ("nearby", f"glob claim over {NEARBY:,} live claims below it", "glob"),
     ):
         base, times = taken[f"{kind} {SMALL}"], taken[side]
-        beside = Beside(times, base, f"{SMALL} live")
+        beside = Comparison(times, base, f"{SMALL} live")
         rows.append(Row(GROUP, name, median(times), "µs", beside=beside, more=spread(times)))
     return rows
 
 
-# --- what is claimed for the measurement: the package's number and a number of its own → a resource that is free
+# --- the measured claims: the package's number and a serial number → a free resource
 
 PROBES: dict[str, Callable[[int, int], Canonical]] = {
     "file": lambda package, n: Canonical(("file", f"pkg{package}/d1/probe{n}.md")),
@@ -101,11 +101,11 @@ PROBES: dict[str, Callable[[int, int], Canonical]] = {
 
 
 def _probe(session: Session, resource: Callable[[int, int], Canonical], packages: int) -> Burst:
-    """Claim something new all over the workspace, and give it back untimed: the number of live claims stays."""
+    """Claim new resources all over the workspace and release them untimed: the number of live claims stays."""
     claim, release = session.operation("claim"), session.operation("release")
 
     def fields(number: int) -> dict[str, Any]:
-        package = number * 7919 % packages  # a prime: jumps about, so that no page is in the cache by luck
+        package = number * 7919 % packages  # a prime: jumps between packages, so that no page is cached by chance
         return {"resources": [resource(package, number)]}
 
     def prepare(number: int) -> Callable[[], object]:
@@ -125,7 +125,7 @@ def load(bench: Bench, session: Session, claims: Iterator[tuple[str, Wanted]], c
     operation = session.operation("claim")
     done = 0
     while True:
-        some = [claim for _, claim in zip(range(TOGETHER), claims, strict=False)]
+        some = [claim for _, claim in zip(range(CLAIMS_PER_TRANSACTION), claims, strict=False)]
         if not some:
             return
 
@@ -145,7 +145,7 @@ def load(bench: Bench, session: Session, claims: Iterator[tuple[str, Wanted]], c
 
 def _mixed(count: int) -> Iterator[tuple[str, Wanted]]:
     """That many claims, one resource each, the owner of a package being its agent."""
-    for package in range(count // PACKAGE):
+    for package in range(count // CLAIMS_PER_PACKAGE):
         agent, top = f"load/{package % 997}", f"pkg{package}"
         for n in range(6):
             yield agent, [Canonical(("file", f"{top}/d{n % 3}/file{n}.py"))]
@@ -159,7 +159,7 @@ def _mixed(count: int) -> Iterator[tuple[str, Wanted]]:
 
 
 def _root_globs() -> Iterator[tuple[str, Wanted]]:
-    """As many as a workspace may have; by the owners' ancestor, which their directories do not block."""
+    """As many as a workspace may have; held by the owners' ancestor, which their directories do not block."""
     for n in range(MAX_ROOT_GLOBS):
         yield "load", [Canonical(("glob", f"**/*.r{n}"))]
 

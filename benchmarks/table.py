@@ -1,4 +1,4 @@
-"""The report for people: two tables. What is in them is in bench.json too, and nothing else."""
+"""The report for people: two tables. They show only what is in bench.json."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from benchmarks.figures import Row
 
 MET, MISSED = "met", "missed"
-NOTE = 40  # letters of a note; bench.json has all of it
-DIGITS = 100  # below this, three digits take a point
+MAX_NOTE_LETTERS = 40  # of a note; bench.json has all of it
+DIGITS = 100  # below this, three digits need a decimal point
 
 
 def show(machine: dict[str, Any], rows: Sequence[Row]) -> None:
     """Print it."""
     from rich.console import Console
 
-    # Cut nothing off where nobody looks at a screen: a log or a document is as wide as it needs to be.
+    # Cut nothing if the output is not a screen: a log or a document is as wide as needed.
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, highlight=False)
     console.print(about(machine))
     contended = [row for row in rows if "processes" in row.more]
@@ -69,13 +69,13 @@ def _figures(console: Console, rows: Sequence[Row]) -> None:
                 table.add_section()
             group = row.group
         word = {None: "", True: f"[green]{MET}[/green]", False: f"[bold red]{MISSED}[/bold red]"}[row.met]
-        note = row.note if len(row.note) <= NOTE else f"{row.note[: NOTE - 1]}…"
+        note = row.note if len(row.note) <= MAX_NOTE_LETTERS else f"{row.note[: MAX_NOTE_LETTERS - 1]}…"
         table.add_row(*_cells(row), word, note)
     console.print(table)
 
 
 def _cells(row: Row) -> list[str]:
-    """One figure, up to its target."""
+    """One figure's cells, up to its target."""
     return [
         f"{row.group}: {row.name}",
         amount(row.value, row.unit),

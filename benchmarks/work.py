@@ -1,10 +1,10 @@
-"""Work: what it costs to take a task and finish it, beside bare SQLite and beside other queues on SQLite.
+"""Work: the cost of taking and finishing a task, compared with bare SQLite and with other queues on SQLite.
 
-By one worker and by four processes that drain one queue together. All of them commit with synchronous=FULL, and the
-tasks are no-ops. `task next` and `task done` are two commits, like the bare loop's; `task done --next` finishes one
-task and takes the next in one commit, which is what a worker does all day; `task turn` does so with ten at a time. The
-queues are in work_queues.py, the
-processes in work_processes.py, the peers in peers/queues.py; a long queue and messages are in work_scale.py.
+Measured with one worker and with four processes that drain one queue together. All of them commit with
+synchronous=FULL, and the tasks are no-ops. `task next` and `task done` are two commits, like the bare loop's; `task
+done --next` finishes one task and takes the next in one commit, which is a worker's usual call; `task turn` does so
+with ten at a time. The queues are in work_queues.py, the processes in work_processes.py, the peers in peers/queues.py;
+a long queue and messages are in work_scale.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks import work_scale
 from benchmarks.environment import Peer
-from benchmarks.figures import AT_LEAST, Beside, Row, Target, alternate, median, not_measured, spread, timed
-from benchmarks.work_processes import BARE, CHAINED, PAIRS, TURN, TURNS, WORKERS, Tally, of_dibs, of_peer
+from benchmarks.figures import AT_LEAST, Comparison, Row, Target, alternate, median, not_measured, spread, timed
+from benchmarks.work_processes import BARE, CHAINED, PAIRS, TASKS_PER_TURN, TURNS, WORKERS, Tally, of_dibs, of_peer
 from benchmarks.work_queues import Bare, Queue, Tasks, left_behind
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ GROUP = "tasks"
 SHARE = Target(AT_LEAST, 0.6)  # of the bare loop's rate
 AHEAD = Target(AT_LEAST, 1.0)  # of a peer's rate
 BURST = 10
-WAITING = 100  # tasks in each queue while one worker takes from it; peers/queues.py keeps as many
+WAITING_TASKS = 100  # in each queue while one worker takes from it; peers/queues.py has the same number
 TITLES = {
     BARE: "bare take + finish", PAIRS: "dibs task next + done", CHAINED: "dibs task done --next",
-    TURNS: f"dibs task turn, {TURN} at a time",
+    TURNS: f"dibs task turn, {TASKS_PER_TURN} at a time",
 }  # fmt: skip
-# Of each peer: the package, what it does, and something to know. The first two are those that dibs is to be ahead of.
+# For each peer: the package, its calls, and a note. The targets compare dibs with the first two.
 PEERS = {
     "litequeue": ("litequeue", "litequeue pop + done", "at FULL"),
     "persist-queue": ("persist-queue", "persist-queue get + ack", ""),
@@ -78,7 +78,7 @@ def _alone(bench: Bench, environment: Environment | None, texts: dict[str, Any])
         for kind, queue in ((BARE, bare), (PAIRS, pairs), (CHAINED, chained)):
             stack.callback(queue.close)
             sides[kind] = _worker(queue)
-        turns = Tasks(bench.workspace("tasks-turns"), turn=TURN)
+        turns = Tasks(bench.workspace("tasks-turns"), turn=TASKS_PER_TURN)
         stack.callback(turns.close)
         sides[TURNS] = _turner(turns)
         for name, (package, _, _) in PEERS.items():
@@ -91,8 +91,8 @@ def _alone(bench: Bench, environment: Environment | None, texts: dict[str, Any])
 
 
 def _worker(queue: Queue) -> Burst:
-    """One worker that takes and finishes; as many tasks as it will take are put back before, untimed."""
-    queue.add(WAITING)
+    """One worker that takes and finishes; the same number of tasks is added before, untimed."""
+    queue.add(WAITING_TASKS)
     seen: set[str] = set()
 
     def pair() -> None:
@@ -111,18 +111,18 @@ def _worker(queue: Queue) -> Burst:
 
 
 def _turner(queue: Tasks) -> Burst:
-    """A worker that takes and finishes many in one transaction: what each of them costs on average."""
-    queue.add(WAITING)
+    """A worker that takes and finishes many in one transaction: the average cost of each."""
+    queue.add(WAITING_TASKS)
 
     def turn() -> None:
-        for _ in range(TURN):
+        for _ in range(TASKS_PER_TURN):
             item = queue.take()
             assert item is not None
             queue.finish(item)
 
     def burst(times: int) -> list[float]:
         queue.add(times)
-        return [timed(turn) / TURN for _ in range(times // TURN)]
+        return [timed(turn) / TASKS_PER_TURN for _ in range(times // TASKS_PER_TURN)]
 
     return burst
 
@@ -154,16 +154,16 @@ def _together(bench: Bench, environment: Environment | None, texts: dict[str, An
 
 # --- rows
 
-Figure = tuple[float, str, dict[str, float]]  # a value, its unit, and what is shown beside it
+Figure = tuple[float, str, dict[str, float]]  # a value, its unit, and the details shown next to it
 
 
 def time_of(times: list[float]) -> Figure:
-    """What one take and finish cost."""
+    """The cost of one take and finish."""
     return median(times), "µs", spread(times)
 
 
 def rate_of(times: list[float]) -> Figure:
-    """How many a second, where several work together."""
+    """The rate of several processes together."""
     return 1e6 / median(times), "/s", {"samples": float(len(times))}
 
 
@@ -175,7 +175,7 @@ def rows_of(
     figure: Callable[[list[float]], Figure],
     spoilt: set[str],
 ) -> list[Row]:
-    """Each side beside the bare loop, then dibs beside the peers that it is to be ahead of.
+    """Each side compared with the bare loop, then dibs compared with the peers of its targets.
 
     A queue of ours that gave a task twice or lost one is `spoilt`: it has no figure, and so misses its targets.
     """
@@ -185,7 +185,7 @@ def rows_of(
         if name in spoilt:
             return Row(GROUP, before + title, None, unit, target=target, note=note)
         words = f"{'bare' if against == BARE else against}'s rate"
-        beside = Beside(taken[name], taken[against], words, rates=True) if against != name else None
+        beside = Comparison(taken[name], taken[against], words, rates=True) if against != name else None
         return Row(GROUP, before + title, value, unit, beside=beside, target=target, note=note, more=more)
 
     rows = []

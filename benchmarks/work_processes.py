@@ -1,9 +1,9 @@
 """Several processes that drain one queue together: dibs', the bare one's, a peer's.
 
-Each is an interpreter of its own, opened and waiting before the clock starts. They take and finish until nothing is
-left, and answer with what they took: a task that came twice, or to nobody, is counted. What is timed is from the start
-to the end of the last of them. `python -m benchmarks.work_processes KIND FOLDER NAME` is one of those processes; a
-peer's is in peers/queues.py and speaks the same way.
+Each is a separate interpreter, ready and waiting before the clock starts. They take and finish until the queue is
+empty, and answer with the tasks they took: duplicates and lost tasks are counted. The time is from the start to the end
+of the last process. `python -m benchmarks.work_processes KIND FOLDER NAME` is one of those processes; a peer's is in
+peers/queues.py and speaks the same way.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from benchmarks.place import Bench
 
 WORKERS = 4
-ERRORS = 100  # after so many a process gives up
-TEXTS = "texts.json"  # in the bare queue's folder: the rows and events that it writes
+MAX_ERRORS = 100  # a process gives up after this many
+TEXTS = "texts.json"  # in the bare queue's folder: the rows and events to write
 BARE, PAIRS, CHAINED, TURNS = "bare", "pairs", "chained", "turns"
-TURN = 10  # tasks handed in and taken in one transaction
+TASKS_PER_TURN = 10  # finished and taken in one transaction
 
 
 class Tally:
-    """What went wrong while a queue was drained, over all rounds."""
+    """The errors of all rounds of draining a queue."""
 
     def __init__(self) -> None:
         self.tasks = self.twice = self.lost = self.failed = 0
@@ -54,7 +54,7 @@ class Tally:
 
     @property
     def clean(self) -> bool:
-        """Did every task come to one worker, once?"""
+        """Was every task taken by one worker, once?"""
         return not (self.twice or self.lost or self.failed)
 
     @property
@@ -66,7 +66,7 @@ class Tally:
 
 
 def of_dibs(bench: Bench, kind: str, texts: dict[str, Any], count: int, tally: Tally) -> Burst:
-    """Rounds of draining dibs' tasks or the bare queue, each in a folder of its own; µs for each task."""
+    """Rounds of draining dibs' tasks or the bare queue, each in a new folder; µs for each task."""
     rounds = itertools.count(1)
 
     def once() -> float:
@@ -100,13 +100,13 @@ def _fill(kind: str, folder: str, texts: dict[str, Any], count: int) -> None:
         queue = bare = Bare(folder, texts)
         bare.make()
     else:
-        queue = Tasks(folder, turn=TURN if kind == TURNS else 0)
+        queue = Tasks(folder, turn=TASKS_PER_TURN if kind == TURNS else 0)
     queue.add(count)
     queue.close()
 
 
 def drained(commands: list[list[str]], folder: str, count: int, tally: Tally) -> float:
-    """Let these processes loose on a queue of so many tasks; the µs that each task took, all working together."""
+    """Run these processes on a queue of this many tasks; returns the µs for each task, all working together."""
     start, lines = let_loose(commands, folder)
     answers = [json.loads(line or _died(start)) for line in lines]
     tally.count(count, answers)
@@ -124,17 +124,17 @@ def _died(start: float) -> str:
 def opened(kind: str, folder: str, name: str) -> Queue:
     """The queue as one worker sees it."""
     if kind != BARE:
-        return Tasks(folder, name, chained=kind == CHAINED, turn=TURN if kind == TURNS else 0)
+        return Tasks(folder, name, chained=kind == CHAINED, turn=TASKS_PER_TURN if kind == TURNS else 0)
     with open(os.path.join(folder, TEXTS), encoding="utf-8") as file:
         return Bare(folder, json.load(file))
 
 
 def work(queue: Queue, start: float) -> dict[str, Any]:
-    """Take and finish until nothing is left."""
+    """Take and finish until the queue is empty."""
     taken: list[str] = []
     errors: list[str] = []
     time.sleep(max(0.0, start - time.monotonic()))
-    while len(errors) < ERRORS:
+    while len(errors) < MAX_ERRORS:
         try:
             item = queue.take()
             if item is None:

@@ -1,10 +1,10 @@
-"""The two queues that the bench of work compares: dibs' own tasks, and the least that anybody could write on SQLite.
+"""The two queues that the bench of work compares: dibs' own tasks, and a minimal queue on SQLite.
 
-Both have the same four verbs: `add` so many tasks, `take` one, `finish` it, `close`. The bare one is an apsw connection
-with WAL and synchronous=FULL, in dibs' own tables, with the very rows and events that a take and a finish of dibs leave
-behind: one transaction finds the first ready row by its index, changes it, and adds a claim's row and the events;
-another changes it again, takes the claim's row away and adds its events. It decides nothing: no agent, no token, no
-deadline, no chain of the log. Nothing is measured here.
+Both have the same four verbs: `add` tasks, `take` one, `finish` it, `close`. The bare one is an apsw connection with
+WAL and synchronous=FULL, in dibs' own tables, with the rows and events of a real take and finish: one transaction finds
+the first ready row by its index, changes it, and adds a claim's row and the events; another changes it again, deletes
+the claim's row and adds its events. It decides nothing: no agent, no token, no deadline, no chain of the log. Nothing
+is measured here.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from dibs.stores.seam import Transaction
 
-PATIENCE = 120_000  # ms on SQLite's busy timeout: nobody gives up
-TOGETHER = 500  # tasks added in one transaction; one that takes over two seconds would be run again
+PATIENCE = 120_000  # SQLite's busy timeout in ms: no process gives up
+TOGETHER = 500  # tasks added in one transaction; one of over two seconds would be run again
 AGENT = "bench"
 READY = "SELECT k, v FROM kv WHERE i1 >= 'ready\t' AND i1 < 'ready\n' ORDER BY i1 LIMIT 1"
 CHANGE = "UPDATE kv SET v = ?, n = ?, i1 = ?, i2 = ? WHERE k = ?"
@@ -39,10 +39,10 @@ Item = tuple[str, int]  # a task's id, and the token to finish it with
 
 
 class Queue(Protocol):
-    """Somewhere to take tasks from."""
+    """A queue of tasks."""
 
     def add(self, count: int) -> None:
-        """Add so many tasks, all alike."""
+        """Add this many tasks, all alike."""
 
     def take(self) -> Item | None:
         """Take the first one; None if there is none."""
@@ -51,14 +51,14 @@ class Queue(Protocol):
         """Finish it."""
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
 
 
 class Tasks:
     """The tasks of a workspace, through the session that every door uses.
 
-    With `chained`, a finish takes the next task in the same transaction, as `dibs worker` does; `take` then only hands
-    out what is there already. With `turn`, so many are handed in and taken in one transaction.
+    With `chained`, a finish takes the next task in the same transaction, as `dibs worker` does; `take` then only
+    returns the task that is there already. With `turn`, this many are finished and taken in one transaction.
     """
 
     def __init__(self, folder: str, agent: str = AGENT, *, chained: bool = False, turn: int = 0) -> None:
@@ -73,7 +73,7 @@ class Tasks:
         self._following: Item | None = None
 
     def add(self, count: int) -> None:
-        """Add so many tasks, all alike."""
+        """Add this many tasks, all alike."""
         self.add_all([{"title": "a task of the bench"}] * count)
 
     def add_all(self, wanted: Sequence[dict[str, Any]]) -> None:
@@ -89,7 +89,7 @@ class Tasks:
             self.session.store.run(together)
 
     def take(self) -> Item | None:
-        """Take the best one that is ready."""
+        """Take the best ready task."""
         if self._many:
             if not self._ready:
                 self.turn()
@@ -116,7 +116,7 @@ class Tasks:
         self._following = (following["task"]["id"], following["token"]) if following is not None else None
 
     def turn(self) -> None:
-        """Hand in what is finished, take as many as one turn has."""
+        """Finish the finished tasks, take as many as one turn has."""
         done = [{"id": name, "token": token} for name, token in self._finished]
         answer = self.session.run(self._turn, self._call(), {"done": done, "take": self._many})
         assert not answer["refused"], answer["refused"]
@@ -124,7 +124,7 @@ class Tasks:
         self._ready += [(one["task"]["id"], one["token"]) for one in answer["tasks"]]
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self.session.close()
 
     def _call(self, agent: str = "") -> Call:
@@ -132,7 +132,7 @@ class Tasks:
 
 
 def _allow(folder: str, count: int) -> None:
-    """An agent of this workspace may have so many tasks at a time."""
+    """Let an agent of this workspace have this many tasks at a time."""
     path = os.path.join(folder, ".dibs", "config.toml")
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -142,11 +142,11 @@ def _allow(folder: str, count: int) -> None:
 
 
 def left_behind(tasks: Tasks) -> dict[str, Any]:
-    """The rows and events of one take and one finish, as they stand in the database; plain values."""
+    """The rows and events of one take and one finish, from the database; plain values."""
     tasks.add(2)
     first = tasks.take()
     assert first is not None
-    tasks.finish(first)  # the agent is known from now on: that is written once, not with each task
+    tasks.finish(first)  # registers the agent: this is written once, not with each task
     connection = database_file.connect(os.path.join(tasks.session.place.local, "dibs.db"))
     try:
         (task,) = [row[0].removeprefix("t\t") for row in connection.execute(READY)]
@@ -175,17 +175,17 @@ def _row(connection: apsw.Connection, key: str) -> list[Any]:
 
 
 def _events(connection: apsw.Connection, after: int) -> tuple[list[list[Any]], int]:
-    """The events behind that one, and the number of the last."""
+    """The events after that one, and the number of the last."""
     rows = list(connection.execute("SELECT seq, now, wall, body, link FROM log WHERE seq > ? ORDER BY seq", (after,)))
     assert rows
     return [list(row[1:]) for row in rows], rows[-1][0]
 
 
 class Bare:
-    """The same rows in the same tables, by nothing but SQLite."""
+    """The same rows in the same tables, with bare SQLite."""
 
     def __init__(self, folder: str, texts: dict[str, Any]) -> None:
-        # The plain VFS: the page checksums of dibs' own database are part of what a task costs, not what it is held to.
+        # The plain VFS: page checksums are part of a task's cost, not of the baseline.
         self._connection = apsw.Connection(os.path.join(folder, "bare.db"), vfs="unix")
         self._connection.set_busy_timeout(PATIENCE)
         self._connection.execute("PRAGMA journal_mode = WAL")
@@ -199,7 +199,7 @@ class Bare:
         self._connection.execute(database_file.SCHEMA_1)
 
     def add(self, count: int) -> None:
-        """Add so many tasks, all alike."""
+        """Add this many tasks, all alike."""
         sql, task, (key, value, number, i1, i2) = self._connection.execute, self._task, self._texts["ready"]
         sql("BEGIN IMMEDIATE")
         for place in itertools.islice(self._numbers, count):
@@ -224,7 +224,7 @@ class Bare:
         return name, 0
 
     def finish(self, item: Item) -> None:
-        """Another one: change it, take the claim away, add the events."""
+        """Another transaction: change it, delete the claim, add the events."""
         sql, name = self._connection.execute, item[0]
         sql("BEGIN IMMEDIATE")
         self._change("done", name)
@@ -233,7 +233,7 @@ class Bare:
         sql("COMMIT")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def _change(self, what: str, name: str) -> None:

@@ -1,11 +1,11 @@
-"""Work in a workspace that has a lot of it: taking and finishing with 100 and with 100,000 tasks waiting; and messages.
+"""Work at scale: taking and finishing with 100 and with 100,000 waiting tasks; and messages.
 
-The waiting tasks are of ten kinds in equal parts: for anybody, for a type of agent, for capabilities, of several
+The waiting tasks are of ten kinds in equal parts: for any agent, for a type of agent, for capabilities, of several
 priorities. The agent may take half of the kinds and has to look at all of them. Every tenth task waits for the one
-added before it, which is ready: finishing that one sets it free. What is taken is put back untimed: the number stays.
+added before it, which is ready: finishing that one makes it ready. Taken tasks are replaced untimed: the number stays.
 
-A message's round trip is sending it, showing it to its recipient and acknowledging it, three commits, beside a bare
-insert and delete of the row that a message leaves, two.
+A message's round trip is sending it, showing it to its recipient and acknowledging it, three commits, compared with a
+bare insert and delete of a message's row, two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread, timed
+from benchmarks.figures import AT_MOST, Comparison, Row, Target, alternate, bursts, median, spread, timed
 from benchmarks.work_queues import DELETE, INSERT, Tasks
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
@@ -33,9 +33,9 @@ GROUP = "tasks"
 TARGET = Target(AT_MOST, 1.5)
 SMALL = 100
 BURST = 5
-TOLD = 20_000  # tasks after which the loading is heard of
-TYPE, CAN = "builder", ["linux", "python"]  # what the agent is
-# What the kinds ask for: the first half of them can be taken by the agent.
+PROGRESS_TASKS = 20_000  # between two lines of progress while loading
+TYPE, CAN = "builder", ["linux", "python"]  # the agent's type and capabilities
+# The requirements of the kinds: the agent can take the first half of them.
 KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"for": TYPE},
@@ -78,7 +78,7 @@ def _scale(bench: Bench) -> list[Row]:
             f"{name}, {large:,} waiting",
             median(times),
             "µs",
-            beside=Beside(times, base, f"{SMALL} waiting"),
+            beside=Comparison(times, base, f"{SMALL} waiting"),
             target=TARGET,
             more=spread(times),
         ),
@@ -86,17 +86,17 @@ def _scale(bench: Bench) -> list[Row]:
 
 
 def _probe(bench: Bench, queue: Tasks, size: int) -> Burst:
-    """Take and finish one of so many; like tasks are put back, and nothing of that is timed."""
+    """Take and finish one of many; replacements are added untimed."""
     queue.session.run(
         queue.session.operation("boot"),
         Call(queue.session.config.policy, agent=queue.agent),
         {"type": TYPE, "can": CAN},
     )
     mixed = _mixed()
-    for done in range(0, size, TOLD):
-        queue.add_all(list(itertools.islice(mixed, min(TOLD, size - done))))
-        if size > TOLD:
-            bench.say(f"tasks: {min(size, done + TOLD):,} of {size:,} added")
+    for done in range(0, size, PROGRESS_TASKS):
+        queue.add_all(list(itertools.islice(mixed, min(PROGRESS_TASKS, size - done))))
+        if size > PROGRESS_TASKS:
+            bench.say(f"tasks: {min(size, done + PROGRESS_TASKS):,} of {size:,} added")
     mine = itertools.cycle([kind for kind in KINDS if _fits(kind)])
 
     def pair() -> None:
@@ -148,7 +148,7 @@ def _messages(bench: Bench) -> list[Row]:
             name,
             median(times),
             "µs",
-            beside=None if name == BARE else Beside(times, base, "bare's rate", rates=True),
+            beside=None if name == BARE else Comparison(times, base, "bare's rate", rates=True),
             note="three commits" if name == ROUND_TRIP else "two commits",
             more=spread(times),
         )
@@ -175,7 +175,7 @@ def _round_trip(session: Session) -> Burst:
 
 
 def _left_by_a_message(session: Session) -> tuple[Any, ...]:
-    """The row of one message, as it stands in the database."""
+    """The row of one message, from the database."""
     sent = _call(session, "send", "sender", to="recipient", text="a message of the bench", ack=True)
     connection = database_file.connect(os.path.join(session.place.local, "dibs.db"))
     try:

@@ -1,8 +1,8 @@
 """One of many processes that contend: `python -m benchmarks.worker MODE FOLDER NAME SECONDS`.
 
-It opens its way in, says `ready`, waits for a line with the moment to start, does its thing for so many seconds and
-answers with one line of JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims
-a file of its own; `busy` runs bare transactions on SQLite's busy timeout alone, which is what the gate improves on.
+It opens its store, says `ready`, waits for a line with the start time, works for SECONDS and answers with one line of
+JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims its own file; `busy`
+runs bare transactions with SQLite's busy timeout alone, which the gate improves on.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 import dibs
-from benchmarks.guard import Guard, Overlapped
+from benchmarks.guard import Guard, MutualExclusionError
 from dibs.errors import DibsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Way = TypeVar("Way")  # what a process opened to work through
+Way = TypeVar("Way")  # a process's open session or connection
 
-WAIT = 120  # seconds: nobody gives up, so that the longest wait is seen
+WAIT = 120  # seconds: no process gives up, so that the longest wait is seen
 
 SETUP = (
     "CREATE TABLE kv (k TEXT PRIMARY KEY, v TEXT NOT NULL) WITHOUT ROWID",
@@ -33,7 +33,7 @@ SETUP = (
 
 
 def one_path(folder: str, name: str) -> Callable[[], float]:
-    """Claim the path that everybody wants, look that nobody else is there, give it back."""
+    """Claim the contended path, check that there is no other holder, release it."""
     workspace = dibs.open(folder, agent=name)
     guard = Guard(os.path.join(folder, "guard"), 1)
 
@@ -50,7 +50,7 @@ def one_path(folder: str, name: str) -> Callable[[], float]:
 
 
 def own_file(folder: str, name: str) -> Callable[[], float]:
-    """Claim a file of one's own and give it back: only the store is contended for."""
+    """Claim the process's own file and release it: only the store is contended for."""
     workspace = dibs.open(folder, agent=name)
 
     def act() -> float:
@@ -64,11 +64,11 @@ def own_file(folder: str, name: str) -> Callable[[], float]:
 
 
 def busy_timeout(folder: str, name: str) -> Callable[[], float]:
-    """Two writes in a bare transaction, everybody on rows of their own, SQLite's busy handler in between."""
+    """Two writes in a bare transaction, each process on its own rows, with SQLite's busy handler."""
     connection = apsw.Connection(os.path.join(folder, "busy.db"))
     connection.set_busy_timeout(WAIT * 1000)
     connection.execute("PRAGMA synchronous = FULL")
-    value = "v" * 400  # about what a claim's row and event are
+    value = "v" * 400  # about the size of a claim's row and event
     number = 0
 
     def act() -> float:
@@ -97,7 +97,7 @@ MODES = {"path": one_path, "files": own_file, "busy": busy_timeout}
 
 
 def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, Any]:
-    """Do it over and over until the time is up. Counts what was done within the time; waits are kept to the last."""
+    """Repeat the work until the time is up. Only work within the time counts; all waits are kept."""
     waits: list[float] = []
     errors: list[str] = []
     within = 0
@@ -106,9 +106,9 @@ def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, An
     while time.monotonic() < end:
         try:
             waits.append(act())
-        except (DibsError, apsw.Error, OSError, ValueError, Overlapped) as error:
+        except (DibsError, apsw.Error, OSError, ValueError, MutualExclusionError) as error:
             errors.append(f"{type(error).__name__}: {error}")
-            if isinstance(error, Overlapped):
+            if isinstance(error, MutualExclusionError):
                 break
             continue
         within += time.monotonic() < end
@@ -116,7 +116,7 @@ def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, An
 
 
 def take_part(open_way: Callable[[], Way], work: Callable[[Way, float], dict[str, Any]]) -> None:
-    """Say ready, wait for the start, work, answer; and end. What all these processes do, whatever they work at."""
+    """Say ready, wait for the start, work, answer; and end. Common to all these processes."""
     try:
         way = open_way()
     except (DibsError, apsw.Error, OSError) as error:
@@ -126,7 +126,7 @@ def take_part(open_way: Callable[[], Way], work: Callable[[Way, float], dict[str
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     start = sys.stdin.readline()
-    if start:  # else whoever started us has gone
+    if start:  # else the parent has ended
         sys.stdout.write(json.dumps(work(way, float(start))) + "\n")
         sys.stdout.flush()
     os._exit(0)

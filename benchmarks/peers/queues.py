@@ -4,15 +4,15 @@ Run by the bench with the interpreter of its own environment:
 
     python -I queues.py NAME FOLDER serve          a number on stdin: that many are taken and finished, the µs of each
                                                    go to stdout as JSON; `twice`: how many came more than once
-    python -I queues.py NAME FOLDER load COUNT     add so many tasks
+    python -I queues.py NAME FOLDER load COUNT     add COUNT tasks
     python -I queues.py NAME FOLDER drain          say `ready`, wait for the moment to start, take and finish until
                                                    nothing is left, and answer with what was taken as one line of JSON
 
 Each peer is used as its documentation shows. While it serves, as many tasks as before are put back between two bursts
 and finished ones cleared away, neither of them timed, so that no peer pays for a long queue. litequeue asks
 SQLite for synchronous=NORMAL, which does not wait for the disk: `litequeue` is measured at FULL like dibs and
-the others, `litequeue-default` as it comes. huey takes a task out of its queue for good, and its finish is the result
-that it stores; after a crash in between, nobody has the task.
+the others, `litequeue-default` as it comes. huey removes a task from its queue permanently, and its finish is the
+stored result; after a crash in between, the task is lost.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     Taken = tuple[str, Any]  # the task's text, and what the peer wants back to finish it
 
-WAITING = 100  # tasks in the queue while it serves
-ERRORS = 100  # after so many a process gives up
+WAITING_TASKS = 100  # in the queue while it serves
+MAX_ERRORS = 100  # a process gives up after this many
 
 
 class LiteQueue:
@@ -57,7 +57,7 @@ class LiteQueue:
         self._queue.done(handle)
 
     def tidy(self) -> None:
-        """Drop what is finished."""
+        """Drop finished tasks."""
         self._queue.prune()
 
 
@@ -91,7 +91,7 @@ class PersistQueue:
         self._queue.ack(handle)
 
     def tidy(self) -> None:
-        """Drop what is finished."""
+        """Drop finished tasks."""
         self._queue.clear_acked_data(keep_latest=0)
 
 
@@ -137,7 +137,7 @@ def serve(queue: Any) -> None:
             _answer([len(taken) - len(set(taken))])
             continue
         queue.tidy()
-        while added < len(taken) + WAITING:
+        while added < len(taken) + WAITING_TASKS:
             added += 1
             queue.put(f"task {added}")
         times = []
@@ -154,12 +154,12 @@ def drain(queue: Any) -> None:
     """One of several: take and finish until nothing is left."""
     _say("ready")
     start = sys.stdin.readline()
-    if not start:  # whoever started us has gone
+    if not start:  # the parent has ended
         return
     time.sleep(max(0.0, float(start) - time.monotonic()))
     taken: list[str] = []
     errors: list[str] = []
-    while len(errors) < ERRORS:
+    while len(errors) < MAX_ERRORS:
         try:
             found = queue.take()
             if found is None:

@@ -9,8 +9,8 @@ Run by the bench with the interpreter of its own environment, it imports nothing
                                                            many names, hold it for so many ms, release; one line of JSON
 
 The Lock is used as its documentation shows, with a timeout so that it ends with its holder. One that is taken is tried
-again every 100 ms, which is its default. It has no token that a store could check, no event, no order of those who
-wait, and knows nothing of paths that overlap.
+again every 100 ms, which is its default. It has no fencing token, no event, no order of waiters, and no overlapping
+paths.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import sys
 import time
 from typing import Any
 
-LIFE = 60  # seconds that a lock lasts
-WAIT = 120  # seconds: nobody gives up
+LIFE_S = 60  # of a lock
+WAIT_S = 120  # long enough that no process gives up
 
 
 def serve(client: Any) -> None:
-    """Pairs as told, until stdin ends."""
+    """As many pairs as requested, until stdin ends."""
     number = 0
     for line in sys.stdin:
         taken = []
         for _ in range(int(line)):
             number += 1
-            lock = client.lock(f"src/file{number}.py", timeout=LIFE)
+            lock = client.lock(f"src/file{number}.py", timeout=LIFE_S)
             before = time.perf_counter_ns()
             lock.acquire()
             lock.release()
@@ -47,7 +47,7 @@ def contend(client: Any, paths: int, held: float, seconds: float) -> None:
     client.ping()
     _say("ready")
     line = sys.stdin.readline()
-    if not line:  # whoever started us has gone
+    if not line:  # the parent has ended
         return
     start = float(line)
     waits: list[float] = []
@@ -55,10 +55,10 @@ def contend(client: Any, paths: int, held: float, seconds: float) -> None:
     within, end = 0, start + seconds
     time.sleep(max(0.0, start - time.monotonic()))
     while time.monotonic() < end:
-        lock = client.lock(f"path{chance.randrange(paths)}", timeout=LIFE)
+        lock = client.lock(f"path{chance.randrange(paths)}", timeout=LIFE_S)
         before = time.perf_counter()
         try:
-            if not lock.acquire(blocking_timeout=WAIT):
+            if not lock.acquire(blocking_timeout=WAIT_S):
                 errors.append("it was not to be had")
                 continue
             waits.append(time.perf_counter() - before)

@@ -5,8 +5,8 @@ and that many tasks are put into the queue (not timed) and done by the peer's ow
 documentation shows; the µs of each go to stdout as JSON. RQ's SimpleWorker and Celery's solo worker are timed as a
 whole, from the first task to the last, and each task gets the mean. All three store a result.
 
-What they do not do: RQ notes which task is with which worker, but none of the three refuses what a worker says that has
-lost its task; Celery and huey take a task out of the queue for good before it is done, unless told otherwise.
+What they do not do: RQ records which worker has a task, but none of the three refuses the result of a worker that has
+lost its task; Celery and huey remove a task from the queue before it is done, by default.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ MAKERS = {"rq": of_rq, "celery": of_celery, "huey": of_huey}
 
 
 def serve(burst: Callable[[int], list[float]], said: Any) -> None:
-    """As many as told, until stdin ends; nothing but the answers may go to stdout."""
+    """As many as requested, until stdin ends; only the answers may go to stdout."""
     for line in sys.stdin:
         said.write(json.dumps(burst(int(line))) + "\n")
         said.flush()

@@ -18,8 +18,8 @@ import pytest
 from benchmarks import contention, figures, plot, redis, table, work, work_processes
 from benchmarks.__main__ import main as command
 from benchmarks.environment import Environment
-from benchmarks.figures import AT_LEAST, AT_MOST, Beside, Row, Target
-from benchmarks.guard import Guard, Overlapped
+from benchmarks.figures import AT_LEAST, AT_MOST, Comparison, Row, Target
+from benchmarks.guard import Guard, MutualExclusionError
 from benchmarks.peers import queues, redis_locks, redis_queues
 from benchmarks.place import Bench
 from benchmarks.work_queues import Bare, Tasks, left_behind
@@ -93,12 +93,15 @@ def test_two_in_one_place_and_a_token_that_fell_are_seen(tmp_path: Path) -> None
     one, two = (Guard(str(tmp_path / "guard"), 2) for _ in range(2))
     with one.standing(0, "ann", 5), two.standing(1, "bob", 3):
         pass
-    with pytest.raises(Overlapped, match="token 5 while nobody stood there with 5"), two.standing(0, "bob", 5):
+    with (
+        pytest.raises(MutualExclusionError, match="token 5 while nobody stood there with 5"),
+        two.standing(0, "bob", 5),
+    ):
         pass
-    with pytest.raises(Overlapped, match="while ann stood there with 6"), one.standing(0, "ann", 6):
+    with pytest.raises(MutualExclusionError, match="while ann stood there with 6"), one.standing(0, "ann", 6):
         two.standing(0, "bob", 7).__enter__()
     three = Guard(str(tmp_path / "other"), 1)
-    with pytest.raises(Overlapped, match="somebody came in beside ann"), three.standing(0, "ann", 1):
+    with pytest.raises(MutualExclusionError, match="somebody came in beside ann"), three.standing(0, "ann", 1):
         three._stand(0, "bob", 2)
 
 
@@ -173,12 +176,12 @@ def test_the_sides_take_turns_and_the_first_place_moves_on() -> None:
 
 
 def test_a_ratio_of_rates_is_turned_round() -> None:
-    assert Beside([2.0, 4.0, 9.0], [1.0, 2.0, 3.0], "it").ratio == 2.0
+    assert Comparison([2.0, 4.0, 9.0], [1.0, 2.0, 3.0], "it").ratio == 2.0
     slower_on_the_way = [1.0] * 30 + [10.0] * 70
-    assert Beside([2 * time for time in slower_on_the_way], slower_on_the_way, "it").ratio == 2.0
-    assert Beside([2.0] * 49 + [20.0] * 51, [1.0] * 51 + [10.0] * 49, "it").ratio == 2.0
-    assert Beside([4.0, 4.0], [1.0, 2.0, 3.0], "it").ratio == 2.0
-    beside = Beside([2.0, 4.0, 9.0], [1.0, 2.0, 3.0], "it", rates=True)
+    assert Comparison([2 * time for time in slower_on_the_way], slower_on_the_way, "it").ratio == 2.0
+    assert Comparison([2.0] * 49 + [20.0] * 51, [1.0] * 51 + [10.0] * 49, "it").ratio == 2.0
+    assert Comparison([4.0, 4.0], [1.0, 2.0, 3.0], "it").ratio == 2.0
+    beside = Comparison([2.0, 4.0, 9.0], [1.0, 2.0, 3.0], "it", rates=True)
     assert (beside.ratio, beside.least) == (0.5, 0.5)
 
 
@@ -200,7 +203,8 @@ def test_a_row_without_a_figure_misses_its_target() -> None:
 
 def test_missed_targets_are_named_and_drawn() -> None:
     rows = [
-        Row("cold", "dibs <claim>", 40.0, "ms", beside=Beside([4.0], [1.0], "the floor"), target=Target(AT_MOST, 3.0),
+        Row("cold", "dibs <claim>", 40.0, "ms",
+            beside=Comparison([4.0], [1.0], "the floor"), target=Target(AT_MOST, 3.0),
             more={"min": 30.0}),
         Row("claims", "bare", 300.0, "µs", more={"min": 200.0}),
         Row("claims", "a peer", None, "", note="not installed"),
@@ -364,7 +368,7 @@ class Shelf:
         assert handle
 
     def tidy(self) -> None:
-        assert len(self.texts) <= queues.WAITING + 1
+        assert len(self.texts) <= queues.WAITING_TASKS + 1
 
 
 def test_a_peers_queue_is_kept_at_its_length_and_what_comes_twice_is_told(
@@ -375,7 +379,7 @@ def test_a_peers_queue_is_kept_at_its_length_and_what_comes_twice_is_told(
     queues.serve(shelf)
     first, second, twice = map(json.loads, capsys.readouterr().out.splitlines())
     assert (len(first), len(second), twice) == (2, 5, [1])
-    assert shelf.added == queues.WAITING + 2, "what was taken was put back before the second burst"
+    assert shelf.added == queues.WAITING_TASKS + 2, "what was taken was put back before the second burst"
 
 
 def test_a_peers_worker_goes_on_after_an_error_and_tells_of_it(
@@ -472,12 +476,12 @@ class Door:
         """It is there."""
 
     def lock(self, name: str, timeout: int) -> Door:
-        assert timeout == redis_locks.LIFE
+        assert timeout == redis_locks.LIFE_S
         self.names.append(name)
         return self
 
     def acquire(self, blocking_timeout: float = 0) -> bool:
-        assert blocking_timeout in {0, redis_locks.WAIT}
+        assert blocking_timeout in {0, redis_locks.WAIT_S}
         if len(self.names) == 4:
             message = "connection lost"
             raise OSError(message)

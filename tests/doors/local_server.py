@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dibs.stores.redis.plain_socket import PlainWire
-from dibs.stores.redis.wire import Lost, Said
+from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.doors.conftest import Shell
 from tests.doors.hooking import is_gone
 from tests.stores.redis_server import BINARY, free_port, until
@@ -75,7 +75,7 @@ class Home(Shell):
         """Is it there?"""
         try:
             self.ask("PING")
-        except (Lost, Said):
+        except (ConnectionLost, ServerError):
             return False
         return True
 

@@ -19,7 +19,7 @@ BESIDE = {"note": (store_move, "_note"), "pin": (workspace_store, "write_pin"), 
 def main(folder: str, url: str, when: str, step: str) -> None:
     """Move, and die there."""
     for module in (redis_side, sqlite_side):
-        module.HOLD = SOON  # type: ignore[attr-defined]
+        module.FREEZE_MS = SOON  # type: ignore[attr-defined]
     places: list[tuple[Any, str]] = [(redis_side.RedisSide, step), (sqlite_side.SqliteSide, step)]
     for owner, name in [BESIDE[step]] if step in BESIDE else places:
         setattr(owner, name, dying(getattr(owner, name), when))

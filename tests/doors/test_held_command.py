@@ -47,8 +47,8 @@ class Store:
 
 @pytest.fixture
 def keeper(monkeypatch: pytest.MonkeyPatch) -> Iterator[child_process.Keeper]:
-    monkeypatch.setattr(held_command, "LOOK_S", 0.02)
-    monkeypatch.setattr(child_process, "MERCY", 300)
+    monkeypatch.setattr(held_command, "CONFIRM_INTERVAL_S", 0.02)
+    monkeypatch.setattr(child_process, "KILL_GRACE_MS", 300)
     made = child_process.Keeper()
     yield made
     made.close()

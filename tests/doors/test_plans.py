@@ -166,7 +166,7 @@ def test_what_is_wrong_is_said_by_its_name(tmp_path: Path, text: str, named: str
     assert f"work.toml: {named}:" in said, said
 
 
-@pytest.mark.parametrize("content", [b"pattern = ", b"\xff\xfe", b"x" * (run_file.LARGEST + 1)])
+@pytest.mark.parametrize("content", [b"pattern = ", b"\xff\xfe", b"x" * (run_file.MAX_FILE_BYTES + 1)])
 def test_a_file_that_cannot_be_read_is_invalid(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "work.toml").write_bytes(content)
     with pytest.raises(Invalid):
@@ -197,7 +197,7 @@ def test_whatever_stands_in_a_file_it_is_read_or_invalid(pattern: str, table: di
 
 
 def test_a_file_with_more_tasks_than_a_run_takes_is_refused(tmp_path: Path) -> None:
-    plan = load(tmp_path, MAP_REDUCE.replace('["a", "b"]', f"[{'1,' * run_file.MOST_TASKS}]"))
+    plan = load(tmp_path, MAP_REDUCE.replace('["a", "b"]', f"[{'1,' * run_file.MAX_TASKS}]"))
     with pytest.raises(Invalid, match="at most"):
         plan.tasks("RUN")
 

@@ -260,7 +260,7 @@ def test_long_results_are_cut_and_say_so(fleet: Fleet, monkeypatch: pytest.Monke
     assert found["a"]["result"]["cut"] is True
     assert found["a"]["result"]["letters"] == 3_011
     assert found["b"]["result"] == "short"
-    monkeypatch.setattr(source, "RESULTS", 1_000)
+    monkeypatch.setattr(source, "MAX_RESULTS_LETTERS", 1_000)
     assert report(fleet)["by_task"]["b"]["result"] == {"cut": True, "letters": 7, "begins": ""}
 
 
@@ -321,7 +321,7 @@ def test_any_text_is_made_harmless(text: str) -> None:
 
 
 def test_what_was_left_undone_has_a_line_of_its_own_also_where_the_result_is_cut(fleet: Fleet) -> None:
-    for task, long in (("short", ""), ("long", "x" * 3 * source.RESULT), ("whole", "")):
+    for task, long in (("short", ""), ("long", "x" * 3 * source.MAX_RESULT_LETTERS), ("whole", "")):
         add(fleet, task)
         rest = "the docs" if task != "whole" else ""
         spend(fleet, "ann", task, 10, result={"files": 2, "long": long}, not_done=rest)
@@ -373,10 +373,10 @@ def test_tasks_at_the_same_time_lie_in_rows_of_one_lane(fleet: Fleet) -> None:
 
 
 def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline, "BARS", 50)
-    monkeypatch.setattr(timeline, "SLOTS", 10)
-    monkeypatch.setattr(timeline, "LANES", 2)
-    monkeypatch.setattr(html_page, "TASKS", 20)
+    monkeypatch.setattr(timeline, "MAX_BARS", 50)
+    monkeypatch.setattr(timeline, "TIME_SLOTS", 10)
+    monkeypatch.setattr(timeline, "MAX_LANES", 2)
+    monkeypatch.setattr(html_page, "MAX_TASK_ROWS", 20)
     for number in range(120):
         add(fleet, f"t{number:03d}")
         spend(fleet, f"w{number % 3}", f"t{number:03d}", 10)
@@ -390,7 +390,7 @@ def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeyp
     html = html_page.render(found)
     check_page(html)
     assert "100 more tasks are in the JSON report" in html
-    assert "stand for many tasks" in html
+    assert "show many tasks" in html
     assert "Left out: 1 agents" in html
 
 

@@ -308,7 +308,7 @@ def test_a_mover_that_was_paused_too_long_moves_nothing(
         home.json("store", "move", server.url, exit=0)
     before = home.pin
     for module in (redis_side, sqlite_side):
-        monkeypatch.setattr(module, "HOLD", 50)
+        monkeypatch.setattr(module, "FREEZE_MS", 50)
     reached, go_on = paused(monkeypatch)
     thread, found = moved_in_thread(home, "sqlite:" if back else server.url)
     try:

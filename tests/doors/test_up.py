@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.stores.redis.wire import Said
+from dibs.stores.redis.wire import ServerError
 from tests.doors.conftest import DIBS
 from tests.doors.hooking import Repository, is_gone
 from tests.doors.local_server import Home, hide, port_url, socket_url
@@ -70,7 +70,7 @@ def test_a_server_on_a_port_listens_to_this_machine_alone_and_asks_for_the_passw
     home.json("up", "--fsync", "always", exit=0)
     assert home.ask("CONFIG", "GET", "bind")[1].split()[0] == b"127.0.0.1"
     assert home.ask("CONFIG", "GET", "appendfsync")[1] == b"always"
-    with pytest.raises(Said, match="NOAUTH"):
+    with pytest.raises(ServerError, match="NOAUTH"):
         home.ask("GET", "x", url=home.url.replace("pass%20%22word", "").replace(":@", ""))
     assert b"word" not in Path(f"/proc/{home.pid}/cmdline").read_bytes()
     for name in ("server.conf", "server.json"):
@@ -189,7 +189,7 @@ def test_a_server_that_dibs_did_not_start_is_not_stopped(home: Home) -> None:
     process = home.started_by_hand()
     try:
         home.json("up", exit=0)
-        assert "not its to stop" in home.json("up", "--stop", exit=2)["error"]["message"]
+        assert "stops no other" in home.json("up", "--stop", exit=2)["error"]["message"]
         assert home.answers()
     finally:
         process.kill()

@@ -45,8 +45,8 @@ def boss(shell: Shell) -> Iterator[Workspace]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a worker waits for is short here."""
-    monkeypatch.setattr(worker, "PAUSES", (0.001,))
-    monkeypatch.setattr(heartbeat, "LOOK", 0.02)
+    monkeypatch.setattr(worker, "RETRY_PAUSES_S", (0.001,))
+    monkeypatch.setattr(heartbeat, "CONFIRM_INTERVAL_S", 0.02)
 
 
 def state(ws: Workspace, task: str) -> str:
@@ -251,7 +251,7 @@ def test_a_task_whose_answer_was_lost_goes_back_and_is_done(
 
 
 def test_a_store_that_stays_away_ends_a_worker_that_has_no_task(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "PATIENCE", 50)
+    monkeypatch.setattr(worker, "STORE_TIMEOUT_MS", 50)
 
     def away(*_: Any, **__: Any) -> Any:
         raise Unavailable("no disk")
@@ -295,7 +295,7 @@ def test_a_claim_that_moved_under_a_new_token_is_lost(
     ws: Workspace, boss: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boss.task_add("one", id="one")
-    monkeypatch.setattr(heartbeat, "BEAT", 0.05)
+    monkeypatch.setattr(heartbeat, "MAX_RENEWAL_INTERVAL_S", 0.05)
     renew = ws.renew
 
     def moved(*names: Any) -> Any:
@@ -330,7 +330,7 @@ def test_much_progress_becomes_few_commits(ws: Workspace, boss: Workspace) -> No
 
 
 def test_a_command_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_process, "MERCY", 100)
+    monkeypatch.setattr(child_process, "KILL_GRACE_MS", 100)
     keeper = child_process.Keeper()
     script = "trap '' TERM; echo $$ > pid; while :; do sleep 600; done"
     child = child_process.Child(keeper, ["/bin/sh", "-c", script], until=0, cwd=tmp_path)
@@ -339,7 +339,7 @@ def test_a_command_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
     assert child.wait(0.05) is None
 
     def over() -> bool:
-        child.insist()
+        child.kill_after_grace()
         return child.wait(0.01) == -signal.SIGKILL
 
     until(over, "its end")
@@ -436,13 +436,13 @@ def test_a_long_list_of_parts_is_no_file(ws: Workspace) -> None:
 
 
 def test_the_ways_to_say_how_a_command_ended() -> None:
-    assert child_process.say_end(3) == "exit code 3"
-    assert child_process.say_end(-9) == "killed by SIGKILL"
-    assert child_process.say_end(-99) == "killed by signal 99"
+    assert child_process.exit_text(3) == "exit code 3"
+    assert child_process.exit_text(-9) == "killed by SIGKILL"
+    assert child_process.exit_text(-99) == "killed by signal 99"
 
 
 def test_a_deadline_is_the_same_on_the_clock_since_boot() -> None:
-    left = child_process.until_of(clock.iso(clock.wall() + 10_000)) - clock.since_boot()
+    left = child_process.deadline_of(clock.iso(clock.wall() + 10_000)) - clock.since_boot()
     assert 9_900 < left <= 10_001
 
 
@@ -502,7 +502,7 @@ def test_a_defect_in_the_heartbeats_does_not_end_them_and_is_said(
     told: list[dict[str, Any]] = []
     counts = dibs.work(ws, lambda *_: until(lambda: not failing.left, "two looks") and 1, limit=1, tell=told.append)
     assert counts["done"] == 1
-    assert any("please report" in event.get("why", "") for event in told)
+    assert any("Please report" in event.get("why", "") for event in told)
 
 
 def test_what_a_handler_raises_is_logged_with_its_traceback_and_kept_with_its_place(

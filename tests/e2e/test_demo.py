@@ -92,7 +92,7 @@ def test_every_refusal_is_explained_and_is_in_the_log(played: dict[str, Any]) ->
 def test_the_paused_agent_s_token_is_refused_and_names_who_holds_the_file(played: dict[str, Any]) -> None:
     stale = played["with"]["stale"][0]
     assert played["with"]["stale_tokens_refused"] >= 1
-    assert played["with"]["paused_seconds"] > plan.SHORT_TTL
+    assert played["with"]["paused_seconds"] > plan.SHORT_TTL_S
     assert (stale["agent"], stale["holder"]) == ("agent-03", "agent-04")
     assert stale["message"].startswith(
         f"token {stale['token']} for {stale['file']} is no longer live: agent-04 holds it"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dibs.facts import contents
-from dibs.facts.contents import MISSING, TICK, Index
+from dibs.facts.contents import CTIME_TICK_NS, MISSING, Index
 
 MB = 1024 * 1024
 
@@ -63,10 +63,10 @@ def test_what_is_no_file_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_written_within_a_tick_before_a_look_may_change_unseen() -> None:
-    signature = f"3:{5 * TICK}:{7 * TICK}:1"
-    assert contents.is_racy(signature, 7 * TICK)
-    assert contents.is_racy(signature, 8 * TICK)
-    assert not contents.is_racy(signature, 8 * TICK + 1)
+    signature = f"3:{5 * CTIME_TICK_NS}:{7 * CTIME_TICK_NS}:1"
+    assert contents.is_racy(signature, 7 * CTIME_TICK_NS)
+    assert contents.is_racy(signature, 8 * CTIME_TICK_NS)
+    assert not contents.is_racy(signature, 8 * CTIME_TICK_NS + 1)
     assert not contents.is_racy(MISSING, 0)
 
 
@@ -105,7 +105,7 @@ def test_a_big_file_is_known_by_a_sample_of_its_size_and_of_blocks_spread_over_i
     assert contents.read(str(path))[0] == first
 
     seen = set()
-    for place in (0, size - 1, (size - contents.BLOCK) * 20 // (contents.BLOCKS - 1)):
+    for place in (0, size - 1, (size - contents.SAMPLE_BLOCK_BYTES) * 20 // (contents.SAMPLE_BLOCKS - 1)):
         with path.open("r+b") as file:
             file.seek(place)
             file.write(b"x")

@@ -110,7 +110,7 @@ def test_a_lock_that_somebody_keeps_for_ever_does_not_keep_a_line_from_the_ledge
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr(ledger_files, "TRIES", 3)
+    monkeypatch.setattr(ledger_files, "LOCK_TRIES", 3)
     ledger_files.append(str(tmp_path), [("S", "1")], (0, 0))
     with (tmp_path / "live").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -229,10 +229,10 @@ def test_no_two_agents_share_a_file() -> None:
 def test_what_an_agent_has_seen_is_cut_down_when_it_is_long_to_the_last_of_each_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_files, "SEEN_LONG", 2000)
+    monkeypatch.setattr(ledger_files, "SEEN_TRIM_BYTES", 2000)
     for number in range(100):
         ledger_files.saw(str(tmp_path), "ada", [(f"f{number % 5}", f"c{number}", number + 1)])
-    ledger_files.cut_seen(str(tmp_path), "ada")
+    ledger_files.trim_seen(str(tmp_path), "ada")
     seen = Seen(str(tmp_path), "ada")
     assert seen.files() == {f"f{number}": f"c{95 + number}" for number in range(5)}
     ledger_files.saw(str(tmp_path), "ada", [("f1", "new", 200)])
@@ -250,7 +250,7 @@ def test_a_sign_of_life_is_due_until_it_was_given_and_again_after_some_minutes_o
     ledger_files.heard(str(tmp_path), "a/b")
     assert not ledger_files.is_due(str(tmp_path), "a/b")
     path = tmp_path / "alive" / ledger_files.name_of("a/b")
-    for shift in (-ledger_files.RENEW - 5, 3600):
+    for shift in (-ledger_files.HEARTBEAT_S - 5, 3600):
         os.utime(path, (time.time() + shift, time.time() + shift))
         assert ledger_files.is_due(str(tmp_path), "a/b")
     ledger_files.heard(str(tmp_path), "a/b")

@@ -66,7 +66,7 @@ def test_what_is_no_pattern_is_refused_with_what_to_write(here: Paths, written: 
 
 
 def test_there_is_an_end_to_the_alternatives(here: Paths) -> None:
-    assert len(here.expanded("{a,b}" * 6, here.root)) == path_patterns.ALTERNATIVES_MAX
+    assert len(here.expanded("{a,b}" * 6, here.root)) == path_patterns.MAX_ALTERNATIVES
     for written in ("{a,b}" * 7, "{a,b}" * 500):
         with pytest.raises(Invalid, match="claim a directory"):
             here.expanded(written, here.root)

@@ -299,7 +299,7 @@ def test_git_is_found_wherever_it_runs(here: str) -> None:
 
 
 def test_too_many_entries_are_not_looked_at_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_globs, "ENTRIES", 60)
+    monkeypatch.setattr(shell_globs, "MAX_ENTRIES", 60)
     for n in range(4):
         (tmp_path / f"d{n}").mkdir()
         for m in range(20):
@@ -313,7 +313,7 @@ def test_too_many_entries_are_not_looked_at_one_by_one(tmp_path: Path, monkeypat
 def test_folders_that_an_expression_leaves_out_are_not_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell_globs, "ENTRIES", 20)
+    monkeypatch.setattr(shell_globs, "MAX_ENTRIES", 20)
     for name in ("src/a.ts", *(f"node_modules/{n}/{m}.ts" for n in range(5) for m in range(9))):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -324,7 +324,7 @@ def test_folders_that_an_expression_leaves_out_are_not_looked_at(
 
 
 def test_looking_for_files_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_globs, "PATIENCE", -1)
+    monkeypatch.setattr(shell_globs, "TIMEOUT_MS", -1)
     (tmp_path / "a").touch()
     for command in ("find . -delete", "rm *"):
         assert [doubt.below for doubt in shell.read(command, str(tmp_path)).unresolved] == [[f"{tmp_path}/"]]

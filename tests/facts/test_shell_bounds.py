@@ -31,7 +31,7 @@ PIECES = (
 
 def sane(command: str) -> None:
     reading = shell.read(command, "/nowhere")
-    assert reading._steps <= shell_reading.STEPS + 1
+    assert reading._steps <= shell_reading.MAX_STEPS + 1
     assert all(target.path.startswith("/") for target in reading.writes)
     assert all(doubt.words for doubt in reading.unresolved)
 

@@ -226,8 +226,8 @@ def test_a_linked_git_directory_is_the_repository_it_links_to(tmp: Path) -> None
         (b"gitdir: a\nb\n", "does not say"),
         (b"gitdir: a\0b\n", "does not say"),
         (b"\xff\xfe\0", "does not say"),
-        (b"gitdir: /nothing/there\n", "not there"),
-        (b"gitdir: ../missing\n", "not there"),
+        (b"gitdir: /nothing/there\n", "does not exist"),
+        (b"gitdir: ../missing\n", "does not exist"),
     ],
 )
 def test_a_broken_git_file_is_refused_and_told_why(tmp: Path, content: bytes, message: str) -> None:

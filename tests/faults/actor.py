@@ -269,7 +269,7 @@ def _patch_look(ms: int) -> None:
 
 
 def _patch_pages(pages: int) -> None:
-    store.LONG_LIVED = store.SHORT_LIVED = pages
+    store.LONG_LIVED_WAL_PAGES = store.SHORT_LIVED_WAL_PAGES = pages
 
 
 PATCHES: dict[str, Callable[[Any], None]] = {

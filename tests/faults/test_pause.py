@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.errors import Busy, Fenced
-from dibs.stores.seam import STALE_NOW
+from dibs.stores.seam import MAX_CLOCK_AGE_MS
 from tests.faults.kit import SOON, Dice, World, size
 
 if TYPE_CHECKING:
@@ -108,14 +108,14 @@ def test_a_transaction_that_was_stopped_for_long_is_decided_again_by_a_fresh_clo
         hurt.start_floor(actor, "ann", "claim", resources=[A], ttl=60_000)
         actor.await_stop()
         stopped.append((point, hurt, actor, now_of(hurt)))
-    time.sleep(STALE_NOW / 1000 + 0.3)
+    time.sleep(MAX_CLOCK_AGE_MS / 1000 + 0.3)
     late = []
     for point, hurt, actor, when in stopped:
         actor.go_on()
         actor.receive()
         hurt.check()
         [since] = [json.loads(value)["since"] for key, value in hurt.rows() if key.startswith("r/a.py")]
-        if since < when + STALE_NOW:
+        if since < when + MAX_CLOCK_AGE_MS:
             late.append(names[point])
     assert late == [], "committed with a clock from before the stop"
 

@@ -14,7 +14,7 @@ from dibs.errors import Busy, DibsError, Held, Unavailable
 from dibs.facts import clock
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.clock_pace import Pace
-from dibs.stores.redis.wire import Lost, Said
+from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.faults.kit import SOON, Dice, size
 from tests.stores.redis_server import (
     ALWAYS,
@@ -758,7 +758,9 @@ def test_a_late_settler_does_not_touch_what_came_after_the_loss(
 
 def test_errors_that_pass_are_waited_for_and_others_are_told(start: Callable[..., Server]) -> None:
     store = opened(start().url, timeout=1.0)
-    said = iter([Said("LOADING the dataset"), Lost("gone"), Said("BUSY with a script"), b"PONG"])
+    said = iter(
+        [ServerError("LOADING the dataset"), ConnectionLost("gone"), ServerError("BUSY with a script"), b"PONG"]
+    )
 
     def call(*_: Any) -> Any:
         found = next(said)
@@ -768,7 +770,7 @@ def test_errors_that_pass_are_waited_for_and_others_are_told(start: Callable[...
 
     store.wire.call = call  # type: ignore[method-assign]
     assert store.ask("PING") == b"PONG"
-    said = iter([Said("OOM no memory")])
+    said = iter([ServerError("OOM no memory")])
     with pytest.raises(Unavailable, match="cannot write now"):
         store.ask("PING")
     store.close()

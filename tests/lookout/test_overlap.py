@@ -353,8 +353,8 @@ def test_globs_that_backtracking_would_never_finish_are_decided_at_once() -> Non
 
 
 def test_an_automaton_forgets_before_what_it_remembers_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STATES_KEPT", 5)
-    monkeypatch.setattr(module, "STEPS_KEPT", 7)
+    monkeypatch.setattr(module, "MAX_STATE_SETS", 5)
+    monkeypatch.setattr(module, "MAX_STEPS", 7)
     module._automaton.cache_clear()
     glob = "src/**/[!x]*.[ch]"
     for number in range(50):

@@ -14,7 +14,7 @@ import pytest
 from dibs import jsontext
 from dibs.lookout import reading
 from dibs.lookout import verify as module
-from dibs.lookout.replay import DAY
+from dibs.lookout.replay import REQUEST_KEPT_MS
 from dibs.lookout.verify import CODES, Report, verify, verify_store
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import COMMIT, GENESIS, Event, Head, Seal
@@ -199,7 +199,7 @@ def test_a_hundred_findings_are_kept_and_all_are_counted() -> None:
 
 
 def test_the_events_are_read_as_a_stream_and_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STRIDE", 5)
+    monkeypatch.setattr(module, "PROGRESS_EVENTS", 5)
     log, told, read = long(), [], []
 
     def stream() -> Iterator[Event]:
@@ -619,7 +619,7 @@ def test_a_claim_granted_twice_counts_as_it_was_granted_last() -> None:
 
 
 def test_a_claim_granted_again_is_found_however_many_were_granted_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "RUN", 4)
+    monkeypatch.setattr(reading, "RUN_IDS", 4)
     log = Log(*([granted(f"c{number}", "ann"), released(f"c{number}", "ann")] for number in range(50)))
     assert log.verify().ok
     for number in (0, 3, 17, 49):
@@ -860,7 +860,7 @@ def test_a_release_repeated_by_a_retry_is_found() -> None:
 
 def test_a_request_id_is_free_again_after_a_day() -> None:
     request = ["claim", "r1"]
-    for after, expected in ((DAY - 1, ["two_effects"]), (DAY, [])):
+    for after, expected in ((REQUEST_KEPT_MS - 1, ["two_effects"]), (REQUEST_KEPT_MS, [])):
         log = Log([granted("c1", "ann", A, request=request), granted("c0", "ann", B)])
         log.commit(granted("c2", "ann", B, request=["claim", "r2"]))
         log.commit(granted("c3", "ann", B, request=request), after=after - 1_000)
@@ -1022,7 +1022,7 @@ def filled(commits: int = 30) -> MemoryStore:
 
 
 def test_a_store_is_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAGE", 7)
+    monkeypatch.setattr(module, "PAGE_EVENTS", 7)
     report = verify_store(filled())
     assert report.findings == []
     assert (report.events, report.live, report.token) == (30, 30, 59)
@@ -1065,7 +1065,7 @@ def test_what_is_appended_while_a_store_is_read_is_no_finding() -> None:
 
 
 def test_a_store_pruned_while_it_is_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAGE", 2)
+    monkeypatch.setattr(module, "PAGE_EVENTS", 2)
 
     class Pruned(Busy):
         def meanwhile(self) -> None:

@@ -261,7 +261,7 @@ def test_giving_back_under_another_token_is_found() -> None:
 
 
 def test_a_task_completed_twice_is_found_however_many_came_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "RUN", 4)
+    monkeypatch.setattr(reading, "RUN_IDS", 4)
     log = Log()
     for number in range(40):
         log.commit(added(f"t{number}"))
@@ -355,7 +355,7 @@ def test_a_forgotten_document_goes_on_above_all_that_were_deleted() -> None:
 
 
 def test_only_so_many_deleted_documents_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GRAVES", 3)
+    monkeypatch.setattr(module, "MAX_DELETED_VERSIONS", 3)
     log = Log()
     for number in range(8):
         log.commit(document(f"k{number}", 1)).commit(document(f"k{number}", 2, deleted=True))

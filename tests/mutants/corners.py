@@ -38,8 +38,8 @@ CORNERS = (
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
     ("session/read_fields.py", "if field is None or field.internal:", "if field is None:",
      f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
-    ("operations/core/declare.py", "return isinstance(value, int) and not isinstance(value, bool) and -WHOLE",
-     "return isinstance(value, int) and -WHOLE", f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    ("operations/core/declare.py", "return isinstance(value, int) and not isinstance(value, bool) and -MAX_INTEGER",
+     "return isinstance(value, int) and -MAX_INTEGER", f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     ("operations/core/json_values.py", "    if not is_text(text):\n", "    if False:\n",
      f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     # what looks like a pattern protects what it says, or is refused

@@ -157,7 +157,7 @@ LEDGER = (
      f"{FILES}::test_behind_a_torn_line_the_next_one_is_whole"),
     ("facts/ledger_files.py", "(status.st_ino, status.st_size) != known or ", "",
      f"{FILES}::test_a_cut_by_one_that_has_not_read_the_last_line_is_refused"),
-    ("facts/contents.py", 'int(signature.split(":")[2]) + TICK >= looked', "False",
+    ("facts/contents.py", 'int(signature.split(":")[2]) + CTIME_TICK_NS >= looked', "False",
      f"{CONTENTS}::test_a_file_that_was_written_within_a_tick_before_a_look_may_change_unseen"),
     # what was once lost without a word
     ("doors/hooks/hook.py", "if content == contents.Index(git_dir).blob(path):", "if True:",

@@ -32,7 +32,7 @@ from dibs.session import catalogue
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore
-from dibs.stores.redis.wire import Lost, Said, open_wire
+from dibs.stores.redis.wire import ConnectionLost, ServerError, open_wire
 from dibs.stores.seam import Unsettled, read_event
 from tests.canonical import canonical
 
@@ -112,7 +112,7 @@ class Server:
         assert self.process.poll() is None, (self.folder / "server.log").read_text()[-2000:]
         try:
             self.ask("PING")
-        except (Lost, Said) as error:
+        except (ConnectionLost, ServerError) as error:
             return "NOAUTH" in str(error) or "PING" in str(error)
         return True
 

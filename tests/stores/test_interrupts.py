@@ -203,7 +203,7 @@ def _free(path: str, inside: Gate) -> bool:
 
 
 def test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours() -> None:
-    signal.signal(signal.SIGALRM, gate._time_is_up)
+    signal.signal(signal.SIGALRM, gate._on_timer)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.001)
         until(lambda: not signal.getitimer(signal.ITIMER_REAL)[0])  # were it to raise, it would be here
@@ -231,7 +231,7 @@ def test_a_timer_whose_first_ring_is_lost_before_the_kernel_waits_still_ends_the
         fcntl.flock(waits, fcntl.LOCK_EX)
 
     try:
-        with pytest.raises(gate._TimeIsUpError):
+        with pytest.raises(gate._TimerExpiredError):
             gate._timed(wait, 0.01)
         assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
     finally:

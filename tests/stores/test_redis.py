@@ -680,7 +680,7 @@ def test_a_newer_schema_is_left_alone(fresh: Callable[..., RedisStore], server: 
 
 def test_a_clock_centuries_ahead_is_refused_before_numbers_come_to_an_end(fresh: Callable[..., RedisStore]) -> None:
     store = fresh()
-    store.remembered.number = epoch.LARGEST - 1
+    store.remembered.number = epoch.MAX_NUMBER - 1
     with pytest.raises(Unavailable, match="centuries"):
         epoch.next_number(store)
 

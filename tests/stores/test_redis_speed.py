@@ -100,7 +100,7 @@ def test_after_a_second_nothing_is_guessed(fresh: Callable[[], RedisStore], monk
     one.run(raise_one)
     trips = Trips(one, monkeypatch)
     real = clock.since_boot
-    monkeypatch.setattr(clock, "since_boot", lambda: real() + redis_cache.FRESH_MS)
+    monkeypatch.setattr(clock, "since_boot", lambda: real() + redis_cache.MAX_AGE_MS)
     assert trips.of(lambda: one.run(raise_one)) == 2
 
 

@@ -355,7 +355,7 @@ def test_the_wal_of_processes_that_come_one_after_another_stays_short(path: str)
     for number in range(80):
         _commit_and_die(path, f"p{number}")
         sizes.append(os.stat(f"{path}-wal").st_size)
-    assert 0 < max(sizes) < (sqlite_store.SHORT_LIVED + 20) * 4120
+    assert 0 < max(sizes) < (sqlite_store.SHORT_LIVED_WAL_PAGES + 20) * 4120
     store = SqliteStore(path)
     assert store.head().seq == 80
     assert store.integrity() == []
@@ -368,7 +368,7 @@ def test_a_wal_that_somebody_reads_is_left_for_later_without_waiting(path: str) 
     store = SqliteStore(path, short_lived=True, timeout=20)
     before = clock.since_boot()
     put(store, "k")
-    while os.stat(f"{path}-wal").st_size < sqlite_store.SHORT_LIVED * 4120:
+    while os.stat(f"{path}-wal").st_size < sqlite_store.SHORT_LIVED_WAL_PAGES * 4120:
         put(store, "k")
     assert clock.since_boot() - before < 15_000
     assert os.stat(f"{path}-wal").st_size > 0

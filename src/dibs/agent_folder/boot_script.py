@@ -1,9 +1,9 @@
 """`boot.sh` of a home-made `.agent` folder: the author's own steps, and the check of the task by the live record.
 
 An old boot.sh looks at the repository first (its root, its branch) and may then verify the task by the files. Its own
-steps still run, in one shell and in their order; only the verification is dibs's. A script that verifies nothing runs
-first and as a whole, and its no is the answer. Where the verification cannot be told from the other steps, these do not
-run, and that is said.
+steps still run, in one shell and in their order; only dibs does the verification. A script without a verification runs
+first and as a whole, and its failure is the answer. If the verification cannot be separated from the other steps, these
+do not run, and a line on stderr says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from dibs.agent_folder.files import KEPT, task_id
+from dibs.agent_folder.files import KEPT_SUFFIX, task_id
 from dibs.agent_folder.scripts import Desk, say
 from dibs.errors import NO, YES
 from dibs.session import env_beliefs, memory_files
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 BEGINS = ("TASK STATE VERIFICATION", "Verifying task state")
 ENDS = "END OF NEW LOGIC"
-SIGNS = ("CURRENT_TASK_ID", "registry/claimed")  # words of a script that verifies a task
+VERIFY_WORDS = ("CURRENT_TASK_ID", "registry/claimed")  # in a script that verifies a task
 READY = "Initiation complete"
-ONLY_CHECK = "--only-check"  # the word by which the old script's shell asks for the check alone
-LONGEST = 256 * 1024  # bytes of an old script
+ONLY_CHECK = "--only-check"  # the argument with which the old script's shell asks for the check alone
+MAX_SCRIPT_BYTES = 256 * 1024  # of an old script
 
 
 def run(agent: str, words: list[str]) -> int:
     """The whole of boot.sh."""
     if words[:1] == [ONLY_CHECK]:
         return check(agent, ready=words[1:] != ["quietly"])
-    kept = os.path.join(agent, "tools", f"boot.sh{KEPT}")
+    kept = os.path.join(agent, "tools", f"boot.sh{KEPT_SUFFIX}")
     text = _text(kept)
     if text is None:
         return check(agent)
@@ -41,7 +41,7 @@ def run(agent: str, words: list[str]) -> int:
     sys.stdout.flush()
     if parts is not None:
         return _in_one_shell(agent, kept, text, parts, words)
-    if any(sign in text for sign in SIGNS):
+    if any(sign in text for sign in VERIFY_WORDS):
         sys.stderr.write(f"dibs: the steps of {kept} are not run: its check of the task cannot be told from them.\n")
         return check(agent)
     done = subprocess.run([*_shell(text), kept, *words], check=False)  # noqa: S603 - the author's own boot.sh
@@ -49,7 +49,7 @@ def run(agent: str, words: list[str]) -> int:
 
 
 def own_steps(text: str) -> tuple[str, str] | None:
-    """What an old boot.sh does before its verification and after it; None where there is no such part in it."""
+    """The parts of an old boot.sh before and after its verification; None if it has no verification."""
     lines = text.splitlines(keepends=True)
     first = next((place for place, line in enumerate(lines) if any(sign in line for sign in BEGINS)), None)
     if first is None:
@@ -63,7 +63,7 @@ def own_steps(text: str) -> tuple[str, str] | None:
 
 
 def _end_of_if(lines: list[str], first: int) -> int | None:
-    """Where the first `if` behind this line comes to its end; None if it does not."""
+    """The line where the first `if` after this line ends; None if it does not end."""
     depth = 0
     for place in range(first, len(lines)):
         word = lines[place].strip()
@@ -77,7 +77,7 @@ def _end_of_if(lines: list[str], first: int) -> int | None:
 
 
 def _in_one_shell(agent: str, kept: str, text: str, parts: tuple[str, str], words: list[str]) -> int:
-    """Before, the check, after: in the shell that the old script names, so that its variables live on."""
+    """Before, the check, after: in the shell that the old script names, so that its variables are kept."""
     before, after = parts
     quietly = ' "quietly"' if READY in after else ""
     call = f'"$DIBS_BOOT_PYTHON" -P -X utf8 -m dibs import --script boot "$0" "$DIBS_BOOT_FOLDER" {ONLY_CHECK}{quietly}'
@@ -96,13 +96,13 @@ def _shell(text: str) -> list[str]:
 def _text(path: str) -> str | None:
     try:
         with open(path, "rb") as file:
-            return file.read(LONGEST).decode(errors="surrogateescape")
+            return file.read(MAX_SCRIPT_BYTES).decode(errors="surrogateescape")
     except OSError:
         return None
 
 
 def check(agent: str, *, ready: bool = True) -> int:
-    """CURRENT_TASK_ID and AGENT_ID against the live record. Never takes what is not held."""
+    """CURRENT_TASK_ID and AGENT_ID against the live record. Never claims a task that is not held."""
     with Desk(agent, os.environ.get("DIBS_WORKSPACE")) as desk:
         return _check(desk, ready=ready)
 
@@ -145,7 +145,7 @@ def _fatal(task: str, other: str) -> str:
 
 
 def _brief(desk: Desk, result: dict[str, Any]) -> None:
-    """The briefing, beside what the script prints: what was lost, messages and rules count as told from now on."""
+    """The briefing, in addition to the script's output: its losses, messages and rules count as delivered."""
     import contextlib
 
     from dibs.doors.cli.dispatch import answer

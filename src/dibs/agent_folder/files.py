@@ -1,8 +1,8 @@
 """The files of a home-made `.agent` folder: `registry/STATE/TASK`, and the four scripts in `tools/`.
 
-Which file lies where, what a claimed one says (`AGENT:SECONDS`, or only `AGENT` in the old format), how it is moved,
-and how the scripts are exchanged and put back. Who holds a task is not decided here: scripts.py asks the live record,
-and these files follow it, for people's eyes and other tools.
+This module knows the place of each file, the content of a claimed one (`AGENT:SECONDS`, or only `AGENT` in the old
+format), how a file is moved, and how the scripts are replaced and restored. It does not decide who holds a task:
+scripts.py asks the live record, and these files follow it, for people and other tools.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 SCOPED, CLAIMED, COMPLETE = "scoped", "claimed", "complete"
 SCRIPTS = ("claim_task", "release_task", "check_stale", "boot")
-KEPT = ".before-dibs"  # behind the name of a script that was replaced
-TEXT_MAX = 32 * 1024  # bytes of a task's file that go into its payload
-JSON_MAX = 60 * 1024  # letters of these as JSON, where other alphabets take six for each; a payload has 64 KB
-MARK_MAX = 4096  # bytes: a claimed file holds one line
-TITLE_MAX = 200  # letters
-PLAIN = "._-:@#="  # signs that an id of a task may have
-STAMP_DIGITS = 9  # a number of fewer digits behind the last colon is part of the agent's id, not a time since 2001
+KEPT_SUFFIX = ".before-dibs"  # after the name of a replaced script
+MAX_TEXT_BYTES = 32 * 1024  # of a task's file in its payload
+MAX_JSON_LETTERS = 60 * 1024  # of the same as JSON, where other alphabets take six letters each; a payload has 64 KB
+MAX_MARK_BYTES = 4096  # a claimed file holds one line
+MAX_TITLE_LETTERS = 200  # letters
+ID_SIGNS = "._-:@#="  # allowed in a task's id
+STAMP_DIGITS = 9  # a number of fewer digits after the last colon is part of the agent's id, not a time since 2001
 
 MADE_BY = "# Made by `dibs import`"
 SCRIPT = """\
@@ -54,12 +54,12 @@ exit 1
 
 
 class Mark:
-    """What a claimed file says: whose it is, and since when."""
+    """The content of a claimed file: its agent and its time."""
 
     __slots__ = ("agent", "at", "text")
 
     def __init__(self, text: str, changed: int) -> None:
-        """Read the first line; `changed` is the file's own time, for the old format without one."""
+        """Read the first line; `changed` is the file's mtime, for the old format without a time."""
         self.text = text.strip().partition("\n")[0].strip()
         agent, colon, stamp = self.text.rpartition(":")
         self.agent, self.at = self.text, changed  # milliseconds since 1970
@@ -70,23 +70,23 @@ class Mark:
 
 
 class Registry:
-    """One `.agent` folder. `memory` is a folder of this machine's own, for what the files cannot say."""
+    """One `.agent` folder. `memory` is a local folder for facts that the files cannot hold."""
 
     def __init__(self, agent: str, memory: str) -> None:
         self.agent = agent
         self.folder = os.path.join(agent, "registry")
         self.tools = os.path.join(agent, "tools")
-        self._marks = os.path.join(memory, "marks")  # the last that dibs wrote or took over, by task
-        self._texts = os.path.join(memory, "texts")  # what a task's file said before it was claimed
-        # Where its file was when it last agreed with the record; each working tree has a registry of its own.
+        self._marks = os.path.join(memory, "marks")  # the last mark that dibs wrote or took over, by task
+        self._texts = os.path.join(memory, "texts")  # the text of a task's file before it was claimed
+        # The place of a file when it last agreed with the record; each working tree has its own registry.
         self._last = os.path.join(memory, f"places-{zlib.crc32(self.folder.encode(errors='surrogateescape')):08x}")
 
     def path(self, state: str, task: str) -> str:
-        """Where a task's file lies in a state."""
+        """The path of a task's file in a state."""
         return os.path.join(self.folder, state, task)
 
     def tasks(self, state: str) -> list[str]:
-        """The tasks in one state. Hidden files and folders are none."""
+        """The tasks in one state, without hidden files and folders."""
         try:
             names = sorted(os.listdir(os.path.join(self.folder, state)))
         except OSError:
@@ -94,7 +94,7 @@ class Registry:
         return [name for name in names if not name.startswith(".") and os.path.isfile(self.path(state, name))]
 
     def states(self) -> list[str]:
-        """The folders of states that there are."""
+        """The existing state folders."""
         try:
             return sorted(entry.name for entry in os.scandir(self.folder) if entry.is_dir() and entry.name[0] != ".")
         except OSError:
@@ -105,7 +105,7 @@ class Registry:
         return {state: len(self.tasks(state)) for state in self.states() if state not in {SCOPED, CLAIMED}}
 
     def places(self) -> dict[str, list[str]]:
-        """Every task of the registry, and the states in which a file of it lies."""
+        """Every task of the registry, and the states in which it has a file."""
         found: dict[str, list[str]] = {}
         for state in self.states():
             for task in self.tasks(state):
@@ -113,26 +113,26 @@ class Registry:
         return found
 
     def state(self, task: str) -> str:
-        """The state by its file, claimed before all others; "" where there is none, or the name is no file's."""
+        """The state by the task's file, claimed first; "" if there is none, or the name cannot be a file's."""
         if not is_task(task):
             return ""
         states = [CLAIMED, *[state for state in self.states() if state != CLAIMED]]
         return next((state for state in states if os.path.isfile(self.path(state, task))), "")
 
     def text(self, task: str, state: str) -> str:
-        """What a task's file says is to be done; of a claimed one, what it said before."""
+        """The text of a task's file; for a claimed one, the text before the claim."""
         path = os.path.join(self._texts, task) if state == CLAIMED else self.path(state, task)
         try:
             with open(path, "rb") as file:
-                text = file.read(TEXT_MAX).decode(errors="replace")
+                text = file.read(MAX_TEXT_BYTES).decode(errors="replace")
         except OSError:
             return ""
-        while len(jsontext.encode(text)) > JSON_MAX:
+        while len(jsontext.encode(text)) > MAX_JSON_LETTERS:
             text = text[: len(text) * 3 // 4]
         return text
 
     def last(self) -> dict[str, str]:
-        """Where each task's file was when it last agreed with the record."""
+        """The place of each task's file when it last agreed with the record."""
         try:
             with open(self._last, encoding="utf-8") as file:
                 found = jsontext.decode(file.read())
@@ -141,23 +141,23 @@ class Registry:
         return found if isinstance(found, dict) else {}
 
     def agree(self, places: dict[str, str]) -> None:
-        """These files agree with the record now."""
+        """Note that these files agree with the record now."""
         before = self.last()
         if {**before, **places} != before:
             _write(self._last, jsontext.encode({**before, **places}).encode())
 
     def mark(self, task: str) -> Mark | None:
-        """What the claimed file says; None if there is none."""
+        """The mark of the claimed file; None if there is none."""
         return _read_mark(self.path(CLAIMED, task))
 
     def mark_at_work(self, task: str) -> Mark | None:
-        """What a file in `executing` says, if that is an agent and a time; None for any other text."""
+        """The mark of a file in `executing`, if it has an agent and a time; None for any other text."""
         found = _read_mark(self.path("executing", task))
         fine = found is not None and is_stamp(found.text.rpartition(":")[2]) and len(found.text.split()) == 1
         return found if fine else None
 
     def known(self, task: str, mark: Mark) -> bool:
-        """Is this what dibs wrote or took over itself, or older? Then the live record alone says whether it holds."""
+        """Is this mark one that dibs wrote or took over, or an older one? Then only the live record decides."""
         try:
             with open(os.path.join(self._marks, task), encoding="utf-8") as file:
                 text, at = jsontext.decode(file.read())
@@ -166,13 +166,13 @@ class Registry:
         return bool(text == mark.text or mark.at <= at)
 
     def remember(self, task: str, mark: Mark) -> None:
-        """From now on this mark is known."""
+        """Remember this mark as known."""
         _write(os.path.join(self._marks, task), jsontext.encode([mark.text, mark.at]).encode())
 
     def mirror(self, task: str, agent: str, now: int, *, make: bool = False) -> bool:
-        """Show the task as claimed by this agent. False if its file is nowhere: somebody's own `mv` took it away.
+        """Show the task as claimed by this agent. False if it has no file: another `mv` took it.
 
-        `make`: there never was one; then it is made.
+        `make`: create the file if there never was one.
         """
         mark = Mark(f"{agent}:{now // 1000}", now)
         self.remember(task, mark)
@@ -191,7 +191,7 @@ class Registry:
         return True
 
     def back(self, task: str, state: str = SCOPED, text: str = "") -> None:
-        """Move a task's file to another state, with what it said before it was claimed; `text` if nobody knows that."""
+        """Move a task's file to another state, with its text from before the claim; `text` if that is unknown."""
         now, target, kept = self.state(task), self.path(state, task), os.path.join(self._texts, task)
         if now == state:
             return
@@ -205,7 +205,7 @@ class Registry:
             os.unlink(kept)
             if now:
                 os.unlink(source)
-        elif os.path.isfile(target):  # a move that a crash left half done
+        elif os.path.isfile(target):  # a half-done move after a crash
             os.unlink(source)
         elif not now or text:
             _write(target, text.encode())
@@ -217,7 +217,7 @@ class Registry:
     def _keep_text(self, task: str, path: str) -> None:
         with open(path, "rb") as file:
             text = file.read()
-        if not is_stamp(text.strip().rpartition(b":")[2].decode(errors="replace")):  # else put back by a script of old
+        if not is_stamp(text.strip().rpartition(b":")[2].decode(errors="replace")):  # else an old script put it back
             _write(os.path.join(self._texts, task), text)
 
 
@@ -225,42 +225,42 @@ class Registry:
 
 
 def plan(registry: Registry) -> list[str]:
-    """The scripts that are not dibs's own yet, or of another version. Raises Invalid where something is in the way."""
+    """The scripts that are not dibs's yet, or of another version. Raises Invalid if another file blocks one."""
     todo = []
     for name in SCRIPTS:
         path = os.path.join(registry.tools, f"{name}.sh")
         if _content(path) == script(name):
             continue
-        both = os.path.lexists(path) and os.path.lexists(path + KEPT)
-        if both and not is_ours(path) and _content(path) != _content(path + KEPT):
-            message = f"{path} and {path}{KEPT} are two different scripts; remove the one that is not wanted"
+        both = os.path.lexists(path) and os.path.lexists(path + KEPT_SUFFIX)
+        if both and not is_ours(path) and _content(path) != _content(path + KEPT_SUFFIX):
+            message = f"{path} and {path}{KEPT_SUFFIX} are two different scripts; remove the one that is not wanted"
             raise Invalid(message, path=path)
         todo.append(name)
     return todo
 
 
 def install(registry: Registry, names: list[str]) -> None:
-    """Put dibs's scripts in place. What was there is kept beside, and never missing for a moment."""
+    """Install dibs's scripts. The old ones are kept next to them; no script is ever missing."""
     os.makedirs(registry.tools, exist_ok=True)
     for name in names:
         path = os.path.join(registry.tools, f"{name}.sh")
         mode = 0o755
         if os.path.lexists(path):
             mode |= os.lstat(path).st_mode & 0o777
-            if not is_ours(path) and not os.path.lexists(path + KEPT):
-                os.link(path, path + KEPT, follow_symlinks=False)
+            if not is_ours(path) and not os.path.lexists(path + KEPT_SUFFIX):
+                os.link(path, path + KEPT_SUFFIX, follow_symlinks=False)
         _write(path, script(name).encode(), mode)
 
 
 def uninstall(registry: Registry, *, dry: bool = False) -> Iterator[tuple[str, bool]]:
-    """Take dibs's scripts out: each path, and whether an earlier script was put back there."""
+    """Remove dibs's scripts: each path, and whether an earlier script was restored there."""
     for name in SCRIPTS:
         path = os.path.join(registry.tools, f"{name}.sh")
-        kept = os.path.lexists(path + KEPT)
+        kept = os.path.lexists(path + KEPT_SUFFIX)
         if not is_ours(path) and (os.path.lexists(path) or not kept):
             continue
         if not dry and kept:
-            os.replace(path + KEPT, path)
+            os.replace(path + KEPT_SUFFIX, path)
         elif not dry:
             os.unlink(path)
         yield path, kept
@@ -278,25 +278,25 @@ def is_ours(path: str) -> bool:
     return _content(path).partition("\n")[2].startswith(MADE_BY)
 
 
-# --- small things
+# --- helpers
 
 
 def task_id(name: str) -> str:
-    """A file's name as the id of a task: signs that an id cannot have are spelt with a + and their number."""
-    return "".join([letter if letter.isalnum() or letter in PLAIN else f"+{ord(letter):x}." for letter in name])
+    """A file's name as the id of a task: characters that an id cannot have are written as a + and their number."""
+    return "".join([letter if letter.isalnum() or letter in ID_SIGNS else f"+{ord(letter):x}." for letter in name])
 
 
 def title_of(name: str, text: str) -> str:
-    """What a task is called: the first line of its file that says something, else the file's name."""
+    """A task's title: the first non-empty line of its file, else the file's name."""
     for line in [*text.splitlines(), name]:
         said = "".join([letter if letter.isprintable() else " " for letter in line]).strip("#*-= \t")
         if said:
-            return said[:TITLE_MAX]
+            return said[:MAX_TITLE_LETTERS]
     return task_id(name)
 
 
 def is_task(name: str) -> bool:
-    """Can this be a task's file in the registry, and nothing outside it?"""
+    """Can this be the name of a task's file, inside the registry?"""
     return bool(name) and not name.startswith(".") and "/" not in name and "\0" not in name
 
 
@@ -308,7 +308,7 @@ def is_stamp(text: str) -> bool:
 def _read_mark(path: str) -> Mark | None:
     try:
         with open(path, "rb") as file:
-            text = file.read(MARK_MAX).decode(errors="replace")
+            text = file.read(MAX_MARK_BYTES).decode(errors="replace")
             return Mark(text, os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
     except OSError:
         return None
@@ -323,7 +323,7 @@ def _content(path: str) -> str:
 
 
 def _write(path: str, content: bytes, mode: int = 0o644) -> None:
-    """The whole file or nothing of it."""
+    """Write the whole file, or nothing."""
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
     making = os.path.join(folder, f".{name}.{os.getpid()}")

@@ -1,13 +1,12 @@
-"""The four scripts of a home-made `.agent` folder, and the desk at which they and `dibs import` work.
+"""The four scripts of a home-made `.agent` folder, and the `Desk` that they share with `dibs import`.
 
 Each file of the registry is a task of the queue (operations/tasks/registries.py), and the live record alone decides;
-the files follow it, and whatever a crash left half done is put right by the next call. Two things that people do with
-files alone are taken into the record before anything is decided: a claimed file that dibs did not write is somebody's
-claim, with what is left of its half hour; a file that was moved from one state to another while the record stood still
-is a move of the task.
+the files follow it, and the next call repairs what a crash left half done. Two changes that people make with files
+alone are taken into the record first: a claimed file that dibs did not write is a claim of its agent, with the rest of
+its half hour; a file that was moved from one state to another while the record did not change is a move of the task.
 
-The scripts say what they always said, on stdout, and exit with 0 or 1: also where dibs cannot decide it is 1, since
-that is what their callers know as no.
+The scripts print their original texts on stdout and exit with 0 or 1: also 1 if dibs cannot decide, since their callers
+know 1 as no.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Self
 
-LIFE = 1800  # seconds: what the scripts always took for stale, counted from the time in the claimed file
-GATE = 30.0  # seconds to wait for another script: twenty at once need some two on a busy machine
-ID_MAX = 120  # letters of a task's id
-TAKEN = (
+STALE_AFTER_S = 1800  # the scripts' own limit, counted from the time in the claimed file
+GATE_TIMEOUT_S = 30.0  # for another script: twenty at once need some two seconds on a busy machine
+MAX_ID_LETTERS = 120  # of a task's id
+TASK_FOLDERS = (
     *registries.MANUAL_STATES,
     EXECUTING,
     COMPLETE,
     CLAIMED,
 )  # folders whose files are tasks; others are left alone
-AT_ONCE = 200  # tasks that come in with one transaction
+TASKS_PER_TRANSACTION = 200  # when files become tasks
 NOBODY: dict[str, Any] = {"state": "", "holder": "", "known_as": "", "since": None, "origin": ""}
 
 
 class Desk:
-    """The live record and the files of one `.agent` folder, side by side. A task goes by the name of its file here."""
+    """The live record and the files of one `.agent` folder. A task has the name of its file here."""
 
     def __init__(self, agent: str, given: str | None = None, timeout: float | None = None) -> None:
-        """Open the workspace that the folder belongs to; raises Invalid where there is none or no registry."""
+        """Open the workspace that the folder belongs to; raises Invalid if there is none or no registry."""
         if os.path.basename(agent) != ".agent":
             agent = os.path.join(agent, ".agent")
         if not os.path.isdir(os.path.join(agent, "registry")):
@@ -56,10 +55,10 @@ class Desk:
         self.session = Session(top, os.path.abspath(given) if given else None, timeout=timeout, short_lived=True)
         local = self.session.place.local
         self.registry = Registry(agent, os.path.join(local, "registry"))
-        self._gate = Gate(os.path.join(local, "registry.gate"), GATE)
+        self._gate = Gate(os.path.join(local, "registry.gate"), GATE_TIMEOUT_S)
 
     def __enter__(self) -> Self:
-        """One script at a time moves files: what it sees between two steps is then its own doing."""
+        """A lock: one script at a time moves files."""
         self._gate.enter()
         return self
 
@@ -76,11 +75,11 @@ class Desk:
         return self.session.run(declared, call, fields)
 
     def caller(self) -> Call:
-        """Whoever runs the script, for what is nobody's in particular."""
+        """A call of the script's own user, for what belongs to no agent."""
         return self.session.identify(None)
 
     def speak_as(self, agent: str) -> Call:
-        """A call of the agent that a script names. In an agent's own shell that is another id of this agent."""
+        """A call of the agent that a script names. In an agent's shell the name is an alias of that agent."""
         if agent:
             own = self.run(WHO, self.caller())["shell"]
             if own and own != agent and not agent.startswith(f"{own}/"):
@@ -88,7 +87,7 @@ class Desk:
         return self.session.identify(agent or None)
 
     def look(self, tasks: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Where each of these stands by the record, and who has it."""
+        """The state and the holder of each of these tasks, by the record."""
         names = list(tasks)
         found: dict[str, dict[str, Any]] = {}
         for start in range(0, len(names), registries.MAX_TASKS_READ):
@@ -99,11 +98,11 @@ class Desk:
         return found
 
     def look_at(self, task: str) -> dict[str, Any]:
-        """The same of one."""
+        """The same for one task."""
         return self.look([task])[task]
 
     def spec(self, task: str) -> dict[str, Any]:
-        """A task as its file describes it. A file that somebody claimed with a script of old says nothing else."""
+        """A task as its file describes it. A file claimed by an old script holds only its mark."""
         state = self.registry.state(task)
         text = self.registry.text(task, state)
         if is_stamp(text.strip().rpartition(":")[2]) and len(text.split()) == 1:
@@ -115,33 +114,36 @@ class Desk:
         return found
 
     def bring_in(self, tasks: Iterable[str]) -> list[str]:
-        """Files that are no tasks yet become tasks; those that came in."""
+        """Turn new files into tasks; returns these."""
         specs = [self.spec(task) for task in tasks]
         made: list[str] = []
-        for start in range(0, len(specs), AT_ONCE):
-            some = specs[start : start + AT_ONCE]
+        for start in range(0, len(specs), TASKS_PER_TRANSACTION):
+            some = specs[start : start + TASKS_PER_TRANSACTION]
             made += self.run(registries.IMPORT, self.caller(), tasks=some)["tasks"]
         return made
 
     def standing(self, task: str) -> dict[str, Any]:
-        """Where it stands, after a claim that was made with files alone was taken into the record."""
+        """The task's state, after a claim made with files alone was taken into the record."""
         found = self.look_at(task)
         mark = None if found["holder"] else self.registry.mark(task)
         if mark is None or is_stale(mark) or self.registry.known(task, mark):
             return found
         try:
             self.adopt(task, mark)
-        except DibsError as error:  # no id that anybody could have, or an agent that was killed
+        except DibsError as error:  # not a valid agent id, or a killed agent
             if error.exit == CANNOT_DECIDE:
                 raise
         return self.look_at(task)
 
     def adopt(self, task: str, mark: Mark) -> dict[str, Any]:
-        """The task is whose the file names, for what is left of its life; tied to no process, since none is known."""
+        """Give the task to the agent that the file names, for the rest of its life.
+
+        Bound to no process, since none is known.
+        """
         if not mark.agent:
             raise Invalid(f"{self.registry.path(CLAIMED, task)} names no agent", task=task)
         call = Call(self.session.config.policy, agent=mark.agent)
-        left = max(1000, LIFE * 1000 - max(0, clock.wall() - mark.at))
+        left = max(1000, STALE_AFTER_S * 1000 - max(0, clock.wall() - mark.at))
         answer: dict[str, Any] = self.run(registries.ADOPT, call, spec=self.spec(task), left=left)
         self.registry.remember(task, mark)
         return answer
@@ -149,7 +151,7 @@ class Desk:
     # --- the files
 
     def show(self, task: str, agent: str, *, make: bool = False) -> bool:
-        """The files say what the record says. That they cannot be written is said, and changes nobody's claim."""
+        """Make the files follow the record. A failed write is reported and changes no claim."""
         try:
             shown = self.registry.mirror(task, agent, clock.wall(), make=make)
             self.registry.agree({task: CLAIMED})
@@ -159,7 +161,7 @@ class Desk:
         return shown
 
     def follow(self, task: str, found: dict[str, Any]) -> bool:
-        """Put the file where the record has the task; was it elsewhere?"""
+        """Move the file to the task's state in the record; returns whether it was elsewhere."""
         state = self.registry.state(task)
         if found["holder"]:
             mark = self.registry.mark(task)
@@ -174,7 +176,7 @@ class Desk:
         return bool(state != found["state"])
 
     def moved_by_hand(self, task: str, found: dict[str, Any]) -> dict[str, Any]:
-        """Somebody moved the file, and the record stood still since they last agreed: then the task moves, too."""
+        """Move the task if its file was moved and the record did not change since both agreed."""
         here, there = self.registry.state(task), CLAIMED if found["holder"] else found["state"]
         if here in {"", there} or self.registry.last().get(task) != there:
             return found
@@ -189,7 +191,7 @@ class Desk:
         return self.look_at(task)
 
     def settle(self, task: str, found: dict[str, Any]) -> dict[str, Any]:
-        """A task that nobody has any more goes back to where it came from."""
+        """Return a task without a holder to its earlier state."""
         ended = found["state"] == EXECUTING and not found["holder"]
         if not ended and not (found["origin"] and found["state"] == "planned"):
             return found
@@ -199,27 +201,27 @@ class Desk:
 
 def is_stale(mark: Mark) -> bool:
     """Would check_stale.sh have released it?"""
-    return age(mark) > LIFE
+    return age(mark) > STALE_AFTER_S
 
 
 def age(mark: Mark) -> int:
-    """Whole seconds since the mark was made."""
+    """The mark's age in whole seconds."""
     return clock.wall() // 1000 - mark.at // 1000
 
 
 def unclear(task: str, states: list[str]) -> str:
-    """Why it cannot be told which task a file is, and in which state; "" if it can."""
-    taken = [state for state in states if state in TAKEN]
+    """Why a file's task or state is ambiguous; "" if it is clear."""
+    taken = [state for state in states if state in TASK_FOLDERS]
     if len(taken) != 1:
         return f"its files lie in {' and '.join(states)}; remove those that are not true"
-    return f"its name is longer than {ID_MAX} letters" if len(task_id(task)) > ID_MAX else ""
+    return f"its name is longer than {MAX_ID_LETTERS} letters" if len(task_id(task)) > MAX_ID_LETTERS else ""
 
 
 # --- the scripts
 
 
 def script(name: str, called: str, agent: str, words: list[str]) -> int:
-    """Do what one of the scripts did, with its words."""
+    """Do what one of the scripts did, with its arguments."""
     try:
         if name in USAGE and not all([*words, "", ""][:2]):
             say(f"Usage: {called} {USAGE[name]}")
@@ -266,7 +268,7 @@ def claim_task(desk: Desk, words: list[str]) -> int:
     if answer.get("renewed"):
         say(f"INFO: Task {task} already claimed by this agent ({agent}). Refreshing claim.")
         return YES
-    if not shown:  # somebody moved the file with other means, in this very moment
+    if not shown:  # another program moved the file at this moment
         desk.run(registries.GIVE_BACK, call, id=task_id(task), state=SCOPED)
         say(f"ERROR: Failed to claim task {task}. It might have been claimed by another agent simultaneously.")
         return NO
@@ -275,7 +277,7 @@ def claim_task(desk: Desk, words: list[str]) -> int:
 
 
 def _not_now(desk: Desk, task: str, found: dict[str, Any], refusal: DibsError) -> int:
-    """It is there, and cannot be claimed: not yet scoped, or finished."""
+    """It exists and cannot be claimed: not yet scoped, or finished."""
     here = desk.registry.state(task)
     desk.follow(task, desk.look_at(task))
     if found["state"] in FINAL_STATES and here in {SCOPED, CLAIMED}:
@@ -313,7 +315,7 @@ def release_task(desk: Desk, words: list[str]) -> int:
 
 
 def check_stale(desk: Desk, _words: list[str]) -> int:
-    """`check_stale.sh`: what nobody holds any more goes back to scoped, and the files follow the record."""
+    """`check_stale.sh`: tasks without a holder go back to scoped, and the files follow the record."""
     for task in desk.registry.tasks(CLAIMED):
         found, mark = desk.standing(task), desk.registry.mark(task)
         if mark is None:
@@ -334,7 +336,7 @@ def check_stale(desk: Desk, _words: list[str]) -> int:
 
 
 def say(text: str) -> None:
-    """One line, in UTF-8 whatever the locale says."""
+    """Print one line, in UTF-8 regardless of the locale."""
     sys.stdout.flush()
     sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()

@@ -1,13 +1,13 @@
-"""Taking over a home-made `.agent` folder: each file of its registry once, into the record or named as a conflict.
+"""Takes over a home-made `.agent` folder: each file of its registry goes into the record or is named as a conflict.
 
-Nothing is guessed: a task whose files lie in two states, or whose claimed file names nobody, is reported and left.
-Running it twice changes nothing; a crash in between is finished by running it again.
+Nothing is guessed: a task with files in two states, or whose claimed file names no agent, is reported and left. Running
+it twice changes nothing; after a crash, running it again finishes the work.
 """
 
 from __future__ import annotations
 
 from dibs.agent_folder.files import CLAIMED, SCOPED, task_id
-from dibs.agent_folder.scripts import TAKEN, age, is_stale, unclear
+from dibs.agent_folder.scripts import TASK_FOLDERS, age, is_stale, unclear
 from dibs.errors import CANNOT_DECIDE, DibsError
 from dibs.operations.tasks.lifecycle import EXECUTING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def take_over(desk: Desk, *, dry: bool) -> Report:
     """Claims, then all other files, then the files where the record has them elsewhere."""
     report: Report = {"claims": [], "tasks": [], "stale": [], "repaired": [], "conflicts": []}
-    places = {task: states for task, states in desk.registry.places().items() if set(states) & set(TAKEN)}
+    places = {task: states for task, states in desk.registry.places().items() if set(states) & set(TASK_FOLDERS)}
     known = desk.look(places)
     for task in [task for task, states in places.items() if CLAIMED in states]:
         _claimed(desk, task, known[task], report, dry=dry)
@@ -49,7 +49,7 @@ def take_over(desk: Desk, *, dry: bool) -> Report:
 
 
 def _is_clear(states: list[str], task: str, report: Report) -> bool:
-    """Can it be told in which state this task is?"""
+    """Is this task's state clear?"""
     message = unclear(task, states)
     if message:
         report["conflicts"].append({"task": task, "agent": "nobody", "code": "conflict", "message": message})

@@ -1,9 +1,9 @@
-"""One agent of the fleet, a process of its own.
+"""One agent of the fleet, a separate process.
 
     python -m dibs.demo.agent REPO FOLDER ROUND INDEX AGENTS EDITS SEED HOST
 
 For each edit of its plan it reads a file, thinks, and writes the file back. Without dibs that is all. With dibs it
-claims the file first, asks right before it writes whether its token is still live, and does the edit again if not.
+claims the file first, checks its token right before it writes, and repeats the edit if the token is stale.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 WITH, WITHOUT = "with", "without"
 
-ONSTAGE = 60.0  # seconds that an agent waits for its cue: far longer than it ever takes, so a broken play ends too
-BUSY_TRIES = 20  # times a call is repeated when the store could not decide
-BUSY_PAUSE = 0.1  # seconds between them
-STORE_TIMEOUT = 10.0  # seconds to wait for the store: a dozen processes start at once, perhaps on one core
+CUE_TIMEOUT_S = 60.0  # for an agent's cue: far longer than needed, so that a broken play ends too
+BUSY_TRIES = 20  # retries of a call when the store is busy
+BUSY_PAUSE_S = 0.1  # between them
+STORE_TIMEOUT_S = 10.0  # a dozen processes start at once, perhaps on one core
 
 
 class Agent:
-    """What every agent does; how an edit is kept safe is left to the two kinds below."""
+    """The common part of an agent; the two subclasses make an edit with or without dibs."""
 
     def __init__(self, repo: str, folder: str, size: plan.Size, index: int, host: str) -> None:
         self.repo, self.host = repo, host
@@ -41,7 +41,7 @@ class Agent:
         self._parent = os.getppid()
 
     def run(self) -> None:
-        """Make all edits, when everybody is there."""
+        """Make all edits, once all agents are ready."""
         self.open()
         self.journal.note("ready")
         self.cue("go")
@@ -50,7 +50,7 @@ class Agent:
                 return
             if step.part == plan.OVERTAKES:
                 self.cue("paused")
-            elif step.part == plan.DIES:  # its heir is ready to see how soon the file is free
+            elif step.part == plan.DIES:  # its heir is ready to measure how soon the file is free
                 self.cue("heir")
             elif step.part == plan.INHERITS:
                 self.markers.put("heir")
@@ -66,27 +66,27 @@ class Agent:
         raise NotImplementedError
 
     def cue(self, marker: str) -> None:
-        """Wait for the parent, or another agent, to say that it is time."""
-        if not self.markers.wait(marker, ONSTAGE):
+        """Wait for a marker of the parent or of another agent."""
+        if not self.markers.wait(marker, CUE_TIMEOUT_S):
             message = f"{self.name} waited for {marker!r} in vain"
             raise TimeoutError(message)
 
     def path(self, step: plan.Step) -> str:
-        """Where a step's file lies."""
+        """The path of a step's file."""
         return f"{self.repo}/{step.file}"
 
     def think(self, step: plan.Step, part: str) -> None:
-        """Between reading and writing: time passes, and to two agents something happens."""
+        """Between reading and writing: think; one agent is killed here, and one is paused."""
         clock.sleep(step.think)
         if part == plan.DIES:
-            self.markers.put(plan.TOUCHED[part])
+            self.markers.put(plan.CUE_MARKERS[part])
             self.cue("never")
         elif part == plan.PAUSES:
-            self.markers.put(plan.TOUCHED[part])
+            self.markers.put(plan.CUE_MARKERS[part])
             self.cue("resumed")
 
     def write(self, step: plan.Step, copy: files.Shared) -> None:
-        """Write the copy back with one edit more, and note it."""
+        """Write the copy back with one more edit, and note it."""
         copy.add(step.id)
         files.write(self.path(step), copy, self._making)
         self.journal.note("wrote", edit=step.id, file=step.file)
@@ -113,7 +113,7 @@ class Guarded(Agent):
     workspace: dibs.Workspace
 
     def open(self) -> None:
-        self.workspace = self.patiently(dibs.open, self.host, agent=self.name, timeout=STORE_TIMEOUT)
+        self.workspace = self.with_retries(dibs.open, self.host, agent=self.name, timeout=STORE_TIMEOUT_S)
 
     def edit(self, step: plan.Step) -> None:
         part = step.part
@@ -126,8 +126,8 @@ class Guarded(Agent):
                 self.cue("refused")
             part = ""
             try:
-                self.patiently(claim.check)
-            except Fenced as stale:  # somebody else has it by now: this copy must not be written
+                self.with_retries(claim.check)
+            except Fenced as stale:  # another agent has it now: this copy must not be written
                 self.journal.note(
                     "stale", message=stale.message, token=claim.token, holder=stale.holder, file=step.file
                 )
@@ -135,36 +135,36 @@ class Guarded(Agent):
                 continue
             self.write(step, copy)
             try:
-                self.patiently(claim.release)
+                self.with_retries(claim.release)
             except (Fenced, NotFound) as late:  # the token was live when the file was written
                 self.journal.note("late", message=late.message, file=step.file)
             return
 
     def claim(self, step: plan.Step, part: str) -> dibs.Claim:
-        """Claim the file: at times first without waiting, to see who has it; then in the queue."""
-        ttl = plan.SHORT_TTL if part == plan.PAUSES else None if part == plan.DIES else plan.TTL
-        wait = 0.0 if step.try_first else plan.WAIT
+        """Claim the file: sometimes first without waiting, to see the holder; then in the queue."""
+        ttl = plan.SHORT_TTL_S if part == plan.PAUSES else None if part == plan.DIES else plan.TTL_S
+        wait = 0.0 if step.try_first else plan.WAIT_S
         while True:
             self.journal.note("waits" if wait else "tries", file=step.file)
             try:
-                claim: dibs.Claim = self.patiently(
+                claim: dibs.Claim = self.with_retries(
                     self.workspace.claim, step.file, wait=wait, ttl=ttl, reason=f"edit {step.id}"
                 )
             except Held as refusal:
                 self.journal.note("refused", message=refusal.message, blockers=refusal.blockers, file=step.file)
-                wait = plan.WAIT
+                wait = plan.WAIT_S
                 continue
             self.journal.note("edits", file=step.file, token=claim.token, expires_at=claim.expires_at)
             return claim
 
-    def patiently(self, call: Any, *words: Any, **fields: Any) -> Any:
-        """Make a call again when the store could not decide, or was away: doing these twice does no harm."""
+    def with_retries(self, call: Any, *words: Any, **fields: Any) -> Any:
+        """Retry a call when the store is busy or unavailable: these calls may run twice."""
         for _ in range(BUSY_TRIES):
             try:
                 return call(*words, **fields)
             except (dibs.Busy, dibs.Unavailable) as busy:
                 self.journal.note("busy", message=busy.message)
-                clock.sleep(BUSY_PAUSE)
+                clock.sleep(BUSY_PAUSE_S)
         return call(*words, **fields)
 
 

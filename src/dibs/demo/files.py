@@ -1,8 +1,8 @@
-"""What the agents write: the shared files, each agent's journal, and the markers by which the parent directs the play.
+"""The files of the demo: the shared files, each agent's journal, and the markers by which the parent directs the play.
 
 A shared file is a counter and the list of the edits made to it. An edit reads all of it and later writes all of it, as
-an agent's Write tool does; through a new file and a rename, so that a reader never sees half of one. What gets lost is
-lost because somebody wrote over it, and for no other reason.
+an agent's Write tool does; through a new file and a rename, so that a reader never sees half a file. So an edit can be
+lost only because another agent overwrote it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 HEADING = "edits: "
-POLL = 0.005  # seconds between two looks at a marker
+POLL_S = 0.005  # between two looks at a marker
 
 
 class Shared:
@@ -36,21 +36,21 @@ class Shared:
 
 
 def read(path: str) -> Shared:
-    """Read a shared file, all of it."""
+    """Read a whole shared file."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
     return Shared(int(lines[0].removeprefix(HEADING)), lines[1:])
 
 
 def write(path: str, content: Shared, making: str) -> None:
-    """Write a shared file, all of it. `making` is where it is made first, outside the repository."""
+    """Write a whole shared file. `making` is the temporary file, outside the repository."""
     with open(making, "w", encoding="utf-8") as file:
         file.write("\n".join([f"{HEADING}{content.count}", *content.edits]) + "\n")
     os.replace(making, path)
 
 
 class Journal:
-    """One agent's own record. A line that says what was written is on the disk before the agent goes on."""
+    """One agent's own record. A line about a write is on the disk before the agent continues."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -63,27 +63,27 @@ class Journal:
 
 
 class Reader:
-    """Reads a journal while it grows: each line once."""
+    """Reads a growing journal, each line once."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._place = 0
 
     def more(self) -> list[dict[str, Any]]:
-        """The lines that are new since the last look."""
+        """The new lines since the last call."""
         try:
             with open(self._path, "rb") as file:
                 file.seek(self._place)
                 text = file.read()
         except FileNotFoundError:
             return []
-        whole = text[: text.rfind(b"\n") + 1]  # a line that is being written is read next time
+        whole = text[: text.rfind(b"\n") + 1]  # an unfinished line is read next time
         self._place += len(whole)
         return [jsontext.decode(line) for line in whole.decode().splitlines()]
 
 
 class Markers:
-    """Empty files in one folder: "I have read it", "it is dead", "go on"."""
+    """Empty files in one folder: "I have read it", "it is dead", "continue"."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -98,11 +98,11 @@ class Markers:
         return os.path.exists(f"{self._folder}/{name}")
 
     def wait(self, name: str, seconds: float) -> bool:
-        """Wait until it is touched, or the time is over, or nobody is left to touch it."""
+        """Wait for a marker, until the timeout, or until no process is left to touch it."""
         end = clock.since_boot() + seconds * 1000
         parent = os.getppid()
         while not self.there(name):
             if clock.since_boot() > end or os.getppid() != parent:
                 return False
-            clock.sleep(POLL)
+            clock.sleep(POLL_S)
         return True

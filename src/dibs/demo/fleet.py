@@ -1,7 +1,7 @@
 """One round: starts the fleet, kills one agent, pauses another, and listens to the journals until all are done.
 
-The parent does nothing by the clock that it could do by a marker: it kills when the agent says that it has read its
-file, and lets the paused one go on when another agent has the file and the deadline is past.
+The parent uses markers instead of the clock where it can: it kills an agent when its marker says that it has read its
+file, and continues the paused one when another agent has the file and the deadline has passed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from dibs.demo.screen import Screen
 
-LOOK = 0.02  # seconds between two looks at the journals
-PATIENCE = 60_000  # ms without a new line after which a round is given up
+POLL_S = 0.02  # between two looks at the journals
+STALL_TIMEOUT_MS = 60_000  # without a new line, a round is given up
 
 
 class Played:
@@ -37,7 +37,7 @@ class Played:
 
 
 class Round:
-    """One round of the fleet and everything that its journals said."""
+    """One round of the fleet and everything from its journals."""
 
     def __init__(self, place: scratch.Scratch, which: str, size: plan.Size, screen: Screen) -> None:
         self.which, self.size, self.screen = which, size, screen
@@ -51,7 +51,7 @@ class Round:
         self.failed: list[dict[str, Any]] = []
         self.busy = self.overwritten = 0
         self.killed_at = 0  # wall clock, ms
-        self.deadline_of_killed = ""  # of its claim, as it was told
+        self.deadline_of_killed = ""  # of its claim, from the answer
         self.paused_for = 0  # ms
         self.milliseconds = 0
         self._readers = [files.Reader(f"{self.folder}/{name}.jsonl") for name in size.names]
@@ -65,7 +65,7 @@ class Round:
         return self.which == agent.WITH
 
     def play(self) -> None:
-        """Play it to the end. However that comes, no process is left."""
+        """Play it to the end. No process is left behind, whatever happens."""
         self._heard_at = begun = clock.since_boot()
         try:
             self._start()
@@ -73,7 +73,7 @@ class Round:
                 self._listen()
                 self._direct()
                 self.screen.update(self)
-                clock.sleep(LOOK)
+                clock.sleep(POLL_S)
             self._listen()
             self.screen.update(self)
         finally:
@@ -103,12 +103,12 @@ class Round:
                     stdin=subprocess.DEVNULL,
                     stdout=said,
                     stderr=said,
-                    process_group=0,  # Ctrl-C reaches the parent alone, who ends them all
+                    process_group=0,  # Ctrl-C reaches only the parent, which ends all agents
                 )
             self._fleet.append(child)
 
     def _listen(self) -> None:
-        """Read what is new in the journals."""
+        """Read the new lines of the journals."""
         for played, reader in zip(self.agents, self._readers, strict=True):
             for line in reader.more():
                 self._heard_at = clock.since_boot()
@@ -124,10 +124,10 @@ class Round:
             self.refused.append(line)
         elif kind == "stale":
             self.stale.append(line)
-            self.screen.say(f"{played.name} goes on and wants to write: refused, its token {line['token']} is stale")
+            self.screen.say(f"{played.name} continues and wants to write: refused, its token {line['token']} is stale")
         elif kind == "overwrites":
             self.overwritten = line["edits"]
-            self.screen.say(f"{played.name} goes on and writes its stale copy over {line['edits']} edits of others")
+            self.screen.say(f"{played.name} continues and writes its stale copy over {line['edits']} edits of others")
         elif kind == "failed":
             self.failed.append(line)
         elif kind == "busy":
@@ -143,13 +143,15 @@ class Round:
         if not self._started and all(played.doing == "ready" for played in self.agents):
             self._started = True
             self.markers.put("go")
-        if not self.killed_at and self.markers.there(plan.TOUCHED[plan.DIES]):
+        if not self.killed_at and self.markers.there(plan.CUE_MARKERS[plan.DIES]):
             self._kill()
-        if not self._paused_at and self.markers.there(plan.TOUCHED[plan.PAUSES]):
+        if not self._paused_at and self.markers.there(plan.CUE_MARKERS[plan.PAUSES]):
             self._pause()
-        elif self._paused_at and not self._resumed and now - self._paused_at >= plan.PAUSE * 1000 and self._overtaken():
+        elif (
+            self._paused_at and not self._resumed and now - self._paused_at >= plan.PAUSE_S * 1000 and self._overtaken()
+        ):
             self._resume()
-        if now - self._heard_at > PATIENCE or self.failed:
+        if now - self._heard_at > STALL_TIMEOUT_MS or self.failed:
             self._give_up()
 
     def _kill(self) -> None:
@@ -166,11 +168,11 @@ class Round:
         played, child = self._cast(plan.PAUSES)
         child.send_signal(signal.SIGSTOP)
         while not processes.stopped(child.pid) and child.poll() is None:
-            clock.sleep(files.POLL)
+            clock.sleep(files.POLL_S)
         self._paused_at = clock.since_boot()
         played.doing = "paused"
         self.markers.put("paused")
-        beyond = f", beyond the {plan.SHORT_TTL:g} s of its claim" if self.guarded else ""
+        beyond = f", beyond the {plan.SHORT_TTL_S:g} s of its claim" if self.guarded else ""
         self.screen.say(f"{played.name} is paused between reading and writing {played.file}{beyond}")
 
     def _resume(self) -> None:
@@ -190,17 +192,17 @@ class Round:
         return self.agents[index], self._fleet[index]
 
     def _give_up(self) -> None:
-        """A play that does not go on is a finding about dibs or about this machine; say which agent hangs where."""
+        """Raise for a failed or stalled round, with the agent and what it was doing."""
         if self.failed:
             first = self.failed[0]
             message = f"{first['agent']} failed in the round {self.which} dibs: {first['message']}"
         else:
             doing = ", ".join(f"{a.name} {a.doing} {a.file}".rstrip() for a in self.agents if a.doing != "done")
-            message = f"the round {self.which} dibs did not go on for {PATIENCE // 1000} s: {doing}"
+            message = f"the round {self.which} dibs made no progress for {STALL_TIMEOUT_MS // 1000} s: {doing}"
         raise Unavailable(message, round=self.which)
 
     def _judge(self) -> None:
-        """Every agent but the killed one must have come to its end."""
+        """Check that every agent except the killed one finished."""
         for played, child in zip(self.agents, self._fleet, strict=True):
             if child.returncode and played.doing != "killed" and not self.failed:
                 said = _last_line(f"{self.folder}/{played.name}.err")
@@ -209,7 +211,7 @@ class Round:
             self._give_up()
 
     def _end(self) -> None:
-        """Kill whoever is left; a paused process dies of SIGKILL as well."""
+        """Kill the remaining processes; SIGKILL also ends a paused one."""
         for child in self._fleet:
             if child.poll() is None:
                 child.kill()

@@ -1,13 +1,13 @@
-"""Who edits what, and who has bad luck: the same in both rounds, made from a seed by the parent and by every agent.
+"""The plan of all edits, the same in both rounds: the parent and every agent compute it from a seed.
 
-Four agents have a part, each at one of its edits, so that nothing of what is shown depends on chance:
+Four agents have a part, each at one of its edits, so that nothing in the demo depends on chance:
 
 - `dies`      has read the file and is about to write it when it is killed with SIGKILL.
-- `inherits`  stands ready and goes for that same file as soon as the other one is dead.
+- `inherits`  waits and takes the same file as soon as the other one is dead.
 - `pauses`    has read the file and is about to write it when it is stopped, beyond its deadline.
-- `overtakes` goes for that same file meanwhile, and has it when the paused one goes on.
+- `overtakes` takes the same file meanwhile, and has it when the paused one continues.
 
-The two files differ, so neither story gets into the other's way. All others only edit.
+The two files differ, so the stories do not interfere. All other agents only edit.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from random import Random
 DIES, INHERITS, PAUSES, OVERTAKES = "dies", "inherits", "pauses", "overtakes"
 PARTS = {DIES: 1, INHERITS: 0, PAUSES: 2, OVERTAKES: 3}  # which agent of the fleet has which part
 
-LEAST_AGENTS = len(PARTS)
-MOST_AGENTS = 64  # real processes, each an interpreter of some 20 MB
-LEAST_EDITS = 2  # one of them is the killed agent's last
-MOST_EDITS = 500
+MIN_AGENTS = len(PARTS)
+MAX_AGENTS = 64  # real processes, each an interpreter of some 20 MB
+MIN_EDITS = 2  # one of them is the killed agent's last
+MAX_EDITS = 500
 AGENTS, EDITS, SEED = 12, 20, 1  # some twenty seconds on two cores
 
 FILES = ("CHANGELOG.txt", "config/flags.txt", "docs/index.txt", "src/api/routes.txt", "src/models/version.txt")
-THINK = (30, 130)  # ms between reading and writing: a model takes far longer, and so loses far more
-TRY_FIRST = 3  # every third claim is first asked for without waiting, to see what a refusal says
+THINK_MS = (30, 130)  # between reading and writing: a model takes far longer, and so loses far more
+TRY_FIRST = 3  # every third claim is first tried without waiting, to get a refusal
 
-TTL = 30.0  # seconds: an edit takes a tenth of one
-SHORT_TTL = 2.0  # of the claim that is paused: short, so that its deadline passes while people watch
-PAUSE = 2.6  # seconds: longer than that claim lasts
-WAIT = 60.0  # seconds an agent waits in the queue before it asks again
+TTL_S = 30.0  # an edit takes a tenth of a second
+SHORT_TTL_S = 2.0  # of the claim that is paused: short, so that its deadline passes while people watch
+PAUSE_S = 2.6  # longer than that claim lasts
+WAIT_S = 60.0  # in the queue, before an agent asks again
 
-TOUCHED = {DIES: "dying", PAUSES: "pausing"}  # the marker by which the parent learns that it is time
+CUE_MARKERS = {DIES: "dying", PAUSES: "pausing"}  # the agent touches it when the parent should act
 
 
 class Step:
@@ -49,7 +49,7 @@ class Step:
 
 
 class Size:
-    """How big the fleet is, and from which seed its plan comes."""
+    """The size of the fleet, and the seed of its plan."""
 
     __slots__ = ("agents", "edits", "seed")
 
@@ -63,7 +63,7 @@ class Size:
 
     @property
     def planned(self) -> int:
-        """The edits that will be made in one round; those of the killed agent from its death on are not."""
+        """The number of edits in one round, without those of the killed agent after its death."""
         return self.agents * self.edits - (self.edits - self.edits // 2)
 
 
@@ -78,7 +78,7 @@ def agent_with(part: str) -> str:
 
 
 def file_of(size: Size, part: str) -> str:
-    """The file that a part is about: one for the death and its heir, another for the pause and who overtakes."""
+    """The file of a part: one for the killed agent and its heir, another for the paused one and its overtaker."""
     first, second = Random(f"{size.seed}:files").sample(FILES, 2)  # noqa: S311 - a plan that can be repeated
     return first if part in {DIES, INHERITS} else second
 
@@ -88,7 +88,7 @@ def steps(size: Size, index: int) -> list[Step]:
     dice = Random(f"{size.seed}:{index}")  # noqa: S311 - a plan that can be repeated
     found = []
     for number in range(size.edits):
-        file, think, tried = dice.choice(FILES), dice.randint(*THINK) / 1000, dice.randrange(TRY_FIRST) == 0
+        file, think, tried = dice.choice(FILES), dice.randint(*THINK_MS) / 1000, dice.randrange(TRY_FIRST) == 0
         found.append(Step(f"{name_of(index)}.{number + 1}", file, think, try_first=tried))
     for part, whose in PARTS.items():
         if whose == index:

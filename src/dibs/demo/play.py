@@ -1,6 +1,6 @@
-"""The demo from its beginning to its end: makes the place, plays the two rounds, has them counted, cleans up.
+"""The whole demo: makes the scratch repository, plays the two rounds, counts the results, cleans up.
 
-However it ends (Ctrl-C, SIGTERM, an error), no process and no folder is left behind, unless the folder is to be kept.
+However it ends (Ctrl-C, SIGTERM, an error), no process and no folder is left behind, unless `--keep` keeps the folder.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.demo.plan import Size
     from dibs.demo.screen import Screen
 
-KEPT_VARIABLE = "DIBS_TRACEBACK"  # for those who work on dibs; it names no workspace
-STOPPING = (signal.SIGTERM, signal.SIGHUP)  # end the demo as Ctrl-C does
+KEPT_VARIABLE = "DIBS_TRACEBACK"  # for developers of dibs; it names no workspace
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # end the demo as Ctrl-C does
 
 
 class Server:
@@ -37,13 +37,13 @@ class Server:
 
 
 def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None) -> dict[str, Any]:
-    """Play both rounds; returns everything that was found, plain values."""
+    """Play both rounds; returns all results as plain values."""
     begun = clock.since_boot()
     set_aside = {
         name: value for name, value in os.environ.items() if name.startswith("DIBS_") and name != KEPT_VARIABLE
     }
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *STOPPING)}
-    for number in STOPPING:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *STOP_SIGNALS)}
+    for number in STOP_SIGNALS:
         signal.signal(number, _stop)
     for name in set_aside:  # the caller's workspace is not the scratch one
         del os.environ[name]
@@ -57,7 +57,7 @@ def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None
     except DibsError as error:
         if not keep:
             raise
-        message = f"{error.message} Kept: {place.folder}"  # whoever looks for the reason will want it
+        message = f"{error.message} Kept: {place.folder}"  # kept for the search for the reason
         raise type(error)(message, **error.fields, scratch=place.folder) from None
     except BaseException as error:
         keep = False
@@ -90,7 +90,7 @@ def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None
 
 
 def _round(place: Scratch, which: str, size: Size, screen: Screen) -> dict[str, Any]:
-    """One round: play it, count, and commit what came of it."""
+    """One round: play it, count, and commit the files."""
     played = Round(place, which, size, screen)
     if played.guarded:
         place.init()
@@ -108,6 +108,6 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 
 def _ignore_interrupts() -> None:
-    """A second Ctrl-C must not interrupt the cleaning up."""
-    for number in (signal.SIGINT, *STOPPING):
+    """Ignore a second Ctrl-C during the clean-up."""
+    for number in (signal.SIGINT, *STOP_SIGNALS):
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""What came of a round: counted from the files and the journals, and for the round with dibs also from its log.
+"""The result of a round: counted from the files and the journals, and for the round with dibs also from its log.
 
 An edit was made if its agent noted it, on the disk, after writing; it is lost if the file does not have it at the end.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from dibs.demo.fleet import Round
 
-PAGE = 1_000  # events read at a time
-NAMED = ("agent", "resource", "since", "until")  # what a refusal must say of each blocker
-SAMPLES = 3  # refusals shown in words
-TAKEN = ("gone", "epoch")  # a dead process's claim was seen to be so, or a server that lost something gave all up
+PAGE_EVENTS = 1_000  # read at a time
+REQUIRED_FIELDS = ("agent", "resource", "since", "until")  # in a refusal, for each blocker
+MAX_SAMPLES = 3  # of refusals, as texts
+LOSS_REASONS = ("gone", "epoch")  # the holder's process was dead, or a server lost commits and all claims were void
 
 
 def count(played: Round) -> dict[str, Any]:
-    """What is in the files against what the journals say."""
+    """Compare the files with the journals."""
     wrote = [line["edit"] for line in played.wrote]
     contents = [files.read(f"{played.repo}/{file}") for file in plan.FILES]
     there = [edit for content in contents for edit in content.edits]
@@ -45,7 +45,7 @@ def count(played: Round) -> dict[str, Any]:
 
 
 def examine(played: Round) -> dict[str, Any]:
-    """What else there is to say of the round with dibs: refusals, the stale token, the dead holder's file, the log."""
+    """Further results of the round with dibs: refusals, the stale token, the dead holder's file, the log."""
     with dibs.open(played.repo) as workspace:
         report = verify_store(workspace.store)
         events = _events(workspace.store)
@@ -67,7 +67,7 @@ def examine(played: Round) -> dict[str, Any]:
 
 
 def failures(without: dict[str, Any], with_dibs: dict[str, Any]) -> list[str]:
-    """Everything that the round with dibs should have kept and did not; empty is what we want."""
+    """The promises that the round with dibs broke; empty if none."""
     wrong = []
     if with_dibs["lost"]:
         wrong.append(f"{with_dibs['lost']} edits were lost with dibs: {', '.join(with_dibs['lost_edits'][:5])}")
@@ -89,23 +89,25 @@ def failures(without: dict[str, Any], with_dibs: dict[str, Any]) -> list[str]:
 
 
 def _explained(line: dict[str, Any]) -> bool:
-    """Does the refusal name somebody, and for each of them what, since when and until when?"""
-    return bool(line["blockers"]) and all(blocker.get(name) for blocker in line["blockers"] for name in NAMED)
+    """Does the refusal name a holder, and for each holder what, since when and until when?"""
+    return bool(line["blockers"]) and all(blocker.get(name) for blocker in line["blockers"] for name in REQUIRED_FIELDS)
 
 
 def _samples(refused: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """A few refusals in words, each about another file."""
+    """A few refusals as texts, each about another file."""
     chosen: dict[str, dict[str, str]] = {}
     for line in sorted(refused, key=lambda line: len(line["blockers"])):
-        if len(chosen) < SAMPLES and line["file"] not in chosen:
+        if len(chosen) < MAX_SAMPLES and line["file"] not in chosen:
             chosen[line["file"]] = {"agent": line["agent"], "file": line["file"], "message": line["message"]}
     return list(chosen.values())
 
 
 def _inheritance(events: list[dict[str, Any]], played: Round) -> dict[str, Any] | None:
-    """Who got the dead agent's file, and how long after the kill."""
+    """The next holder of the dead agent's file, and the time after the kill."""
     dead = plan.agent_with(plan.DIES)
-    ended = [e for e in events if e["kind"] == "claim.ended" and e["agent"] == dead and e["data"]["why"] in TAKEN]
+    ended = [
+        e for e in events if e["kind"] == "claim.ended" and e["agent"] == dead and e["data"]["why"] in LOSS_REASONS
+    ]
     if not ended:
         return None
     file = plan.file_of(played.size, plan.DIES)
@@ -127,6 +129,6 @@ def _inheritance(events: list[dict[str, Any]], played: Round) -> dict[str, Any] 
 
 def _events(store: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    while page := store.events(found[-1]["seq"] if found else 0, PAGE):
+    while page := store.events(found[-1]["seq"] if found else 0, PAGE_EVENTS):
         found += [read_event(event) for event in page]
     return found

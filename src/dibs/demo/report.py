@@ -1,4 +1,4 @@
-"""The end of the demo: what happened in words, the table, the verdict, and what to do next.
+"""The end of the demo: a summary, the table, the verdict, and the next steps.
 
 One table of plain texts, made once; a terminal gets it with lines and colours, a pipe in columns.
 """
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-NOTHING = "-"
-NEXT = (
+NO_VALUE = "-"
+NEXT_STEPS = (
     ("dibs init", "in your repository, makes it a workspace"),
     ("dibs claim src/api.py --as me", "takes the first claim; `dibs status` shows it"),
     ("dibs help", "lists the rest"),
@@ -38,15 +38,15 @@ def rows(result: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("lost", str(without["lost"]), str(guarded["lost"])),
         ("killed (SIGKILL)", without["killed"], f"{guarded['killed']}{free}"),
         ("paused beyond its deadline", paused, f"{guarded['paused']}; {kept}"),
-        ("refusals", NOTHING, f"{guarded['refusals']}, {explained}"),
-        ("stale tokens refused", NOTHING, str(guarded["stale_tokens_refused"])),
-        ("dibs verify", NOTHING, checked),
+        ("refusals", NO_VALUE, f"{guarded['refusals']}, {explained}"),
+        ("stale tokens refused", NO_VALUE, str(guarded["stale_tokens_refused"])),
+        ("dibs verify", NO_VALUE, checked),
         ("seconds", f"{without['seconds']:.1f}", f"{guarded['seconds']:.1f}"),
     ]
 
 
 def words(result: dict[str, Any]) -> list[str]:
-    """What the refusals said, and what became of the dead agent's claim."""
+    """The texts of the refusals, and the fate of the dead agent's claim."""
     guarded = result["with"]
     lines = ["What the agents were told:"]
     lines += [f"  to {sample['agent']}: {sample['message']}" for sample in guarded["samples"]]
@@ -89,8 +89,8 @@ def _show_plain(result: dict[str, Any]) -> None:
     lines = ["", *words(result), ""]
     lines += [f"{what:<{left}}  {without:<{middle}}  {guarded}".rstrip() for what, without, guarded in table]
     lines += ["", verdict(result), *_kept(result), "", "Next:"]
-    width = max(len(command) for command, _ in NEXT)
-    lines += [f"  {command:<{width}}  {text}" for command, text in NEXT]
+    width = max(len(command) for command, _ in NEXT_STEPS)
+    lines += [f"  {command:<{width}}  {text}" for command, text in NEXT_STEPS]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -113,9 +113,9 @@ def _show_rich(result: dict[str, Any]) -> None:
     console.print(Text(verdict(result), style="bold red" if result["failed"] else "bold"))
     for line in _kept(result):
         console.print(line, markup=False, soft_wrap=True)
-    width = max(len(command) for command, _ in NEXT)
+    width = max(len(command) for command, _ in NEXT_STEPS)
     console.print("\nNext:")
-    for command, text in NEXT:
+    for command, text in NEXT_STEPS:
         console.print(f"  [bold]{command:<{width}}[/bold]  {text}")
 
 

@@ -1,6 +1,6 @@
 """The place where the demo plays: a scratch git repository in a temporary folder, and an environment without DIBS_*.
 
-Nothing outside this folder is written, and it is removed at the end however the end comes, unless it is to be kept.
+Nothing outside this folder is written. It is removed at the end, also after an error, unless it is to be kept.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dibs.demo import files, plan
 from dibs.errors import Unavailable
 
 START, RESULT = "start", "{}-dibs"  # the branches: one for the beginning, one for each round's result
-SECONDS = 60  # that git or `dibs init` may take; both take well under one
+COMMAND_TIMEOUT_S = 60  # for git or `dibs init`; both take well under a second
 
 
 class Scratch:
     """The folder, its repository, and a folder for each round's journals and markers."""
 
     def __init__(self, *, hosts: int = 0) -> None:
-        self.hosts = hosts  # folders that stand for machines; with none all agents work in the repository itself
+        self.hosts = hosts  # folders that simulate machines; with none, all agents work in the repository itself
         self.folder = os.path.realpath(tempfile.mkdtemp(prefix="dibs-demo-"))
         self.repo = f"{self.folder}/repo"
 
     def prepare(self) -> None:
-        """Make the repository with the shared files, all of them at nought."""
+        """Make the repository with the shared files, all counters at 0."""
         for file in plan.FILES:
             os.makedirs(os.path.dirname(f"{self.repo}/{file}"), exist_ok=True)
             files.write(f"{self.repo}/{file}", files.Shared(), f"{self.folder}/making")
@@ -36,7 +36,7 @@ class Scratch:
         self.commit("The shared files, untouched")
 
     def round(self, which: str) -> str:
-        """Begin a round from the untouched files, on a branch of its own; returns the folder for its journals."""
+        """Begin a round from the untouched files, on a new branch; returns the folder for its journals."""
         self.git("checkout", "-q", "-b", RESULT.format(which), START)
         folder = f"{self.folder}/{which}"
         os.mkdir(folder)
@@ -45,7 +45,7 @@ class Scratch:
     def init(self) -> None:
         """Make the repository a workspace, as people do."""
         self._run([*python(), "-m", "dibs", "init"])
-        for number in range(self.hosts):  # a clone knows the workspace's id, and nothing of the others' memory
+        for number in range(self.hosts):  # a clone has the workspace's id, but no local files of the others
             os.makedirs(f"{self.host(number)}/.dibs")
             shutil.copy(f"{self.repo}/.dibs/config.toml", f"{self.host(number)}/.dibs/config.toml")
 
@@ -60,7 +60,7 @@ class Scratch:
         return self.git("rev-parse", "--short", "HEAD")
 
     def git(self, *words: str) -> str:
-        """Run git with nobody's settings but our own."""
+        """Run git with only our own settings."""
         settings = (
             "user.name=dibs demo",
             "user.email=demo@localhost",
@@ -79,13 +79,13 @@ class Scratch:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=SECONDS,
+                timeout=COMMAND_TIMEOUT_S,
             )
         except FileNotFoundError:
             message = f"the demo needs `{command[0]}`, which is not on the PATH"
             raise Unavailable(message, command=command[0]) from None
         except subprocess.TimeoutExpired:
-            message = f"`{command[0]}` did not end within {SECONDS} s"
+            message = f"`{command[0]}` did not end within {COMMAND_TIMEOUT_S} s"
             raise Unavailable(message, command=command[0]) from None
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
@@ -94,7 +94,7 @@ class Scratch:
         return done.stdout.strip()
 
     def remove(self) -> None:
-        """Take it all away."""
+        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -106,7 +106,7 @@ def python() -> list[str]:
 def environment() -> dict[str, str]:
     """The environment of everything that the demo starts: no DIBS_* and no GIT_* of the caller's.
 
-    But for DIBS_STORE, which names the server of this demo if it has one.
+    Except DIBS_STORE, which names the server of this demo if it has one.
     """
     kept = {
         name: value

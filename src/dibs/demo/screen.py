@@ -1,4 +1,4 @@
-"""What people see while the demo plays: bars and the agents at work on a terminal, plain lines elsewhere, or nothing.
+"""The display of the demo: bars and the agents at work on a terminal, plain lines elsewhere, or nothing.
 
 `rich` is imported when it is needed. Nothing is counted here; the tables at the end are in `report`.
 """
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from dibs.demo.fleet import Played, Round
 
-EVERY = 2_000  # ms between two plain lines of progress
-FRAMES = 12  # pictures a second on a terminal
-ROWS = 12  # agents shown; a fleet that is larger would not fit
+LINE_INTERVAL_MS = 2_000  # between two plain lines of progress
+FRAMES_PER_SECOND = 12  # on a terminal
+MAX_ROWS = 12  # agents shown; a larger fleet would not fit
 TITLES = {"without": "without dibs", "with": "with dibs"}
 DOING = {
     "starts": ("starts", "dim"),
@@ -34,16 +34,16 @@ DOING = {
 
 
 class Screen:
-    """Shows nothing: what `--json` wants. The others say more."""
+    """Shows nothing, for `--json`. The subclasses show more."""
 
     def begin(self, played: Round) -> None:
         """A round begins."""
 
     def update(self, played: Round) -> None:
-        """Something may have changed."""
+        """Update after a possible change."""
 
     def say(self, text: str) -> None:
-        """Something happened that people should know of."""
+        """Show an event that people should see."""
 
     def close(self) -> None:
         """Leave the terminal as it was. May be called twice."""
@@ -62,7 +62,7 @@ class Lines(Screen):
 
     def update(self, played: Round) -> None:
         now, done = clock.since_boot(), len(played.wrote)
-        if done != self._said and (now - self._said_at >= EVERY or done == played.size.planned):
+        if done != self._said and (now - self._said_at >= LINE_INTERVAL_MS or done == played.size.planned):
             self._said_at, self._said = now, done
             self.say(f"  {done} of {played.size.planned} edits{_so_far(played)}")
 
@@ -72,7 +72,7 @@ class Lines(Screen):
 
 
 class Live(Screen):
-    """Two bars, the agents at work, and what happened so far."""
+    """Two bars, the agents at work, and the events so far."""
 
     def __init__(self) -> None:
         from rich.live import Live as Picture
@@ -87,7 +87,7 @@ class Live(Screen):
             TextColumn("{task.fields[note]}"),
         )
         self._tasks: dict[str, TaskID] = {}
-        self._picture = Picture(refresh_per_second=FRAMES, transient=True)
+        self._picture = Picture(refresh_per_second=FRAMES_PER_SECOND, transient=True)
         self._shown_at = 0
 
     def begin(self, played: Round) -> None:
@@ -96,7 +96,7 @@ class Live(Screen):
 
     def update(self, played: Round) -> None:
         now, done = clock.since_boot(), len(played.wrote)
-        if now - self._shown_at < 1000 / FRAMES and done < played.size.planned:
+        if now - self._shown_at < 1000 / FRAMES_PER_SECOND and done < played.size.planned:
             return
         self._shown_at = now
         self._bars.update(self._tasks[played.which], completed=done, note=_so_far(played).removeprefix(", "))
@@ -117,7 +117,7 @@ class Live(Screen):
 
 
 def choose(*, as_json: bool) -> Screen:
-    """The screen for whoever is looking."""
+    """The screen that fits the output."""
     if as_json:
         return Screen()
     return Live() if sys.stdout.isatty() else Lines()
@@ -128,10 +128,10 @@ def _table(played: Round) -> Table:
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 2), show_header=False)
-    for one in played.agents[:ROWS]:
+    for one in played.agents[:MAX_ROWS]:
         doing, style = DOING[one.doing]
         table.add_row(one.name, _bar(one, played.size.edits), Text(f"{doing} {one.file}".rstrip(), style=style))
-    hidden = len(played.agents) - ROWS
+    hidden = len(played.agents) - MAX_ROWS
     if hidden > 0:
         table.add_row("", "", f"and {hidden} more")
     return table
@@ -142,7 +142,7 @@ def _bar(one: Played, edits: int) -> str:
 
 
 def _so_far(played: Round) -> str:
-    """What a line of progress adds to the number of edits."""
+    """The part of a progress line after the number of edits."""
     waiting = sum(one.doing == "waits" for one in played.agents)
     notes = [f"{waiting} agents in queues"] if waiting else []
     if played.refused:

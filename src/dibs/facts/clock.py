@@ -1,7 +1,7 @@
-"""The one door through which time, sleep and randomness enter; a test replaces the functions of this module.
+"""The only source of time, sleep and randomness; a test replaces the functions of this module.
 
-Two clocks. `since_boot` counts milliseconds since the machine started, sleep included; no jump of the wall clock moves
-it, so deadlines are made of it. `wall` is the time of day, for people.
+Two clocks. `since_boot` is a monotonic clock: milliseconds since the machine started, sleep included. Deadlines use it,
+so changing the system time does not affect them. `wall` is the time of day, for people.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 import sys
 import time
 
-# CLOCK_BOOTTIME goes on while the machine sleeps (Linux). On macOS CLOCK_MONOTONIC does.
+# CLOCK_BOOTTIME continues while the machine sleeps (Linux). On macOS CLOCK_MONOTONIC does.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-CLOSE = 50_000  # ns between two looks that are as good as one
-COARSE = 10_000_000  # ns to which the distance of the two clocks is rounded, so that it is the same at every look
+MAX_READ_GAP_NS = 50_000  # two readings at most this far apart count as one moment
+ROUNDING_NS = 10_000_000  # the difference of the two clocks is rounded to this, so that it is stable
 
 
 def since_boot() -> int:
@@ -24,15 +24,15 @@ def since_boot() -> int:
 
 
 def wall() -> int:
-    """Milliseconds since 1970, as the machine believes.
+    """Milliseconds since 1970, by the machine's wall clock.
 
-    It ticks when `since_boot` does: a time of that clock is then shown as the same time of day at every look.
+    It ticks together with `since_boot`, so that a time of that clock is always shown as the same time of day.
     """
-    for _ in range(3):  # a process that is put aside between two looks at a clock would see them apart
+    for _ in range(3):  # the process may be descheduled between the two readings
         since, ahead = time.clock_gettime_ns(_SINCE_BOOT), time.time_ns()
-        if time.clock_gettime_ns(_SINCE_BOOT) - since < CLOSE:
+        if time.clock_gettime_ns(_SINCE_BOOT) - since < MAX_READ_GAP_NS:
             break
-    return since // 1_000_000 + (ahead - since + COARSE // 2) // COARSE * (COARSE // 1_000_000)
+    return since // 1_000_000 + (ahead - since + ROUNDING_NS // 2) // ROUNDING_NS * (ROUNDING_NS // 1_000_000)
 
 
 def sleep(seconds: float) -> None:
@@ -41,7 +41,7 @@ def sleep(seconds: float) -> None:
 
 
 def random_id() -> str:
-    """Twelve hexadecimal digits that nobody else has."""
+    """Twelve random hexadecimal digits, unique in practice."""
     return os.urandom(6).hex()
 
 
@@ -64,7 +64,7 @@ def _boot_id_elsewhere() -> str:
 
 
 def iso(wall_ms: int) -> str:
-    """A time of day as ISO 8601 in UTC, to the second, or to the millisecond where there are any."""
+    """A time of day as ISO 8601 in UTC, to the second, or to the millisecond if it is not zero."""
     seconds, ms = divmod(wall_ms, 1000)
     text = "{:04d}-{:02d}-{:02d}T{:02d}:{:02d}:{:02d}".format(*time.gmtime(seconds)[:6])
     return f"{text}.{ms:03d}Z"

@@ -1,10 +1,10 @@
-"""Contents of files: what a look shows of them, their ids, what git's index has, and copies that are kept.
+"""Contents of files: their signatures, their ids, the ids in git's index, and kept copies.
 
-A content is known by git's blob id; what is not there is "-". A file over 4 MB is known by a sample: "~" and a digest
-of its size and of blocks spread evenly over it. A signature (size, mtime, ctime, inode) tells without reading that a
-file is as it was; ctime cannot be set back, so a change with the old size and mtime is seen too.
+A content's id is git's blob id; "-" is a missing file. A file over 4 MB has the id of a sample: "~" and a digest of its
+size and of blocks spread evenly over it. A signature (size, mtime, ctime, inode) shows without reading that a file is
+unchanged; ctime cannot be set back, so a change with the old size and mtime is seen too.
 
-Kept copies lie uncompressed in one folder a working tree, named by content: they cost a hook no zlib.
+Kept copies are uncompressed files named by content, in one folder a working tree: a hook spends no time on zlib.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 MISSING = "-"
-WHOLE_MOST = 4 * 1024 * 1024  # bytes of a file that is read whole
-FAST_FROM = 1024 * 1024  # from here on hashlib's digest is worth its import
-BLOCKS, BLOCK = 64, 4096  # of a sample
-KEPT_MOST = 64 * 1024 * 1024  # bytes of a file that is copied
-TICK = 20_000_000  # ns: a file written within this before a look may change again without a new ctime
-SMALL = 256 * 1024  # bytes of an index that is read; of a larger one only what is looked for
+MAX_WHOLE_BYTES = 4 * 1024 * 1024  # a larger file is sampled
+HASHLIB_FROM_BYTES = 1024 * 1024  # from this size on, hashlib's faster digest is worth its import
+SAMPLE_BLOCKS, SAMPLE_BLOCK_BYTES = 64, 4096  # of a sample
+MAX_KEPT_BYTES = 64 * 1024 * 1024  # a larger file is not copied
+CTIME_TICK_NS = 20_000_000  # a file written this shortly before a look may change again without a new ctime
+MAX_INDEX_READ_BYTES = 256 * 1024  # a larger index is searched, not read whole
 INDEX_MOST = 512 * 1024 * 1024
 _FILE, _DIRECTORY, _KIND = 0o100000, 0o040000, 0o170000  # st_mode, without importing stat
 
 
 def signature(path: str) -> str:
-    """What a look at the file shows without reading it; MISSING where there is no file."""
+    """The file's signature, without reading it; MISSING if there is no file."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -38,7 +38,7 @@ def signature(path: str) -> str:
 
 
 def changed_at(path: str, signature: str) -> int:
-    """When the file was last changed, by its inode; of one that is gone, when its directory was."""
+    """When the file was last changed, by its ctime; for a missing file, when its directory was."""
     if signature != MISSING:
         return int(signature.split(":")[2])
     directory = os.path.dirname(path)
@@ -52,21 +52,21 @@ def changed_at(path: str, signature: str) -> int:
 
 
 def is_racy(signature: str, looked: int) -> bool:
-    """Could the file have changed since that look and still show the same?"""
-    return signature != MISSING and int(signature.split(":")[2]) + TICK >= looked
+    """Could the file have changed since that look and still have the same signature?"""
+    return signature != MISSING and int(signature.split(":")[2]) + CTIME_TICK_NS >= looked
 
 
 def read(path: str) -> tuple[str, bytes | None]:
-    """The id of a file's content, and the bytes where it was read whole."""
+    """The id of a file's content, and its bytes if it was read whole."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would keep a hook waiting
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would block a hook
     except (OSError, ValueError):
         return MISSING, None
     try:
         status = os.fstat(fd)
         if status.st_mode & _KIND != _FILE:
             return MISSING, None
-        if status.st_size > WHOLE_MOST:
+        if status.st_size > MAX_WHOLE_BYTES:
             return _sampled(fd, status.st_size), None
         content = b""
         while part := os.read(fd, status.st_size + 1):
@@ -79,7 +79,7 @@ def read(path: str) -> tuple[str, bytes | None]:
 
 
 def blob_id(content: bytes) -> str:
-    """The id that git gives to this content."""
+    """Git's blob id of this content."""
     digest = _hasher(len(content))(b"blob %d\0" % len(content), usedforsecurity=False)
     digest.update(content)
     found: str = digest.hexdigest()
@@ -87,8 +87,8 @@ def blob_id(content: bytes) -> str:
 
 
 def _hasher(size: int) -> Any:
-    """Git's digest; by the C module behind hashlib, which costs several milliseconds to import."""
-    if size < FAST_FROM:
+    """Git's digest, by the C module: importing hashlib costs several milliseconds."""
+    if size < HASHLIB_FROM_BYTES:
         try:
             from _sha1 import sha1
         except ImportError:  # pragma: no cover - an interpreter without it
@@ -102,9 +102,11 @@ def _hasher(size: int) -> Any:
 
 def _sampled(fd: int, size: int) -> str:
     digest = _hasher(0)(b"%d\0" % size, usedforsecurity=False)
-    last = size - BLOCK
-    for number in range(BLOCKS):
-        digest.update(os.pread(fd, BLOCK, last * number // (BLOCKS - 1)))  # the first one, the last one and between
+    last = size - SAMPLE_BLOCK_BYTES
+    for number in range(SAMPLE_BLOCKS):
+        digest.update(
+            os.pread(fd, SAMPLE_BLOCK_BYTES, last * number // (SAMPLE_BLOCKS - 1))
+        )  # the first, the last and some between
     return f"~{digest.hexdigest()[1:]}"
 
 
@@ -112,12 +114,12 @@ def _sampled(fd: int, size: int) -> str:
 
 
 class Index:
-    """The index of one working tree, looked into without starting git."""
+    """The index of one working tree, read without starting git."""
 
     __slots__ = ("_data",)
 
     def __init__(self, git_dir: str) -> None:
-        """Open it; one that is not there, or of a kind that is not known here, has nothing."""
+        """Open it; a missing index, or one of an unknown version, counts as empty."""
         self._data: Any = b""
         if not git_dir:
             return
@@ -127,8 +129,8 @@ class Index:
             return
         try:
             size = os.fstat(fd).st_size
-            if size <= SMALL:
-                self._data = os.read(fd, SMALL)
+            if size <= MAX_INDEX_READ_BYTES:
+                self._data = os.read(fd, MAX_INDEX_READ_BYTES)
             elif size <= INDEX_MOST:
                 import mmap
 
@@ -141,7 +143,7 @@ class Index:
             self._data = b""
 
     def blob(self, path: str) -> str:
-        """The id of a path's content, MISSING if it has none: not known, merged, or in a sha256 repository."""
+        """The id of a path's content; MISSING if the path is untracked, unmerged, or in a sha256 repository."""
         name = os.fsencode(path)
         wanted = min(len(name), 0xFFF)  # 12 bits of the flags
         place = self._data.find(name + b"\0") if self._data else -1
@@ -162,10 +164,10 @@ class Index:
 
 
 def keep(folder: str, blob: str, content: bytes) -> None:
-    """Keep a content in this folder, under its id. Where that cannot be done, it is not kept."""
+    """Keep a content in this folder, under its id. A failure to write is ignored."""
     path = f"{folder}/{blob[:2]}/{blob[2:]}"
     try:
-        os.utime(path)  # it is there: needed from now on, see cleanup.py
+        os.utime(path)  # it is there already; a new mtime protects it from cleanup.py
     except OSError:
         pass
     else:
@@ -189,7 +191,7 @@ def keep(folder: str, blob: str, content: bytes) -> None:
 
 
 def keep_file(folder: str, blob: str, path: str) -> None:
-    """Keep what a big file holds: by sharing its blocks where the filesystem can, else by copying up to a limit."""
+    """Keep a large file's content: by a reflink where the filesystem can, else by a copy up to a limit."""
     to = f"{folder}/{blob[:2]}/{blob[2:]}"
     if os.path.exists(to):
         os.utime(to)
@@ -199,8 +201,8 @@ def keep_file(folder: str, blob: str, path: str) -> None:
         os.makedirs(os.path.dirname(to), 0o700, exist_ok=True)
         with open(path, "rb") as source, open(making, "wb") as copy:
             done = _cloned(source.fileno(), copy.fileno())
-            if not done and os.fstat(source.fileno()).st_size <= KEPT_MOST:
-                while part := source.read(FAST_FROM):
+            if not done and os.fstat(source.fileno()).st_size <= MAX_KEPT_BYTES:
+                while part := source.read(HASHLIB_FROM_BYTES):
                     copy.write(part)
                 done = True
         (os.rename(making, to) if done else os.unlink(making))
@@ -222,7 +224,7 @@ def _cloned(source: int, copy: int) -> bool:
 
 
 def kept(folder: str, blob: str) -> bytes | None:
-    """A kept content; None if it is not there or damaged."""
+    """A kept content; None if it is missing or damaged."""
     if len(blob) != 40 or not set(blob[1:]) <= set("0123456789abcdef"):  # noqa: PLR2004 - the digits of SHA-1
         return None
     try:

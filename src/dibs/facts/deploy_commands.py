@@ -1,11 +1,11 @@
-"""Deploy commands, recognised: by their own words, and in the scripts that run them.
+"""Recognises deploy commands: by their own words, and in the scripts that run them.
 
 The words of a command are compared with patterns (`kubectl apply`, `gcloud * deploy`: the config has them). `npm run`,
-`make X`, `just X`, `bash F` and `./F` are looked up in package.json, the Makefile, the justfile and the file: what they
-run is read like a command that was typed. What is called deploy counts by its name, too, because what it runs may be in
-no table. A script that runs `dibs deploy` itself is the way it should be.
+`make X`, `just X`, `bash F` and `./F` are looked up in package.json, the Makefile, the justfile and the file; the
+commands they run are read like typed commands. A script whose name says deploy counts too, because its commands may be
+in no table. A script that runs `dibs deploy` itself does not count: that is the guarded way.
 
-Only looks. A file is read only for a command that names it, and parsed only if the name of a deploy program is in it.
+Read-only. A file is read only for a command that names it, and parsed only if the name of a deploy program is in it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     Words = list[str]
 
-ANY = "*"  # in a pattern: whatever words
-BY_NAME = "production"  # the target of a script that is a deploy by its name alone
-LARGEST = 200_000  # bytes of a script that are looked through
-DEPTH = 4  # scripts in scripts
-UP = 12  # folders above, for a package.json or a Makefile
-NAMES = frozenset(("deploy", "redeploy", "rollout"))  # words in the name of a script that make it a deploy
-# … unless one of these is a word of the name, too, or an argument.
+ANY_WORDS = "*"  # in a pattern: any words
+TARGET_BY_NAME = "production"  # the target of a script that is a deploy by its name alone
+MAX_SCRIPT_BYTES = 200_000  # of a script that are searched
+MAX_SCRIPT_DEPTH = 4  # scripts that run scripts
+MAX_PARENT_FOLDERS = 12  # searched upward for a package.json or a Makefile
+DEPLOY_WORDS = frozenset(("deploy", "redeploy", "rollout"))  # words that make a script's name a deploy
+# … unless one of these is also a word of the name, or an argument.
 TRIES = frozenset((
     "build", "check", "clean", "config", "dev", "diff", "docs", "dry", "help", "lint", "list", "local", "logs", "plan",
     "preview", "setup", "status", "test", "tests", "validate",
@@ -43,15 +43,18 @@ MAKES = {
     "just": ("justfile", "Justfile", ".justfile"), "task": (), "mise": (), "rake": (), "invoke": (),
 }  # fmt: skip
 RUN = frozenset(("run", "run-script", "rum", "urn"))
-SCRIPTS = frozenset((*PACKAGES, *MAKES, *SHELLS))  # what runs scripts
-CALLERS = frozenset((*PACKAGES, *MAKES))  # what runs a script by its name, which a line may do without a file's name
-UPLOADS = {"aws": "s3://", "gsutil": "gs://"}  # only what goes there is a deploy
+SCRIPTS = frozenset((*PACKAGES, *MAKES, *SHELLS))  # programs that run scripts
+CALLERS = frozenset((*PACKAGES, *MAKES))  # programs that run a script by its name, without a file name
+UPLOADS = {"aws": "s3://", "gsutil": "gs://"}  # a deploy only with such a destination
 PUSHED = frozenset(("heroku", "dokku", "piku", "production", "prod", "staging", "clever", "gigalixir", "scalingo"))
 
 
 def spelled(patterns: Mapping[str, str]) -> dict[str, str]:
-    """The patterns with each word as it is compared: `./ship.sh*` means what `./ship.sh` does."""
-    return {" ".join(word.rstrip(ANY) or ANY for word in pattern.split()): to for pattern, to in patterns.items()}
+    """The patterns with each word normalised for comparison: `./ship.sh*` means `./ship.sh`."""
+    return {
+        " ".join(word.rstrip(ANY_WORDS) or ANY_WORDS for word in pattern.split()): to
+        for pattern, to in patterns.items()
+    }
 
 
 def names(patterns: Mapping[str, str]) -> set[str]:
@@ -60,7 +63,7 @@ def names(patterns: Mapping[str, str]) -> set[str]:
 
 
 def may_be(simple: Simple, programs: set[str]) -> bool:
-    """Is a look worth it? Cheap: nothing is read."""
+    """May this be a deploy? A cheap first test that reads no file."""
     first = simple.words[0] if simple.words else None
     if not first:
         return False
@@ -88,7 +91,7 @@ def _target(simple: Simple, patterns: Mapping[str, str], here: str, depth: int) 
         if target and _speaks_of(pattern.split(), words) and _really(pattern, words, simple.assignments):
             return target
     cwd = simple.cwd or here
-    if depth >= DEPTH:
+    if depth >= MAX_SCRIPT_DEPTH:
         return ""
     if words[0] in PACKAGES:
         return _package(words, patterns, cwd, depth)
@@ -101,12 +104,12 @@ def _target(simple: Simple, patterns: Mapping[str, str], here: str, depth: int) 
 
 
 def _speaks_of(wanted: Sequence[str], words: Words) -> bool:
-    """Do the words begin as the pattern does? Options and their values between them do not matter."""
+    """Do the words begin with the pattern? Options and their values in between are ignored."""
     if not wanted or words[0] != wanted[0].rpartition("/")[2]:
         return False
     place, skip, after_option = 1, False, False
     for word in words[1:]:
-        while place < len(wanted) and wanted[place] == ANY:
+        while place < len(wanted) and wanted[place] == ANY_WORDS:
             place, skip = place + 1, True
         if place >= len(wanted):
             break
@@ -122,7 +125,7 @@ def _speaks_of(wanted: Sequence[str], words: Words) -> bool:
 
 
 def _really(pattern: str, words: Words, assignments: Mapping[str, str | None]) -> bool:
-    """What the pattern alone does not tell: where it goes."""
+    """The target, for commands whose pattern alone does not give it."""
     if words[0] in UPLOADS and pattern.rsplit(maxsplit=1)[-1] in {"sync", "rsync"}:
         operands = [word for word in words[1:] if not word.startswith("-")]
         return operands[-1].startswith(UPLOADS[words[0]]) or operands[-1] == "…" or "$" in operands[-1]
@@ -132,7 +135,7 @@ def _really(pattern: str, words: Words, assignments: Mapping[str, str | None]) -
         end = given.index("up") if "up" in given else len(given)
         set_ = ("DOCKER_HOST", "DOCKER_CONTEXT")
         return any(word in remote for word in given[:end]) or any(name in assignments for name in set_)
-    if words[0] == "vercel" and pattern == "vercel --prod":  # `vercel build --prod` builds, `vercel pull` brings
+    if words[0] == "vercel" and pattern == "vercel --prod":  # `vercel build --prod` builds, `vercel pull` downloads
         return words[1].startswith("-") or words[1] in {".", "deploy"} or "/" in words[1]
     return True
 
@@ -149,16 +152,16 @@ def _pushed(words: Words) -> str:
 
 
 def _is_deploy(name: str) -> bool:
-    """Is something with this name a deploy?"""
+    """Does this name say deploy?"""
     stem = name.rpartition("/")[2].partition(".")[0].lower()
     for sign in "-_:.":
         stem = stem.replace(sign, " ")
     parts = set(stem.split())
-    return bool(parts & NAMES) and not parts & TRIES
+    return bool(parts & DEPLOY_WORDS) and not parts & TRIES
 
 
 def _package(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
-    """`npm run X`, `yarn X`: what package.json says of X."""
+    """`npm run X`, `yarn X`: package.json's script X."""
     operands = _operands(words, ("-w", "--workspace", "--prefix", "-C", "--dir", "--cwd", "-F", "--filter"))
     runs = bool(operands) and operands[0] in RUN
     name = operands[1] if runs and len(operands) > 1 else operands[0] if operands and not runs else ""
@@ -171,10 +174,10 @@ def _package(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) ->
         return ""
     scripts = _package_scripts(cwd)
     if scripts is None:
-        return BY_NAME if runs and _is_deploy(name) else ""
+        return TARGET_BY_NAME if runs and _is_deploy(name) else ""
     lines = [scripts[one] for one in (f"pre{name}", name, f"post{name}") if one in scripts]
     return _text("\n".join(lines), patterns, cwd, depth) or (
-        BY_NAME if name in scripts and _by_name(name, lines) else ""
+        TARGET_BY_NAME if name in scripts and _by_name(name, lines) else ""
     )
 
 
@@ -197,7 +200,7 @@ def _package_scripts(cwd: str) -> dict[str, str] | None:
 
 
 def _made(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
-    """`make X`, `just X`: the recipe of X and of what it needs."""
+    """`make X`, `just X`: the recipe of X and of its prerequisites."""
     if words[0] in {"make", "gmake"} and any(word in {"-n", "--just-print", "--recon", "-q"} for word in words):
         return ""
     folder = _option(words, ("-C", "--directory", "-d", "--working-directory"))
@@ -217,7 +220,7 @@ def _made(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> st
     wanted = list(goals)
     seen: set[str] = set()
     lines: list[str] = []
-    while wanted and len(seen) < 100:  # noqa: PLR2004 - what a recipe needs, and what that needs
+    while wanted and len(seen) < 100:  # noqa: PLR2004 - prerequisites, and their prerequisites
         name = wanted.pop(0)
         if name in recipes and name not in seen:
             needs, recipe = recipes[name]
@@ -225,11 +228,11 @@ def _made(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> st
             lines += recipe
         seen.add(name)
     found = _text("\n".join(lines), patterns, cwd, depth)
-    return found or (BY_NAME if any(_by_name(goal, lines) for goal in goals) else "")
+    return found or (TARGET_BY_NAME if any(_by_name(goal, lines) for goal in goals) else "")
 
 
 def _recipes(text: str) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:
-    """The rules of a Makefile or a justfile: name → what it needs, and its lines with simple variables put in."""
+    """The rules of a Makefile or a justfile: name → prerequisites, and lines with simple variables expanded."""
     values: dict[str, str] = {}
     names_: list[str] = []
     needs: list[str] = []
@@ -247,14 +250,14 @@ def _recipes(text: str) -> Iterator[tuple[str, tuple[list[str], list[str]]]]:
         elif sign:
             for one in names_:
                 yield one, (needs, lines)
-            # a justfile's recipe has parameters behind its name
+            # a justfile's recipe has parameters after its name
             names_, needs, lines = head.lstrip("@").split(), rest.partition(";")[0].replace("|", " ").split(), []
             if ";" in rest:
                 lines = [_filled(rest.partition(";")[2].strip(), values)]
 
 
 def _filled(line: str, values: Mapping[str, str]) -> str:
-    """A line of a recipe as the shell gets it: variables of make that are known put in, others left out."""
+    """A line of a recipe as the shell gets it: known variables of make expanded, others left out."""
     line = line.replace("$$", "\0")
     for opening, closing in (("$(", ")"), ("${", "}"), ("{{", "}}")):
         parts = line.split(opening)
@@ -285,19 +288,21 @@ def _script(words: Words, text: str, cwd: str) -> str:
 
 
 def _file(path: str, words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
-    """What a script of the shell runs for sure, or what its name says."""
+    """The target of a shell script, from the commands it certainly runs or from its name."""
     if any(word in TRIES for word in words[1:]):
         return ""
     text = _read(path)
     if text is None:
-        return BY_NAME if _is_deploy(path) and not os.path.exists(path) and path.endswith((".sh", ".bash")) else ""
+        return (
+            TARGET_BY_NAME if _is_deploy(path) and not os.path.exists(path) and path.endswith((".sh", ".bash")) else ""
+        )
     if "dibs deploy" in text or (not text.startswith("#!") and not path.endswith((".sh", ".bash"))):
         return ""
     if _is_deploy(path):
-        return _text(text, patterns, cwd, depth) or BY_NAME
+        return _text(text, patterns, cwd, depth) or TARGET_BY_NAME
     if text.startswith("#!") and "sh" not in text.partition("\n")[0]:
         return ""
-    # What is indented stands in a branch or a function, and who knows whether that is run.
+    # An indented line is in a branch or a function, which may not run.
     sure = [line for line in text.replace("\\\n", " ").split("\n") if line[:1] not in {" ", "\t", "#", ""}]
     for line in sure:
         found = _text(line, patterns, cwd, depth)
@@ -310,7 +315,7 @@ def _text(text: str, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
     """Where a script deploys to; "" if it does not."""
     if "dibs deploy" in text:
         return ""
-    wanted = [pattern.replace(ANY, " ").split() for pattern in patterns]
+    wanted = [pattern.replace(ANY_WORDS, " ").split() for pattern in patterns]
     for line in text.replace("\\\n", " ").split("\n"):
         if _mentions(line, wanted):
             found = find(shell.read(line, cwd).commands, patterns, cwd, depth + 1)
@@ -320,7 +325,7 @@ def _text(text: str, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
 
 
 def _mentions(line: str, wanted: Sequence[Sequence[str]]) -> bool:
-    """Are all words of a pattern in it, or what runs another script? Then it is worth parsing, which takes long."""
+    """Does it contain all words of a pattern, or a call of another script? Only then is it parsed, which is slow."""
     begins = line
     for sign in "|&(`":
         begins = begins.replace(sign, ";")
@@ -341,7 +346,7 @@ def _mentions(line: str, wanted: Sequence[Sequence[str]]) -> bool:
 
 
 def _operands(words: Words, with_value: Sequence[str]) -> Words:
-    """The words that are no options, nor values of these."""
+    """The words without options and their values."""
     found, skip = [], False
     for word in words[1:]:
         if word == "--":
@@ -364,7 +369,7 @@ def _option(words: Words, given: Sequence[str]) -> str:
 
 def _upward(folder: str, files: Sequence[str], *, up: bool = True) -> str | None:
     """The nearest of these files."""
-    for _ in range(UP if up else 1):
+    for _ in range(MAX_PARENT_FOLDERS if up else 1):
         for name in files:
             text = _read(os.path.join(folder, name))
             if text is not None:
@@ -379,6 +384,6 @@ def _upward(folder: str, files: Sequence[str], *, up: bool = True) -> str | None
 def _read(path: str) -> str | None:
     try:
         with open(path, "rb") as file:
-            return file.read(LARGEST).decode(errors="replace")
+            return file.read(MAX_SCRIPT_BYTES).decode(errors="replace")
     except OSError:
         return None

@@ -1,6 +1,6 @@
-"""What dibs' own commands among a shell command's words would do, and as whom: before they run, from the words alone.
+"""Finds dibs' own commands in a shell command before it runs, from the words alone: which ones, and as which agent.
 
-Finds `dibs …` however it is started: by name or path, as `.dibs/dibs`, through `python -m dibs`, `uv run` and the like,
+It finds `dibs …` in every form: by name or path, as `.dibs/dibs`, through `python -m dibs`, `uv run` and the like,
 with `DIBS_AGENT` before it, through env, or set earlier in the same command. Nothing is decided here
 (operations/agents/speech.py does).
 """
@@ -15,28 +15,29 @@ if TYPE_CHECKING:
 
 PYTHONS = ("python", "pypy")
 RUNNERS = frozenset({"uv", "uvx", "pipx", "poetry", "pdm", "hatch", "rye"})  # `run dibs …`, `run -- dibs …`
-VALUED = frozenset({"--as", "--workspace", "--request-id", "--timeout"})  # common options that take a value
-TWO = frozenset({"store", "task", "run", "state", "vote"})  # commands of two words
+OPTIONS_WITH_VALUE = frozenset({"--as", "--workspace", "--request-id", "--timeout"})  # common options that take a value
+TWO_WORD_COMMANDS = frozenset({"store", "task", "run", "state", "vote"})  # commands of two words
 RESERVED = frozenset(  # the same as in operations/core/authority.py
     {"kill", "revive", "seal", "prune", "init --uninstall", "store move"}
 )
-UNKNOWN = "?"  # as somebody whom the words do not tell
+UNKNOWN_AGENT = "?"  # an agent that the words do not name
 
 
 def speaks_as(commands: Iterable[Simple]) -> list[tuple[str, str]]:
-    """Each dibs command as (subcommand, as whom), where it speaks as somebody or is one that not everybody may give.
+    """Each dibs command that names an agent or is reserved, as (subcommand, agent).
 
-    "" is: as whoever calls. A name that cannot be known from the words is `?`. `init --uninstall` is told from `init`.
+    "" is the caller itself. An agent that cannot be known from the words is `?`. `init --uninstall` is kept apart from
+    `init`.
     """
     found: list[tuple[str, str]] = []
     for simple in commands:
         given = simple.assignments.get("DIBS_AGENT", "")
-        whom = UNKNOWN if given is None else given
+        whom = UNKNOWN_AGENT if given is None else given
         arguments = _arguments(simple.words)
         if arguments is not None:
             found.append(_read(arguments, whom))
         elif simple.words and _base(simple.words[0]) == "git" and whom:
-            found.append(("git", whom))  # its hooks ask dibs as that one
+            found.append(("git", whom))  # its hooks call dibs as that agent
     return [*dict.fromkeys([one for one in found if one[1] or one[0] in RESERVED])]
 
 
@@ -45,7 +46,7 @@ def _base(word: str | None) -> str:
 
 
 def _arguments(words: Sequence[str | None]) -> list[str | None] | None:
-    """What stands behind `dibs`, if these words start it."""
+    """The words after `dibs`, if these words start it."""
     if not words:
         return None
     name = _base(words[0])
@@ -67,17 +68,17 @@ def _arguments(words: Sequence[str | None]) -> list[str | None] | None:
 
 
 def _read(words: Sequence[str | None], whom: str) -> tuple[str, str]:
-    """The subcommand, and as whom: `--as` goes before the variable."""
+    """The subcommand and the agent: `--as` takes precedence over the variable."""
     loose: list[str | None] = []
     uninstall = False
     left = iter(words)
     for word in left:
         if word == "--":
             break
-        if word in VALUED:
+        if word in OPTIONS_WITH_VALUE:
             value = next(left, "")
             if word == "--as":
-                whom = UNKNOWN if value is None else value
+                whom = UNKNOWN_AGENT if value is None else value
         elif word is not None and word.startswith("--as="):
             whom = word[5:]
         elif word == "--uninstall":
@@ -85,6 +86,6 @@ def _read(words: Sequence[str | None], whom: str) -> tuple[str, str]:
         elif word is None or not word.startswith("-"):
             loose.append(word)
     first = (loose[0] if loose else "") or ""
-    if first in TWO and len(loose) > 1 and loose[1]:
+    if first in TWO_WORD_COMMANDS and len(loose) > 1 and loose[1]:
         first = f"{first} {loose[1]}"
     return (f"{first} --uninstall" if uninstall and first == "init" else first), whom

@@ -1,4 +1,4 @@
-"""On what kind of filesystem a folder lies. SQLite's shared memory and file locks do not hold across a network."""
+"""The kind of filesystem that a folder is on. SQLite's shared memory and file locks do not work across a network."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NETWORK = frozenset(
         "fuse.ceph", "fuse.cephfs", "fuse.moosefs", "fuse.juicefs", "fuse.goofys", "fuse.grpcfuse", "fuse.osxfs",
     }
 )  # fmt: skip
-POINT = 4  # which field of a line of mountinfo is the place where it is mounted
+MOUNT_POINT_FIELD = 4  # index of the mount point in a line of mountinfo
 
 
 def kind_of(folder: str, mountinfo: str | None = None) -> str:
-    """The type of the filesystem that a folder lies on, "" if it cannot be told."""
+    """The type of the filesystem that a folder is on; "" if unknown."""
     folder = os.path.realpath(folder)
     if mountinfo is None:
         mountinfo = _mounts()
@@ -27,11 +27,17 @@ def kind_of(folder: str, mountinfo: str | None = None) -> str:
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         fields = left.split(" ")
-        if len(fields) <= POINT or not right:
+        if len(fields) <= MOUNT_POINT_FIELD or not right:
             continue
-        point = fields[POINT].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+        point = (
+            fields[MOUNT_POINT_FIELD]
+            .replace("\\040", " ")
+            .replace("\\011", "\t")
+            .replace("\\012", "\n")
+            .replace("\\134", "\\")
+        )
         inside = folder == point or folder.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):  # of two on one point, the later one covers the earlier
+        if inside and len(point) >= len(best):  # of two mounts on one point, the later one hides the earlier
             best, kind = point, right.split(" ")[0]
     return kind
 
@@ -41,7 +47,7 @@ def refuse_network(folder: str, mountinfo: str | None = None) -> None:
     kind = kind_of(folder, mountinfo)
     if kind in NETWORK:
         message = (
-            f"{folder} lies on a network filesystem ({kind}), where SQLite cannot keep two processes apart. "
+            f"{folder} is on a network filesystem ({kind}), where SQLite's locks are not safe. "
             "Put the repository on a local disk, or set `store` to a server in .dibs/config.toml. Nothing was changed."
         )
         raise Unavailable(message, path=folder, filesystem=kind)

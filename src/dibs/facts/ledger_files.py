@@ -1,11 +1,10 @@
-"""The files of a ledger: lines are appended by any hook at any time, and nobody waits for anybody.
+"""The files of a ledger: any hook may append lines at any time, and no hook waits for another.
 
-`live` has the lines of operations/guards/ledger.py. Appending is one write under a shared lock; only cutting the file
-down takes it alone, and is left for later where that cannot be had at once. `seen/AGENT` has what an agent knows of
-files: one line for each content that it read or made, searched from its end, so that a Read reads nothing back.
+`live` has the lines of operations/guards/ledger.py. Appending is one write under a shared lock. Only trimming
+the file needs an exclusive lock, and is postponed if the lock is taken. `seen/AGENT` has what an agent knows of files:
+one line for each content that it read or made, searched from the end, so that a Read has nothing to read back.
 
-No fsync: after a power loss a missing line about a file that was seen costs one more Read, and a missing change is
-found again.
+No fsync: after a power loss, a missing line about a seen file costs one more Read, and a missing change is found again.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ if TYPE_CHECKING:
 
     Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
 
-SEEN_LONG = 512 * 1024  # the same of what an agent has seen
-TRIES, PAUSE = 50, 0.01  # for the lock, which is held for as long as a cut takes; then the line is appended anyway
-NAME_LONG = 200  # characters of a file's name; most filesystems end at 255
-BLIND = "?"  # what an agent knows of a file that it changed without having seen it
-RENEW = 240  # seconds between signs of life: well within half of the shortest usual life of a claim
+SEEN_TRIM_BYTES = 512 * 1024  # a longer `seen` file is trimmed
+LOCK_TRIES, LOCK_PAUSE_S = 50, 0.01  # for the lock, held only during a trim; then append anyway
+MAX_NAME_LETTERS = 200  # of a file's name; most filesystems allow 255
+BLIND = "?"  # the known content of a file that the agent changed unseen
+HEARTBEAT_S = 240  # between two: well within half of the shortest usual life of a claim
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 _AHEAD = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now() -> tuple[int, int]:
-    """Nanoseconds of the wall clock, and by how many seconds that is ahead of the clock since boot."""
+    """Nanoseconds of the wall clock, and how many seconds it is ahead of the clock since boot."""
     wall = time.time_ns()
     return wall, (wall - time.clock_gettime_ns(_AHEAD)) // 1_000_000_000
 
@@ -42,7 +41,7 @@ def name_of(agent: str) -> str:
         name = "".join(
             [one if one.isascii() and (one.isalnum() or one in "-_@") else f"%{ord(one):x}." for one in agent]
         )
-    if len(name) <= NAME_LONG:
+    if len(name) <= MAX_NAME_LETTERS:
         return name
     from dibs.facts.contents import blob_id
 
@@ -53,7 +52,7 @@ def name_of(agent: str) -> str:
 
 
 def load(folder: str) -> Read:
-    """The lines, each as its fields, and what was read of the file: its inode and how many bytes."""
+    """The lines, each as its fields, and what was read: the file's inode and the number of bytes."""
     try:
         fd = os.open(f"{folder}/live", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -65,12 +64,12 @@ def load(folder: str) -> Read:
             data += part
     finally:
         os.close(fd)
-    data = data[: data.rfind(b"\n") + 1]  # a line that is being written is left out
+    data = data[: data.rfind(b"\n") + 1]  # an unfinished line is left out
     return _rows(data), (status.st_ino, len(data))
 
 
 def tail(folder: str, known: tuple[int, int]) -> Read | None:
-    """What was added since; None if the file is another one now."""
+    """The lines added since; None if the file was replaced."""
     try:
         fd = os.open(f"{folder}/live", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -87,19 +86,19 @@ def tail(folder: str, known: tuple[int, int]) -> Read | None:
 
 
 def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) -> Read | None:
-    """Add lines in one write; what others added since `known`, and these: None if all has to be read again."""
+    """Add lines in one write; returns all lines added since `known`, or None if the file has to be read again."""
     data = _bytes(lines)
     path = f"{folder}/live"
-    for turn in range(TRIES + 1):
+    for turn in range(LOCK_TRIES + 1):
         fd = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
         try:
-            if turn < TRIES and not _locked(fd, alone=False):
+            if turn < LOCK_TRIES and not _locked(fd, alone=False):
                 os.close(fd)
                 fd = -1
-                time.sleep(PAUSE)
+                time.sleep(LOCK_PAUSE_S)
                 continue
             inode = os.fstat(fd).st_ino
-            if turn < TRIES and os.stat(path).st_ino != inode:  # it was cut down meanwhile
+            if turn < LOCK_TRIES and os.stat(path).st_ino != inode:  # it was trimmed in the meantime
                 continue
             _write(fd, b"\n" + data if _is_torn(fd) else data)
             if inode != known[0]:
@@ -116,7 +115,7 @@ def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) 
 
 
 def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) -> bool:
-    """Put these lines in place of those that are known; False if others have added more, or are about to."""
+    """Replace the known lines with these; False if other hooks have added more, or are about to."""
     path = f"{folder}/live"
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -143,7 +142,7 @@ def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int])
 
 
 def _rows(data: bytes) -> list[list[str]]:
-    """Lines as their fields. Every hook reads the whole ledger: this and `State.add` are what it pays for that."""
+    """Lines as their fields. Every hook reads the whole ledger: this function and `State.add` are the cost of it."""
     text = data.decode("utf-8", "surrogateescape")
     rows = [line.split("\t") for line in text.split("\n")]
     if "\\" in text:
@@ -152,7 +151,7 @@ def _rows(data: bytes) -> list[list[str]]:
 
 
 def _bytes(lines: Iterable[Sequence[str]]) -> bytes:
-    """Fields as lines, in which no tab and no end of a line is a field's own."""
+    """Fields as lines; tabs and newlines within a field are escaped."""
     return "".join(["\t".join([_escaped(field) for field in line]) + "\n" for line in lines]).encode(
         "utf-8", "surrogateescape"
     )
@@ -166,7 +165,7 @@ def _locked(fd: int, *, alone: bool) -> bool:
     except OSError as error:
         import errno
 
-        return error.errno not in {errno.EWOULDBLOCK, errno.EAGAIN}  # a filesystem without locks: as good as it gets
+        return error.errno not in {errno.EWOULDBLOCK, errno.EAGAIN}  # a filesystem without locks
     return True
 
 
@@ -179,13 +178,13 @@ def _open(path: str, flags: int) -> int:
 
 
 def _is_torn(fd: int) -> bool:
-    """Does the file end in the middle of a line? A full disk left it so; the next line is not to be lost with it."""
+    """Does the file end in the middle of a line (after a full disk)? The next line must not be lost with it."""
     size = os.fstat(fd).st_size
     return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
 
 
 def _write(fd: int, data: bytes) -> None:
-    while data:  # more than once only where the disk is full or nearly so
+    while data:  # more than once only if the disk is nearly full
         data = data[os.write(fd, data) :]
 
 
@@ -193,7 +192,7 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def saw(folder: str, agent: str, seen: Iterable[tuple[str, str, int]]) -> None:
-    """Note that the agent knows these: path, content, and when the content was there."""
+    """Note what the agent knows: path, content, and when the content was there."""
     rows = [f"{when}\t{content}\t{_escaped(path)}\n" for path, content, when in seen]
     fd = _open(f"{folder}/seen/{name_of(agent)}", APPEND)
     try:
@@ -215,16 +214,16 @@ class Seen:
             self._text = b""
 
     def last(self, path: str) -> str:
-        """The content that the agent knows of a path; "" if it never saw it, "?" if it changed it unseen."""
+        """The content that the agent knows of a path; "" if it never saw the path, "?" if it changed it unseen."""
         found = self._contents(path)
         return max(found)[1] if found else ""
 
     def ever(self, path: str, content: str) -> bool:
-        """Did it ever see this content there?"""
+        """Did the agent ever see this content there?"""
         return any(one[1] == content for one in self._contents(path))
 
     def _contents(self, path: str) -> list[tuple[int, str]]:
-        """Times and contents. Whoever finds a change notes what its actor knows, so lines may come out of order."""
+        """Times and contents. The hook that finds a change notes it for the actor, so lines may be out of order."""
         wanted = b"\t" + _escaped(path).encode("utf-8", "surrogateescape") + b"\n"
         found = []
         place = self._text.find(wanted)
@@ -237,7 +236,7 @@ class Seen:
         return found
 
     def files(self) -> dict[str, str]:
-        """Every path that it knows, with the content; the latest seen comes last."""
+        """Every known path with its content; the latest seen comes last."""
         times: dict[str, int] = {}
         found: dict[str, str] = {}
         for row in self._text.split(b"\n"):
@@ -252,14 +251,14 @@ class Seen:
 
     @property
     def is_long(self) -> bool:
-        """Is it worth cutting down?"""
-        return len(self._text) > SEEN_LONG
+        """Is it worth trimming?"""
+        return len(self._text) > SEEN_TRIM_BYTES
 
 
-def cut_seen(folder: str, agent: str) -> None:
-    """Cut what an agent has seen down to what it saw last of each of the last two thousand paths.
+def trim_seen(folder: str, agent: str) -> None:
+    """Trim a `seen` file to the last content of each of the last two thousand paths.
 
-    A line that another hook adds meanwhile may be lost: then the file has to be read once more.
+    A line that another hook adds at the same time may be lost: then the agent has to read the file once more.
     """
     seen = Seen(folder, agent)
     if not seen.is_long:
@@ -284,20 +283,20 @@ def _unescaped(text: str) -> str:
     return text.replace("\\\\", "\0").replace("\\n", "\n").replace("\\t", "\t").replace("\0", "\\")
 
 
-# --- signs of life
+# --- heartbeats
 
 
 def is_due(local: str, agent: str) -> bool:
-    """Is it time that the store hears of the agent again? A clock that was set counts as a yes."""
+    """Is the agent's next heartbeat due? Also if the wall clock was set."""
     try:
         heard = os.stat(f"{local}/alive/{name_of(agent)}").st_mtime
     except OSError:
         return True
-    return not 0 <= time.time() - heard <= RENEW
+    return not 0 <= time.time() - heard <= HEARTBEAT_S
 
 
 def heard(local: str, agent: str) -> None:
-    """The store has heard of the agent just now."""
+    """Note a heartbeat to the store now."""
     path = f"{local}/alive/{name_of(agent)}"
     try:
         os.utime(path)

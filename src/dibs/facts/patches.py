@@ -1,6 +1,6 @@
 """Which files a patch names: Codex's apply_patch format, and unified diffs as `git apply` and `patch` read them.
 
-Only the names are read; whether a patch would apply is not looked at.
+Only the names are read; whether a patch would apply is not checked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34,
 
 
 def paths(text: str) -> list[tuple[str, str]]:
-    """(add, update, delete or move, path) for each file of an apply_patch text; move is where an update goes to.
+    """(add, update, delete or move, path) for each file of an apply_patch text; move is the new path of an update.
 
     Raises ValueError for a patch in which no path can be read.
     """
@@ -25,8 +25,8 @@ def paths(text: str) -> list[tuple[str, str]]:
     for line in text.split("\n"):
         bare = line.strip()
         begun = begun or bare == _BEGIN
-        # In an update, a line that starts with a blank is content like those with + and -; elsewhere it may be a header
-        # that somebody indented.
+        # In an update, a line that starts with a blank is content like those with + and -; elsewhere it may be an
+        # indented header.
         inside = bool(found) and found[-1][0] in {"update", "move"}
         if line[:1] in {"+", "-"} or (inside and line[:1] == " "):
             continue
@@ -57,7 +57,7 @@ def added(text: str) -> dict[str, str]:
 
 
 def diff_paths(text: str) -> list[str]:
-    """The paths of a unified diff as they stand there, without the `a/` and `b/` of git; each once, in order."""
+    """The paths of a unified diff as written, without the `a/` and `b/` of git; each once, in order."""
     found: dict[str, None] = {}
     for old, new, git in _files(text):
         for path, prefix in ((old, "a/"), (new, "b/")):
@@ -67,7 +67,7 @@ def diff_paths(text: str) -> list[str]:
 
 
 def stripped(text: str, strip: int) -> list[str]:
-    """The paths of a unified diff with so many leading components taken off, as `patch -p` does it."""
+    """The paths of a unified diff with this many leading components removed, as `patch -p` does it."""
     found: dict[str, None] = {}
     for old, new, _ in _files(text):
         for path in (old, new):
@@ -81,9 +81,9 @@ def _prefixed(old: str, new: str) -> bool:
 
 
 def _files(text: str) -> list[tuple[str, str, bool]]:
-    """(old name, new name, are they git's) for each file; names as they stand there, quotes taken off.
+    """(old name, new name, are they git's) for each file; names as written, without quotes.
 
-    Lines that only look like headers, inside of a hunk, are counted off by the hunk's own numbers.
+    Lines inside a hunk that only look like headers are skipped by the hunk's own line counts.
     """
     found: list[tuple[str, str, bool]] = []
     lines = text.split("\n")
@@ -110,7 +110,7 @@ def _files(text: str) -> list[tuple[str, str, bool]]:
 
 
 def _behind(lines: list[str], i: int) -> int:
-    """The line behind a hunk."""
+    """The line after a hunk."""
     old, new = _counts(lines[i])
     i += 1
     while i < len(lines) and (old > 0 or new > 0):
@@ -133,7 +133,7 @@ def _counts(line: str) -> tuple[int, int]:
 
 
 def _name(text: str) -> str:
-    """A name behind a header: in quotes with escapes, or up to the TAB before a time."""
+    """The name after a header: in quotes with escapes, or up to the TAB before a time."""
     if text.startswith('"'):
         return _quoted(text)[0]
     return text.split("\t", 1)[0].rstrip("\r")

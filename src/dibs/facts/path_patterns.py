@@ -1,8 +1,8 @@
-"""Patterns as people and models write them, where dibs's globs have no word for it: braces, escapes, loose brackets.
+"""Pattern syntax that people and models write and dibs's globs do not have: braces, escapes, loose brackets.
 
-What would silently become a literal name, and so protect nothing, is spelt out or refused with what to write instead.
-What is there under that very name is that name, and `path:` means a path whatever it looks like; guards, which know
-their paths, do not come here.
+A pattern that would silently become a literal name, and so protect nothing, is expanded, or refused with what to write
+instead. If a file of exactly that name exists, the text means that file. `path:` always means a literal path. Guards
+know their paths and do not use this module.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import os
 
 from dibs.errors import Invalid
 
-ALTERNATIVES_MAX = 64  # of one text; who means more claims a directory
-SHOWN = 200  # letters of a text that a refusal repeats
+MAX_ALTERNATIVES = 64  # of one text; for more, claim a directory
+SHOWN_LETTERS = 200  # of a text that a refusal quotes
 ESCAPED = frozenset("*?[]{},!\\")
 
 
 def alternatives(text: str, cwd: str) -> list[str]:
-    """The texts that one with braces stands for, in order; itself if it has none."""
+    """The texts that the braces of a text expand to, in order; the text itself if it has none."""
     prefix, colon, rest = text.partition(":")
     if colon and prefix == "path":
         return [text]
@@ -30,9 +30,9 @@ def alternatives(text: str, cwd: str) -> list[str]:
 
 
 def _expanded(given: str, text: str, cwd: str) -> list[str]:
-    """The first group of braces, and what comes of each of its members."""
-    if text.count("{") > ALTERNATIVES_MAX:
-        raise _refusal(given, f"has more than {ALTERNATIVES_MAX} braces; claim a directory instead")
+    """Expand the first group of braces: the text for each of its members."""
+    if text.count("{") > MAX_ALTERNATIVES:
+        raise _refusal(given, f"has more than {MAX_ALTERNATIVES} braces; claim a directory instead")
     done: list[str] = []
     todo = [text]
     while todo:
@@ -43,13 +43,13 @@ def _expanded(given: str, text: str, cwd: str) -> list[str]:
         else:
             opening, closing, members = group
             todo += [one[:opening] + member + one[closing + 1 :] for member in reversed(members)]
-        if len(done) + len(todo) > ALTERNATIVES_MAX:
-            raise _refusal(given, f"stands for more than {ALTERNATIVES_MAX} resources; claim a directory instead")
+        if len(done) + len(todo) > MAX_ALTERNATIVES:
+            raise _refusal(given, f"stands for more than {MAX_ALTERNATIVES} resources; claim a directory instead")
     return done
 
 
 def _group(text: str) -> tuple[int, int, list[str]] | None:
-    """Where the first braces with a comma open and close, and what stands between; a shell reads no others."""
+    """The places of the first braces with a comma, and the members between; a shell expands no others."""
     start = text.find("{")
     while start >= 0:
         depth, last, members = 0, start + 1, []
@@ -70,20 +70,20 @@ def _group(text: str) -> tuple[int, int, list[str]] | None:
 
 
 def _is_range(inside: str) -> bool:
-    """Is it `1..9` or `a..f`, which a shell would count through?"""
+    """Is it a range, `1..9` or `a..f`, as a shell expands it?"""
     first, dots, last = inside.partition("..")
     ends = (first.removeprefix("-"), last.removeprefix("-"))
     return bool(dots) and all(end.isdigit() or (len(end) == 1 and end.isalpha()) for end in ends)
 
 
 def _is_there(text: str, place: int, cwd: str) -> bool:
-    """Is there something whose name has this very letter, up to the end of the component?"""
+    """Does a file exist whose name has this letter literally, up to the end of the component?"""
     end = text.find("/", place)
     return os.path.lexists(os.path.join(cwd, text if end < 0 else text[:end]))
 
 
 def _refuse_broken(given: str, text: str, cwd: str) -> None:
-    """Refuse what looks like a pattern and is none, unless it is the name of something."""
+    """Refuse a text that looks like a pattern and is none, unless a file has that name."""
     backslash = text.find("\\")
     if backslash >= 0 and ":" not in text and not _is_there(text, backslash, cwd):
         if text[backslash + 1 : backslash + 2] in ESCAPED:
@@ -98,7 +98,7 @@ def _refuse_broken(given: str, text: str, cwd: str) -> None:
 
 
 def _open_brackets(text: str) -> list[tuple[int, str]]:
-    """Where a component opens a class of letters that it does not close."""
+    """The place of an unclosed `[` in a component."""
     found, begin = [], 0
     for part in text.split("/"):
         start = part.find("[")
@@ -114,5 +114,5 @@ def _open_brackets(text: str) -> list[tuple[int, str]]:
 
 
 def _refusal(given: str, what: str) -> Invalid:
-    shown = given.encode("utf-8", "backslashreplace").decode()[:SHOWN]
+    shown = given.encode("utf-8", "backslashreplace").decode()[:SHOWN_LETTERS]
     return Invalid(f"{shown} {what}", resource=shown)

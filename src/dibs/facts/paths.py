@@ -1,12 +1,12 @@
-"""From what somebody wrote to one canonical resource, so that no file has two names under which it could be claimed.
+"""Turns a written path or name into one canonical resource, so that no file can be claimed under two names.
 
-A path is walked as the kernel walks it: component by component, each symbolic link followed before the `..` behind it.
-What is not there yet is kept as written. The result is relative to the top of the working tree that the path ends in,
-which may be another worktree of the same repository, also one that lies inside this one. What ends outside is refused.
+A path is walked as the kernel walks it: component by component, each symbolic link followed before the `..` after it. A
+missing component is kept as written. The result is relative to the top of the working tree that the path ends in,
+which may be another worktree of the same repository, also one inside this one. A path that ends outside is refused.
 
-Read-only, and on the path of every hook call: one look per component, no pathlib, no re. Hard links are the one way to
-two texts for a file; they come with an alias, the device and inode that all of them share. What hides behind a glob's
-wildcards (links, and on a folding file system letters that fold to several, as the German sharp s) is a stated limit.
+Read-only, and on the path of every hook call: one look per component, no pathlib, no re. Only hard links give two texts
+to a file; they come with an alias, the device and inode that all of them share. A stated limit: links below a glob's
+wildcards are not followed, nor, on a folding file system, letters that fold to several, as the German sharp s.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from dibs.canonical import Canonical
 from dibs.errors import Invalid
 from dibs.facts import workspace
 
-BYTES_MAX = 4096  # PATH_MAX
-COMPONENT_BYTES_MAX = 255  # NAME_MAX
-LINKS_MAX = 40  # after so many the kernel says ELOOP
-LOOKED_AT_MAX = 100  # names of a directory that are tried to see whether case is folded there
+MAX_PATH_BYTES = 4096  # PATH_MAX
+MAX_COMPONENT_BYTES = 255  # NAME_MAX
+MAX_LINKS = 40  # after this many the kernel says ELOOP
+MAX_NAMES_TRIED = 100  # of a directory, to find out whether it folds case
 
 _LINK, _DIRECTORY, _FILE, _KIND = 0o120000, 0o040000, 0o100000, 0o170000  # st_mode, without importing stat
 
-# Kinds of resources and prefixes: as names they would be read as something else somewhere.
+# Kinds of resources and prefixes: not allowed as names, which would be ambiguous.
 _RESERVED = frozenset(("file", "glob", "inode", "name", "path", "tree"))
-PER_TREE = ("git:index", "git:head")  # names of which each linked working tree has its own
+PER_TREE = ("git:index", "git:head")  # each linked working tree has its own
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
 def of_name(text: str) -> Canonical:
-    """The resource of a name that dibs makes itself, such as `task:ID`, also where a path is called like it."""
+    """The resource of a name that dibs makes itself, such as `task:ID`, even if a path has that name."""
     return Canonical(("name", _composed(text)))
 
 
 class Paths:
-    """The working tree in use, by which what was written becomes a resource."""
+    """The working tree in use; it turns written texts into resources."""
 
     __slots__ = ("common", "fold", "root")
 
     def __init__(self, root: str, fold: bool | None = None, common: str | None = None) -> None:
-        """Take a working tree's top; whether it folds case, and git's common directory, are looked up if not said."""
+        """Take a working tree's top; case folding and git's common directory are looked up if not given."""
         self.root = os.path.realpath(root)
         self.fold = folds_case(self.root) if fold is None else fold
         self.common = workspace.common_of(self.root) if common is None else common
@@ -50,12 +50,12 @@ class Paths:
         """The kind, the canonical text and the inode alias ("" if none) of what was written in the directory `cwd`.
 
         Kinds: "name", "file", "tree", "glob" (normalised; the glob's algebra may still find that it is a tree). With
-        `literal` it is a path whatever it looks like, as guards know it, and what is not there yet will be a file.
+        `literal` it is a path even if it looks like a glob, and a missing one will be a file: guards know that.
         """
         return self.located(text, cwd, literal)[:3]
 
     def canonical(self, text: str, cwd: str) -> Canonical:
-        """The same as `resource`, in a form that doors believe and pass on. One text, one resource."""
+        """The same as `resource`, in the type that doors accept. One text, one resource."""
         found = self.expanded(text, cwd)
         if len(found) > 1:
             message = (
@@ -65,8 +65,8 @@ class Paths:
         return found[0]
 
     def expanded(self, text: str, cwd: str) -> list[Canonical]:
-        """The resources that a text stands for: more than one where it has braces, `src/{a,c}*`, as in a shell."""
-        if "{" not in text and "\\" not in text and "[" not in text:  # as it mostly is
+        """The resources of a text: more than one if it has braces, `src/{a,c}*`, as in a shell."""
+        if "{" not in text and "\\" not in text and "[" not in text:  # the usual case
             return [Canonical(self.resource(text, cwd))]
         from dibs.facts import path_patterns
 
@@ -74,7 +74,7 @@ class Paths:
         return [Canonical(self.resource(one, cwd)) for one in path_patterns.alternatives(text, cwd)]
 
     def located(self, text: str, cwd: str, literal: bool = False) -> tuple[str, str, str, str]:
-        """The same as `resource`, and the top of the working tree that it is in, which need not be the one in use."""
+        """The same as `resource`, and the top of its working tree, which may be another than the one in use."""
         _check(text)
         if literal:
             return self._path(text, text, cwd, literal=True)
@@ -84,7 +84,9 @@ class Paths:
             return self._glob(text, rest, cwd, 0) if prefix == "glob" else self._path(text, rest, cwd)
         if rest and _is_scheme(prefix) and not os.path.lexists(os.path.join(cwd, text)):
             if prefix in _RESERVED:
-                message = f"{_shown(text)} is no name: `{prefix}:` is reserved; write `path:…` for a path of that name"
+                message = (
+                    f"{_shown(text)} is not a name: `{prefix}:` is reserved; write `path:…` for a path of that name"
+                )
                 raise Invalid(message, resource=_shown(text))
             return "name", self._name(text), "", self.root
         literals = _existing(text, cwd, self.root)
@@ -111,12 +113,12 @@ class Paths:
         return "file", canonical, f"{status.st_dev}:{status.st_ino}" if shared else "", top
 
     def _glob(self, given: str, text: str, cwd: str, literals: int) -> tuple[str, str, str, str]:
-        """A glob as a resource: the part before its first wildcard is a path, and the rest is put in order.
+        """A glob as a resource: the part before its first wildcard is a path, and the rest is normalised.
 
-        The first `literals` components are literal although they look wild, because they exist.
+        The first `literals` components are literal although they look like wildcards, because they exist.
         """
         parts = text.split("/")
-        if parts[-1] == "":  # written as a directory: it means what is below, too
+        if parts[-1] == "":  # written as a directory: it includes what is below
             parts[-1] = "**"
         while literals < len(parts) and not is_wild(parts[literals]):
             literals += 1
@@ -125,7 +127,7 @@ class Paths:
         prefix = self._canonical(given, relative)
         rest = [part for part in parts[literals:] if part not in ("", ".")]
         if ".." in rest:
-            message = f"the glob {_shown(given)} has a '..' behind a wildcard"
+            message = f"the glob {_shown(given)} has a '..' after a wildcard"
             raise Invalid(message, resource=_shown(given))
         whole = [escaped(part) for part in prefix.split("/") if part]
         whole += [_folded_wild(part) if self.fold else _composed(part) for part in rest]
@@ -138,9 +140,9 @@ class Paths:
     def _home(self, given: str, real: str) -> tuple[str, str]:
         """The top of the working tree that holds a real path, and the path from there.
 
-        Deepest first, since worktrees are often kept inside the main one, and a file there must not have one text from
-        within and another from without. Outside the root's own text, the root is recognised by its inode: a file
-        system that folds case or composes letters has many spellings of it.
+        Deepest first: worktrees are often kept inside the main one, and a file there must have the same text from both.
+        A path that does not begin with the root's text is compared by inode: a file system that folds case or composes
+        letters has many spellings of the root.
         """
         root = self.root
         inside = real == root or real.startswith(root if root == "/" else f"{root}/")
@@ -160,16 +162,16 @@ class Paths:
         return root, real[len(root) :].lstrip("/")
 
     def _canonical(self, given: str, relative: str) -> str:
-        """The text by which paths are compared. Links and the directory it was written in may have brought anything."""
+        """The text by which paths are compared, checked: links and the current directory may have added anything."""
         if relative:
             _check(relative, given)
         return _folded(relative) if self.fold else _composed(relative)
 
 
 def folds_case(directory: str) -> bool:
-    """Whether the file system folds case here, seen by asking for a name that is there with its case swapped.
+    """Whether the file system folds case here, found by looking up an existing name with its case swapped.
 
-    Nothing is written. Where no name with a letter is found, the directory's own name is asked for in its parent.
+    Nothing is written. If no name here has a letter, the directory's own name is looked up in its parent.
     """
     for name in (".dibs", ".git"):
         answer = _found_swapped(directory, name)
@@ -177,7 +179,7 @@ def folds_case(directory: str) -> bool:
             return answer
     try:
         with os.scandir(directory) as entries:
-            for _, entry in zip(range(LOOKED_AT_MAX), entries, strict=False):
+            for _, entry in zip(range(MAX_NAMES_TRIED), entries, strict=False):
                 answer = _found_swapped(directory, entry.name)
                 if answer is not None:
                     return answer
@@ -188,7 +190,7 @@ def folds_case(directory: str) -> bool:
 
 
 def _found_swapped(directory: str, name: str) -> bool | None:
-    """Whether a name is also found with its case swapped; None if that would prove nothing."""
+    """Whether a name is also found with its case swapped; None if that proves nothing."""
     swapped = name.swapcase()
     if swapped == name or not name.isascii():
         return None
@@ -202,7 +204,7 @@ def _found_swapped(directory: str, name: str) -> bool | None:
 
 
 def _same(path: str, status: os.stat_result) -> bool:
-    """Whether the status is that of what is at the path."""
+    """Whether the path has this status."""
     try:
         other = os.lstat(path)
     except OSError:
@@ -211,10 +213,10 @@ def _same(path: str, status: os.stat_result) -> bool:
 
 
 def _walk(given: str, path: str, root: str) -> tuple[str, os.stat_result | None]:
-    """The real path, as the kernel would find it, and what is there; None for what is not there yet.
+    """The real path, as the kernel would find it, and its status; None for a missing file.
 
-    `root` is known to be real, so that a path that starts with it is walked from there. Components that do not exist
-    are kept, and a `..` behind one takes it away.
+    `root` is known to be real, so a path that starts with it is walked from there. Missing components are kept, and a
+    `..` after one removes it.
     """
     if path.startswith(f"{root}/") and root != "/":
         here, todo = root, path[len(root) + 1 :].split("/")
@@ -253,20 +255,20 @@ def _walk(given: str, path: str, root: str) -> tuple[str, os.stat_result | None]
 
 
 def _look(given: str, path: str) -> os.stat_result | None:
-    """What is at the path, not following a link; None if nothing is."""
+    """The status of the path, not following a link; None if it is missing."""
     try:
         return os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:  # what cannot be looked at could be anything, so no claim can be decided on it
+    except OSError as error:  # it could be anything, so no claim can be decided on it
         message = f"{_shown(given)} cannot be looked at: {error.strerror}"
         raise Invalid(message, resource=_shown(given)) from None
 
 
 def _target(given: str, link: str, links: int) -> str:
-    """Where a symbolic link points; it is the `links`-th on the way."""
-    if links > LINKS_MAX:
-        message = f"{_shown(given)} goes round in a loop of symbolic links"
+    """The target of a symbolic link, the `links`-th on this path."""
+    if links > MAX_LINKS:
+        message = f"{_shown(given)} has a loop of symbolic links"
         raise Invalid(message, resource=_shown(given))
     try:
         return os.readlink(link)
@@ -276,8 +278,8 @@ def _target(given: str, link: str, links: int) -> str:
 
 
 def _check(text: str, given: str | None = None) -> None:
-    """Refuse a text that cannot be a resource, saying what is wrong with it; `given` is what was written."""
-    if text.isascii() and text.isprintable() and 0 < len(text) <= BYTES_MAX:
+    """Refuse a text that cannot be a resource, with the reason; `given` is the text as written."""
+    if text.isascii() and text.isprintable() and 0 < len(text) <= MAX_PATH_BYTES:
         return
     if not text:
         message = "a path may not be empty"
@@ -289,8 +291,8 @@ def _check(text: str, given: str | None = None) -> None:
         message = "a path may not contain control characters"
     elif _size(text) < 0:
         message = "a path must be text: this one has bytes that are not UTF-8"
-    elif _size(text) > BYTES_MAX:
-        message = f"a path may have at most {BYTES_MAX} bytes; this one has {_size(text)}"
+    elif _size(text) > MAX_PATH_BYTES:
+        message = f"a path may have at most {MAX_PATH_BYTES} bytes; this one has {_size(text)}"
     else:
         return
     if given is not None and given != text:
@@ -300,8 +302,8 @@ def _check(text: str, given: str | None = None) -> None:
 
 def _check_component(given: str, part: str) -> None:
     """Refuse a name that no file system takes."""
-    if len(part) * 4 > COMPONENT_BYTES_MAX and len(os.fsencode(part)) > COMPONENT_BYTES_MAX:
-        message = f"a component of a path may have at most {COMPONENT_BYTES_MAX} bytes: {_shown(given)}"
+    if len(part) * 4 > MAX_COMPONENT_BYTES and len(os.fsencode(part)) > MAX_COMPONENT_BYTES:
+        message = f"a component of a path may have at most {MAX_COMPONENT_BYTES} bytes: {_shown(given)}"
         raise Invalid(message, resource=_shown(given))
 
 
@@ -314,9 +316,9 @@ def _size(text: str) -> int:
 
 
 def _shown(text: str) -> str:
-    """A text as it can be put into a message: what is not Unicode is written out, and there is an end to it."""
+    """A text for a message: bytes that are not Unicode are escaped, and a long text is cut."""
     text = text.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= COMPONENT_BYTES_MAX else f"{text[:COMPONENT_BYTES_MAX]}…"
+    return text if len(text) <= MAX_COMPONENT_BYTES else f"{text[:MAX_COMPONENT_BYTES]}…"
 
 
 def _composed(text: str) -> str:
@@ -338,12 +340,12 @@ def _folded(text: str) -> str:
 
 
 def _is_scheme(text: str) -> bool:
-    """Whether a text can stand before the colon of a name: two characters or more, so that `c:x` is none."""
+    """Whether a text can come before the colon of a name: two characters or more, so that `c:x` is none."""
     return len(text) > 1 and "a" <= text[0] <= "z" and _SCHEME.issuperset(text)
 
 
 def _existing(text: str, cwd: str, root: str) -> int:
-    """How many leading components of a text are literal, because they look it or exist; -1 if all of them are.
+    """How many leading components of a text are literal, because they have no wildcard or exist; -1 if all of them are.
 
     So `app/[id]/new.tsx` is a path where the directory `app/[id]` exists, whether or not the file is there yet.
     """
@@ -353,19 +355,19 @@ def _existing(text: str, cwd: str, root: str) -> int:
             path = os.path.join(cwd, "/".join(parts[: place + 1]))
             if os.path.lexists(path):
                 continue
-            # The kernel finds nothing behind `missing/..`, the walk does; the two spellings must come out the same.
+            # The kernel finds nothing after `missing/..`, the walk does; both spellings must give the same result.
             if ".." not in parts[:place] or _walk(text, path, root)[1] is None:
                 return place
     return -1
 
 
 def is_wild(part: str) -> bool:
-    """Whether a component has a wildcard: `*`, `?` or a closed `[…]`. The glob algebra says the same."""
+    """Whether a component has a wildcard: `*`, `?` or a closed `[…]`. The glob algebra has the same rule."""
     return "*" in part or "?" in part or _class_at(part)[0] >= 0
 
 
 def _class_at(part: str) -> tuple[int, int]:
-    """Where the first class of a component opens and closes; a negative place if there is none."""
+    """The places where the first class of a component opens and closes; negative if there is none."""
     start = part.find("[")
     while start >= 0:
         first = start + 2 if part[start + 1 : start + 2] in ("!", "^") else start + 1
@@ -384,7 +386,7 @@ def escaped(part: str) -> str:
 def _folded_wild(part: str) -> str:
     """A glob's component with case folded.
 
-    A class whose folded form could miss a name becomes a wildcard that cannot: too much is safe, too little is not.
+    A class whose folded form could miss a name becomes a wildcard: matching too much is safe, too little is not.
     """
     done = ""
     while True:

@@ -1,7 +1,7 @@
-"""Processes: who called us, and is that one still alive? Read from /proc; `ps` where there is none (macOS).
+"""Processes: which one called dibs, and is it still alive? Read from /proc; from `ps` where there is none (macOS).
 
-A process is named by (host, boot id, pid namespace, pid, start time): a pid alone is used again, the five together
-never. No psutil here: this runs before every tool call of every agent.
+A process is named by (host, boot id, pid namespace, pid, start time): a pid alone is reused, the five together never.
+No psutil here: this runs before every tool call of every agent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _cache: dict[str, str] = {}
 
 
 def host() -> str:
-    """The name of this machine that survives a reboot."""
+    """The name of this machine; it survives a reboot."""
     if "host" not in _cache:
         _cache["host"] = _read_first("/etc/machine-id", "/var/lib/dbus/machine-id") or os.uname().nodename
     return _cache["host"]
@@ -87,7 +87,7 @@ def client_among(chain: list[tuple[list[Any], str]], names: Collection[str]) -> 
 
 
 def alive(process: list[Any]) -> bool | None:
-    """Is that process still running? None where it cannot be seen from here (another host, another namespace)."""
+    """Is that process still running? None if it cannot be seen from here (another host, another namespace)."""
     their_host, their_boot, their_namespace, pid, start = process
     if their_host != host():
         return None
@@ -112,7 +112,7 @@ def name_of(pid: int) -> str:
 
 
 def variable_of(process: list[Any], name: str) -> str:
-    """A variable of the environment that a local process was started with; "" where that cannot be seen."""
+    """A variable of the environment that a local process was started with; "" if it cannot be read."""
     try:
         with open(f"/proc/{process[3]}/environ", "rb") as file:
             started = file.read()
@@ -136,7 +136,7 @@ def _stat(pid: int) -> tuple[int, int, str, str] | None:
         return None
     finally:
         os.close(fd)
-    # the name stands in parentheses and may itself contain blanks and parentheses
+    # the name is in parentheses and may itself contain blanks and parentheses
     opened, closed = text.index(b"("), text.rindex(b")")
     fields = text[closed + 2 :].split()
     return int(fields[1]), int(fields[19]), fields[0].decode(), text[opened + 1 : closed].decode(errors="replace")
@@ -149,7 +149,7 @@ def _stat_elsewhere(pid: int) -> tuple[int, int, str, str] | None:  # pragma: no
     command = ["/bin/ps", "-o", "ppid=,stat=,lstart=,comm=", "-p", str(pid)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)  # noqa: S603 - fixed but for a number
     line = done.stdout.split()
-    name_at = 7  # behind two words and the five of a date
+    name_at = 7  # after two words and the five of a date
     if len(line) <= name_at:
         return None
     name = os.path.basename(" ".join(line[name_at:]))

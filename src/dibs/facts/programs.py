@@ -1,8 +1,8 @@
-"""Starts a program, feeds it, and collects what it says, within a time limit.
+"""Runs a program with input, output and a timeout.
 
-`subprocess` costs more than 10 ms to import, which is more than a hook call has in all; this is the little of it that
-the guards need: one program found on PATH, plain pipes, no shell. The program gets a process group of its own, so that
-at the time limit, or when the caller is interrupted, whatever it started ends with it.
+`subprocess` costs more than 10 ms to import, more than a whole hook call has; this is the part of it that the guards
+need: one program found on PATH, plain pipes, no shell. The program gets its own process group, so that its children end
+with it at the timeout, or when the caller is interrupted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 CHUNK = 65_536
-GLANCE = 50  # ms between looks at whether it ended: something it left behind may keep its pipes open
+POLL_MS = 50  # between two checks of whether it ended: a child may keep its pipes open
 _SIGKILL, _SIGPIPE = 9, 13  # without importing signal, which imports enum
 
 
-class Done:
-    """What a program said and how it ended; `code` is negative for a signal."""
+class Outcome:
+    """A program's output and exit code; `code` is negative for a signal."""
 
     __slots__ = ("code", "err", "out")
 
@@ -32,17 +32,17 @@ class Done:
 
     @property
     def ok(self) -> bool:
-        """Did it end well?"""
+        """Did it succeed?"""
         return self.code == 0
 
     @property
     def said(self) -> str:
-        """What it complained of, as one line."""
+        """Its error message, as one line."""
         return " ".join(self.err.decode(errors="replace").split())[:500]
 
 
-def run(words: Sequence[str], *, env: Mapping[str, str], given: bytes = b"", timeout: float = 10.0) -> Done:
-    """Run one program to its end. Raises Unavailable where it cannot be started or takes too long."""
+def run(words: Sequence[str], *, env: Mapping[str, str], given: bytes = b"", timeout: float = 10.0) -> Outcome:
+    """Run one program to its end. Raises Unavailable if it cannot be started or times out."""
     ours, theirs = _pipes()
     try:
         actions = [(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(theirs)]
@@ -63,7 +63,7 @@ def run(words: Sequence[str], *, env: Mapping[str, str], given: bytes = b"", tim
         finally:
             if not ended:
                 _end(pid)
-        return Done(code, out, err)
+        return Outcome(code, out, err)
     finally:
         for fd in ours:
             if fd >= 0:
@@ -82,7 +82,7 @@ def _pipes() -> tuple[list[int], list[int]]:
 
 
 def _talk(pid: int, ours: list[int], given: bytes, deadline: float) -> tuple[int, bytes, bytes]:
-    """Write what is given, read what comes, until the program has ended. A pipe that is done is closed, and -1."""
+    """Write the input and read the output until the program has ended. A finished pipe is closed and set to -1."""
     said: dict[int, list[bytes]] = {1: [], 2: []}
     watch = select.poll()
     for place, fd in enumerate(ours):
@@ -98,7 +98,7 @@ def _talk(pid: int, ours: list[int], given: bytes, deadline: float) -> tuple[int
         if ours[1] < 0 and ours[2] < 0:
             status = _ended(pid, left)
             continue
-        ready = watch.poll(min(GLANCE, left * 1000))
+        ready = watch.poll(min(POLL_MS, left * 1000))
         for fd, _ in ready:
             place = ours.index(fd)
             if place == 0:
@@ -107,7 +107,7 @@ def _talk(pid: int, ours: list[int], given: bytes, deadline: float) -> tuple[int
                 _close(watch, ours, place)
         if not ready:
             status = _ended(pid, 0)
-    for place in (1, 2):  # what it said right before it ended
+    for place in (1, 2):  # its output right before it ended
         if ours[place] >= 0:
             _read(ours[place], said[place])
     return os.waitstatus_to_exitcode(status), b"".join(said[1]), b"".join(said[2])
@@ -118,13 +118,13 @@ def _write(watch: select.poll, ours: list[int], todo: memoryview) -> memoryview:
         return todo[os.write(ours[0], todo[:CHUNK]) :]
     except BlockingIOError:
         return todo
-    except BrokenPipeError:  # it does not want to know more
+    except BrokenPipeError:  # it closed its input
         _close(watch, ours, 0)
         return todo[:0]
 
 
 def _read(fd: int, said: list[bytes]) -> bool:
-    """Take all that is there; False at the end of the pipe."""
+    """Read all available output; False at the end of the pipe."""
     while True:
         try:
             got = os.read(fd, CHUNK)
@@ -141,9 +141,9 @@ def _close(watch: select.poll, ours: list[int], place: int) -> None:
     ours[place] = -1
 
 
-def _ended(pid: int, patience: float) -> int | None:
-    """How the program ended, or None if it has not; waits in small steps, since it is about to end or hangs."""
-    step, until = 0.0002, time.monotonic() + patience
+def _ended(pid: int, timeout: float) -> int | None:
+    """The program's exit status, or None if it is still running; polls in small steps."""
+    step, until = 0.0002, time.monotonic() + timeout
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
@@ -155,12 +155,12 @@ def _ended(pid: int, patience: float) -> int | None:
 
 
 def _end(pid: int) -> None:
-    """Stop the program and what it started."""
+    """Kill the program and its children."""
     try:
         os.killpg(pid, _SIGKILL)
     except OSError:
         pass
     try:
         os.waitpid(pid, 0)
-    except ChildProcessError:  # it ended in the same moment, and was seen to
+    except ChildProcessError:  # it ended at the same moment and was reaped
         pass

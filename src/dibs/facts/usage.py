@@ -1,7 +1,7 @@
-"""What processes use. Loaded where somebody asks for it, which is never the hook path.
+"""CPU and memory use of processes. Never loaded on the hook path.
 
-`Meter` looks at processes that run, through psutil; those that end while one looks count as nothing. `Stretch` and
-`of_command` say what the kernel counted for work that is over, however short it was.
+`Meter` measures running processes, through psutil; a process that ends during the measurement counts as nothing.
+`Stretch` and `of_command` return what the kernel counted for finished work, however short it was.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 try:
     import psutil
-except ImportError:  # then there is no Meter; what the kernel counts is known all the same
+except ImportError:  # then there is no Meter; the kernel's counts still work
     psutil = None  # type: ignore[assignment]
 
 TYPE_CHECKING = False
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from resource import struct_rusage
 
 CAN_METER = psutil is not None
-UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of one unit of ru_maxrss
+MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024  # bytes of one unit of ru_maxrss
 
 
 def of_command(used: struct_rusage) -> dict[str, float | int]:
-    """Seconds of cpu and the largest memory of a command that has ended, with all that it waited for.
+    """CPU seconds and peak memory of a finished command, with the children that it waited for.
 
-    `memory` is that of its largest process. Linux counts the process that started the command with it, so it is never
-    less than that one's.
+    `memory` is that of its largest process. Linux includes the process that started the command, so it is never less
+    than that process's memory.
     """
-    return {"cpu": round(used.ru_utime + used.ru_stime, 3), "memory": used.ru_maxrss * UNIT}
+    return {"cpu": round(used.ru_utime + used.ru_stime, 3), "memory": used.ru_maxrss * MAXRSS_UNIT_BYTES}
 
 
 class Stretch:
-    """What this process and the children that it waited for use from now on."""
+    """What this process and the children it waits for use from now on."""
 
     def __init__(self) -> None:
         self._cpu = _cpu()
 
     def read(self) -> dict[str, float | int]:
-        """Seconds of cpu since the beginning, and the largest memory that this process ever had."""
-        return {"cpu": round(_cpu() - self._cpu, 3), "memory": getrusage(RUSAGE_SELF).ru_maxrss * UNIT}
+        """CPU seconds since the start, and the peak memory of this process."""
+        return {"cpu": round(_cpu() - self._cpu, 3), "memory": getrusage(RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT_BYTES}
 
 
 def _cpu() -> float:
@@ -50,8 +50,8 @@ def _cpu() -> float:
 class Meter:
     """Measures this process with all below it, or the given ones with all below them.
 
-    psutil tells how busy a process was since it was asked last, so the first look at a process says 0: keep one meter
-    and ask it again.
+    psutil returns the load since the previous call, so the first call for a process returns 0: keep one meter and reuse
+    it.
     """
 
     def __init__(self, pids: Iterable[int] | None = None) -> None:
@@ -59,7 +59,7 @@ class Meter:
         self._known: dict[tuple[int, float], psutil.Process] = {}
 
     def read(self) -> dict[str, float | int]:
-        """Percent of one core since the last look, bytes of memory, and the number of threads, all added up."""
+        """Percent of one core since the last call, bytes of memory, and the number of threads, summed up."""
         found: dict[tuple[int, float], psutil.Process] = {}
         cpu, memory, threads = 0.0, 0, 0
         for fresh in self._all():
@@ -70,7 +70,7 @@ class Meter:
                     cpu += process.cpu_percent()
                     memory += process.memory_info().rss
                     threads += process.num_threads()
-            except psutil.Error:  # it ended meanwhile, or is not ours to look at
+            except psutil.Error:  # it ended, or access is denied
                 continue
             found[key] = process
         self._known = found

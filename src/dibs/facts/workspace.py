@@ -1,9 +1,9 @@
-"""Where the workspace is, found by looking at files; git is never started, because that costs more than a whole claim.
+"""Finds the workspace by looking at files; git is never started, because that costs more than a whole claim.
 
 All worktrees of a repository share one workspace, which lives in the main worktree (a bare repository: in the
-repository itself). So the way goes from a directory up to its `.git`, from there to git's common directory, and from
-there to the main worktree. Whatever worktree the way starts from, it must end in the same directory: two agents that
-ended in different ones would not see each other's claims. Where that cannot be had, it is refused.
+repository itself). The search goes from a directory up to its `.git`, then to git's common directory, then to the main
+worktree. From every worktree it must end in the same directory: two agents in different workspaces would not see each
+other's claims. Where that cannot be guaranteed, dibs refuses.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 
 from dibs.errors import Invalid
 
-GIT_FILE_MAX = 16384  # a `.git` file holds one path, a repository's config some lines; more is something else
-OURS, LEDGER = "dibs", "ledger"  # dibs' folder below a directory of git's; what stands for a private one without git
+MAX_GIT_FILE_BYTES = 16384  # a `.git` file holds one path, a repository's config some lines
+DIBS_FOLDER, LEDGER_FOLDER = "dibs", "ledger"  # below git's directory; the private folder without git
 _DIRECTORY, _FILE, _KIND = 0o040000, 0o100000, 0o170000  # st_mode, without importing stat
 
 
@@ -24,27 +24,29 @@ class Place:
 
     def __init__(self, root: str, top: str, common: str, git_dir: str) -> None:
         """Look for `.dibs/` and its config; all four are real paths, the last two "" without git."""
-        self.root = root  # whose .dibs/ is the workspace
+        self.root = root  # its .dibs/ is the workspace
         self.top = top  # the top of the working tree in use; paths are relative to it
         self.common = common  # git's common directory, or ""
         self.git_dir = git_dir  # the working tree's own: the common one, or worktrees/NAME in it
         home = os.path.join(root, ".dibs")
         self.local = os.path.join(home, "local")
-        # Below git's directory nothing is reached by `git clean -x`, `git stash -a`, a sparse checkout, `rm -r .dibs`.
-        # So a workspace whose `.dibs/` is gone is still known as one (storage/workspace_store.py keeps its pin there as
+        # `git clean -x`, `git stash -a`, a sparse checkout and `rm -r .dibs` do not reach below git's directory.
+        # So a workspace whose `.dibs/` was deleted is still known (storage/workspace_store.py keeps its pin there as
         # well).
-        self.shared = f"{common}/{OURS}" if common else self.local  # of all working trees of this repository
-        self.private = f"{git_dir}/{OURS}" if git_dir else f"{self.local}/{LEDGER}"  # of this working tree alone
+        self.shared = f"{common}/{DIBS_FOLDER}" if common else self.local  # of all working trees of this repository
+        self.private = (
+            f"{git_dir}/{DIBS_FOLDER}" if git_dir else f"{self.local}/{LEDGER_FOLDER}"
+        )  # of this working tree alone
         self.exists = _kind(home) == _DIRECTORY or (common != "" and _kind(f"{self.shared}/store") == _FILE)
         own = os.path.join(top, ".dibs", "config.toml")  # each worktree has its own checkout of the committed file
         self.config = own if top != root and _kind(own) == _FILE else os.path.join(home, "config.toml")
 
 
 def find(cwd: str, given: str | None) -> Place:
-    """The workspace that a call from `cwd` belongs to; `given` is what DIBS_WORKSPACE or --workspace says, if anything.
+    """The workspace that a call from `cwd` belongs to; `given` is the value of DIBS_WORKSPACE or --workspace.
 
     A given directory in a git repository leads to the same workspace as a call from there. Elsewhere it is taken as it
-    is, also when there is no `.dibs/` yet. Raises Invalid where there is no workspace to be found.
+    is, also if there is no `.dibs/` yet. Raises Invalid if there is no workspace.
     """
     here = os.path.realpath(cwd)
     start = os.path.realpath(os.path.join(here, given)) if given else here
@@ -56,7 +58,7 @@ def find(cwd: str, given: str | None) -> Place:
         root = _main(top, common, git_dir)
         if start != here:
             own, own_common, own_dir = _working_tree(here)
-            if own_common == common and own:  # a worktree keeps its own top, whichever of them was named
+            if own_common == common and own:  # the top is that of the worktree in use, even if another one was given
                 top, git_dir = own, own_dir
         return Place(root, top or root, common, git_dir)
     home = start if given else nearest(start)
@@ -87,24 +89,24 @@ def tree_of(place: Place, real: str) -> str:
 
 
 def private_of(top: str) -> str:
-    """`Place.private` of the working tree whose top this is, whichever one is in use; "" if its `.git` is broken."""
+    """`Place.private` of the working tree with this top; "" if its `.git` is broken."""
     try:
         git_dir = _common(top)[1] or (top if _is_repository(top) else "")
     except Invalid:
         return ""
-    return f"{git_dir}/{OURS}" if git_dir else f"{top}/.dibs/local/{LEDGER}"
+    return f"{git_dir}/{DIBS_FOLDER}" if git_dir else f"{top}/.dibs/local/{LEDGER_FOLDER}"
 
 
 def _working_tree(directory: str) -> tuple[str, str, str]:
     """The top of the working tree around a real directory, git's common directory, and the tree's own one.
 
-    The top is "" in a bare repository, also where a `.git` file beside it points to it; both directories are ""
+    The top is "" in a bare repository, also where a `.git` file next to it points to it; both directories are ""
     outside git. They differ in a linked tree.
     """
     while True:
         common, git_dir = _common(directory)
         if common:
-            usual = common == os.path.join(directory, ".git")  # then there is no need to read its config
+            usual = common == os.path.join(directory, ".git")  # no need to read its config
             bare = not usual and git_dir == common and _settings(common).get("bare") == "true"
             return ("" if bare else directory), common, git_dir
         if _is_repository(directory):
@@ -116,7 +118,7 @@ def _working_tree(directory: str) -> tuple[str, str, str]:
 
 
 def _common(directory: str) -> tuple[str, str]:
-    """Git's common directory by the `.git` in this very directory, and the tree's own one; "" if there is none."""
+    """Git's common directory by the `.git` in this directory, and the tree's own one; "" if there is none."""
     git = os.path.join(directory, ".git")
     kind = _kind(git)
     if kind == _DIRECTORY:
@@ -152,7 +154,7 @@ def _git_directory(git: str) -> str:
         raise Invalid(message, path=git)
     own = os.path.realpath(os.path.join(os.path.dirname(git), name))
     if _kind(own) != _DIRECTORY:
-        message = f"{git} names {name}, which is not there; `git worktree repair` mends it after a move"
+        message = f"{git} names {name}, which does not exist; `git worktree repair` fixes it after a move"
         raise Invalid(message, path=git)
     return own
 
@@ -164,7 +166,9 @@ def _main(top: str, common: str, git_dir: str) -> str:
     if os.path.basename(common) == ".git":
         return os.path.dirname(common)
     settings = _settings(common)
-    worktree = settings.get("worktree")  # git writes it for submodules, whose linked worktrees must find the way too
+    worktree = settings.get(
+        "worktree"
+    )  # git writes it for submodules, whose linked worktrees must find the main one too
     if settings.get("bare") != "true" and worktree:
         return os.path.realpath(os.path.join(common, worktree))
     if settings.get("bare") == "true" or not top:
@@ -218,7 +222,7 @@ def nearest(directory: str) -> str | None:
 
 
 def _kind(path: str) -> int:
-    """The file type bits of what is there, 0 for nothing or what may not be looked at."""
+    """The file type bits of a path; 0 if it is missing or not accessible."""
     try:
         return os.stat(path).st_mode & _KIND
     except (OSError, ValueError):
@@ -228,4 +232,4 @@ def _kind(path: str) -> int:
 def _read(path: str) -> str:
     """A small file of git's, without the newline at its end."""
     with open(path, "rb") as file:
-        return os.fsdecode(file.read(GIT_FILE_MAX)).rstrip("\r\n")
+        return os.fsdecode(file.read(MAX_GIT_FILE_BYTES)).rstrip("\r\n")

@@ -1,16 +1,16 @@
-"""Whether two resources overlap, decided a second time and in another way than the operations decide it.
+"""Whether two resources overlap, decided independently of the operations and by a different method.
 
-`dibs verify` would prove little if it asked the code that it checks. So nothing of the operations is used here, and
-the method is another one: a glob becomes an automaton over the characters of a path, two globs overlap when the
-product of their automata reaches a common end, and a literal path is simply read by the glob's automaton. No path is
-sampled: the answer is exact.
+`dibs verify` would prove little if it used the code that it checks. So nothing of the operations is imported here, and
+the method is different: a glob becomes an automaton over the characters of a path, two globs overlap if the product of
+their automata reaches a common end, and a literal path is read by the glob's automaton. No path is sampled: the answer
+is exact.
 
 A resource is `(kind, text)`. This file knows nothing of claims, modes, agents and working trees. It takes the text as
-it stands: canonical paths (`/`-separated, no leading slash, no empty component) are made by whoever wrote the event.
+it is: the writer of the event has made the path canonical (`/`-separated, no leading slash, no empty component).
 
 Every component is read with the slash in front of it, so that a path is a run of `/component`. This makes `**` (zero or
-more components) a plain loop, and the empty path the only one without a character, which nothing covers but the
-tree `""`.
+more components) a plain loop, and the empty path the only one without a character, which only the
+tree `""` covers.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ LITERALS = frozenset(("file", "tree"))
 NAMES = frozenset(("name", "inode"))  # equal text or nothing
 KINDS = LITERALS | NAMES | {"glob"}
 
-GLOBS_KEPT = 512  # automata in memory: more globs than one workspace has live at a time
-PLACES_KEPT = 4_096  # resources whose place is asked for when they are looked up, kept and forgotten
-PAIRS_KEPT = 32_768  # answers for two globs; the same few meet again and again
-STATES_KEPT = 256  # sets of states that an automaton remembers before it begins afresh: a glob has some dozens
-STEPS_KEPT = 128  # characters that it remembers for each of them: those of most paths in a repository
+MAX_GLOBS = 512  # automata in memory: more globs than one workspace has live at a time
+MAX_PLACES = 4_096  # cached anchors of resources: each is needed when a resource is looked up, added and removed
+MAX_PAIRS = 32_768  # cached answers for two globs; the same few meet repeatedly
+MAX_STATE_SETS = 256  # cached by an automaton before it clears its cache: a glob has some dozens
+MAX_STEPS = 128  # characters cached for each of them: those of most paths in a repository
 
 _TOP = 0x10FFFF
 _SLASH: Ranges = ((0x2F, 0x2F),)
-_OTHER: Ranges = ((0, 0x2E), (0x30, _TOP))  # every character but the slash
+_OTHER: Ranges = ((0, 0x2E), (0x30, _TOP))  # every character except the slash
 
 
 def overlap(left: Resource, right: Resource) -> bool:
@@ -60,10 +60,10 @@ def overlap(left: Resource, right: Resource) -> bool:
 
 
 class Near:
-    """Resources kept so that those which could overlap a given one are found without looking at all the others.
+    """An index of resources: finds those that could overlap a given one without looking at all of them.
 
-    A path's anchor is the path, a glob's the components before its first wildcard: what it covers is there or
-    below. So two resources can overlap only if one anchor is the other's ancestor, or both are the same.
+    A path's anchor is the path, a glob's the components before its first wildcard: everything it covers is
+    there or below. So two resources can overlap only if one anchor is the other's ancestor, or both are the same.
     """
 
     __slots__ = ("_at", "_below")
@@ -73,7 +73,7 @@ class Near:
         self._below: dict[str, dict[tuple[str, Resource], None]] = {}
 
     def add(self, owner: str, resource: Resource) -> None:
-        """Keep a resource for somebody."""
+        """Add a resource of an owner."""
         anchor, above = _places(resource)
         entry = (owner, resource)
         self._at.setdefault(anchor, {})[entry] = None
@@ -81,7 +81,7 @@ class Near:
             self._below.setdefault(place, {})[entry] = None
 
     def remove(self, owner: str, resource: Resource) -> None:
-        """Forget it; forgetting what is not here is nothing."""
+        """Remove it; removing an absent one does nothing."""
         anchor, above = _places(resource)
         entry = (owner, resource)
         _drop(self._at, anchor, entry)
@@ -89,7 +89,7 @@ class Near:
             _drop(self._below, place, entry)
 
     def candidates(self, resource: Resource) -> Iterator[tuple[str, Resource]]:
-        """Every (owner, resource) that could overlap; whether it does, `overlap` says."""
+        """Every (owner, resource) that could overlap; `overlap` decides whether it does."""
         if not self._at:
             return
         anchor, above = _places(resource)
@@ -100,7 +100,7 @@ class Near:
 
 
 def _drop(buckets: dict[str, dict[tuple[str, Resource], None]], place: str, entry: tuple[str, Resource]) -> None:
-    """Take an entry out of a bucket, and the bucket away with its last entry."""
+    """Remove an entry from a bucket, and the bucket with its last entry."""
     bucket = buckets.get(place)
     if bucket is not None:
         bucket.pop(entry, None)
@@ -109,13 +109,13 @@ def _drop(buckets: dict[str, dict[tuple[str, Resource], None]], place: str, entr
 
 
 def _above(upper: str, lower: str) -> bool:
-    """Whether one path is a proper ancestor of the other; the root is everybody's."""
+    """Whether one path is a proper ancestor of the other; the root is an ancestor of all."""
     return not upper or (lower.startswith(upper) and lower[len(upper) : len(upper) + 1] == "/")
 
 
-@lru_cache(maxsize=PLACES_KEPT)
+@lru_cache(maxsize=MAX_PLACES)
 def _places(resource: Resource) -> tuple[str, list[str]]:
-    """The path at or below which a resource lies, and all that is above. Nothing is above or below a name."""
+    """The path at or below which a resource is, and its ancestors. A name has no ancestors and no descendants."""
     kind, text = resource
     if kind in NAMES:
         return f"{kind}:{text}", []
@@ -123,7 +123,7 @@ def _places(resource: Resource) -> tuple[str, list[str]]:
     return anchor, _ancestors(anchor)
 
 
-@lru_cache(maxsize=GLOBS_KEPT)
+@lru_cache(maxsize=MAX_GLOBS)
 def _literal_part(glob: str) -> str:
     """The components of a glob before the first that might hold a wildcard."""
     components = glob.split("/")
@@ -133,9 +133,9 @@ def _literal_part(glob: str) -> str:
     return glob
 
 
-@lru_cache(maxsize=GLOBS_KEPT)
+@lru_cache(maxsize=MAX_GLOBS)
 def _literal_end(glob: str) -> str:
-    """The characters behind the last that might be a wildcard, a part of one, or a slash."""
+    """The characters after the last that might be a wildcard, a part of one, or a slash."""
     return glob[max(glob.rfind(character) for character in "*?[]/") + 1 :]
 
 
@@ -158,8 +158,8 @@ class _Automaton:
     """A glob as states and labelled edges, without empty moves and without states that lead nowhere.
 
     Because every state leads to an end, "something below this directory matches" is just "a state is left after
-    reading the directory and a slash". What reading a path leads to is remembered step by step, so that after the first
-    paths a further one costs a look into a dict for each of its characters.
+    reading the directory and a slash". Each step of reading is cached, so that after the first paths another one costs
+    one dict lookup for each of its characters.
     """
 
     __slots__ = ("edges", "end_bits", "ends", "kept", "start")
@@ -172,12 +172,12 @@ class _Automaton:
         self.forget()
 
     def forget(self) -> None:
-        """Begin afresh with what is remembered."""
+        """Clear the cache."""
         self.kept: dict[int, _Reached] = {}
         self.start = _Reached(self, 1)
 
     def covers(self, path: str, *, below: bool) -> bool:
-        """Whether the glob matches the path itself or, where asked, something below it."""
+        """Whether the glob matches the path itself or, if asked, something below it."""
         reached = self.start
         if path:
             reached = reached["/"]
@@ -191,7 +191,7 @@ class _Automaton:
 
 
 class _Reached(dict[str, "_Reached"]):
-    """The states (bits of a number) that reading came to, and by each character seen so far where it goes on."""
+    """A set of states (bits of a number), and for each character seen so far the next set."""
 
     __slots__ = ("_automaton", "states")
 
@@ -211,15 +211,15 @@ class _Reached(dict[str, "_Reached"]):
         kept = self._automaton.kept
         reached = kept.get(found)
         if reached is None:
-            if len(kept) >= STATES_KEPT:
+            if len(kept) >= MAX_STATE_SETS:
                 self._automaton.forget()
             reached = self._automaton.kept[found] = _Reached(self._automaton, found)
-        if len(self) < STEPS_KEPT:
+        if len(self) < MAX_STEPS:
             self[character] = reached
         return reached
 
 
-@lru_cache(maxsize=GLOBS_KEPT)
+@lru_cache(maxsize=MAX_GLOBS)
 def _automaton(glob: str) -> _Automaton:
     """Build the automaton of a glob. `fronts` are the states in which a component may begin or the path end."""
     edges: list[list[tuple[Ranges, int]]] = [[]]
@@ -233,7 +233,7 @@ def _automaton(glob: str) -> _Automaton:
         if not component:
             return _Automaton([[]], set())  # no path has an empty component
         if component == "**":
-            if previous != "**":  # twice in a row says nothing new
+            if previous != "**":  # `**/**` is the same as `**`
                 slash, inside = state(), state()
                 for front in [*fronts, inside]:
                     edges[front].append((_SLASH, slash))
@@ -273,7 +273,7 @@ def _leading_to(edges: list[list[tuple[Ranges, int]]], ends: set[int]) -> set[in
 
 
 def _tokens(component: str) -> Iterator[Ranges | None]:
-    """The characters that a component takes, one after the other; None stands for any run of them."""
+    """The character classes of a component, in order; None means any run of characters."""
     if not component.strip("*"):
         yield _OTHER  # only stars, but a component is never empty
     place = 0
@@ -293,7 +293,7 @@ def _tokens(component: str) -> Iterator[Ranges | None]:
 
 
 def _closing(component: str, place: int) -> int:
-    """Where the class that opens here is closed, or -1. A closing bracket that comes first is a member."""
+    """The place where the class that opens here closes, or -1. A closing bracket that comes first is a member."""
     first = place + 1
     if component[first : first + 1] in {"!", "^"}:
         first += 1
@@ -301,7 +301,7 @@ def _closing(component: str, place: int) -> int:
 
 
 def _class(inside: str) -> Ranges:
-    """The characters of a class, never the slash. A range whose ends are the wrong way round is empty."""
+    """The characters of a class, never the slash. A reversed range is empty."""
     negated = inside[0] in "!^"
     members = inside[1:] if negated else inside
     ranges, place = [], 0
@@ -333,7 +333,7 @@ def _complement(ranges: list[tuple[int, int]]) -> Ranges:
 # --- glob against glob
 
 
-@lru_cache(maxsize=PAIRS_KEPT)
+@lru_cache(maxsize=MAX_PAIRS)
 def _globs_overlap(left: str, right: str) -> bool:
     """Whether one path matches both: search the pairs of states that one and the same path can reach."""
     upper, lower = _literal_part(left), _literal_part(right)

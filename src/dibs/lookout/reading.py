@@ -1,6 +1,6 @@
-"""Reading a log that may be broken: the fields of a body, what they must be, and every id that was met.
+"""Reads a log that may be broken: the fields of a body with their types, and every id met so far.
 
-Shared by what replays a log (replay.py, tasks.py) and what follows its chain (verify.py). Nothing is judged here.
+Shared by the replay (replay.py, tasks.py) and the check of the chain (verify.py). Nothing is judged here.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
     from dibs.lookout.overlap import Resource
 
-RUN = 65_536  # ids that are kept in a set before they go into a sorted run of eight bytes each
+RUN_IDS = 65_536  # kept in a set before they are packed into a sorted run of eight bytes each
 TWO_TEXTS = (str, str)
 
 
 class MalformedError(Exception):
-    """A body does not have what its kind must have; the text says which."""
+    """A body lacks a field that its kind requires; the text says which."""
 
 
 def must(held: bool, message: str) -> None:
-    """Hold a body to what its kind must have."""
+    """Raise MalformedError unless the condition holds."""
     if not held:
         raise MalformedError(message)
 
@@ -77,7 +77,7 @@ def related(one: str, other: str) -> bool:
 
 
 def say(value: object) -> str:
-    """What somebody wrote, as it may stand in a message: short, and harmless to a terminal."""
+    """A text from the log, for a message: short, and harmless to a terminal."""
     text = str(value)
     text = text if len(text) <= 100 else text[:99] + "…"  # noqa: PLR2004
     return text if text.isprintable() else ascii(text)
@@ -89,7 +89,7 @@ def say(value: object) -> str:
 class Ids:
     """Every id that was met, eight bytes each: a set for the newest, sorted runs for the others.
 
-    A log has millions of them, too many to keep as texts. Two ids with the same 64 bits would be taken for one; among
+    A log has millions of them, too many to keep as texts. Two ids with the same 64 bits would count as one; among
     ten million that is expected less than once in a hundred thousand logs.
     """
 
@@ -103,7 +103,7 @@ class Ids:
         if self._known(number):
             return False
         self._recent.add(number)
-        if len(self._recent) == RUN:
+        if len(self._recent) == RUN_IDS:
             newest = array("Q", sorted(self._recent))
             while self._runs and len(self._runs[-1]) <= len(newest):
                 newest = array("Q", merge(self._runs.pop(), newest))

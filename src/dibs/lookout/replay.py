@@ -1,6 +1,6 @@
-"""The state that the events of a log describe, replayed: claims, waits, killed agents, requests.
+"""Replays the state that a log's events describe: claims, waits, killed agents, requests.
 
-Each event is held to the state before it; what cannot have happened is noted in the report. Part of `dibs verify`,
+Each event is checked against the state before it; an impossible event is noted in the report. Part of `dibs verify`,
 whose story is in verify.py; like it, this imports nothing of the operations. Tasks and documents are in tasks.py, votes
 in votes.py.
 """
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from dibs.lookout.verify import Report
     from dibs.stores.seam import Event
 
-DAY = 24 * 60 * 60 * 1000  # ms that a request id is kept
+REQUEST_KEPT_MS = 24 * 60 * 60 * 1000  # how long a request id counts
 EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
 BY_DEADLINE = frozenset(("expired", "unclaimed"))
 
 
-class Said:
+class Statement:
     """An event, opened."""
 
     __slots__ = ("agent", "commit", "data", "kind", "now", "seq", "subject")
@@ -70,7 +70,7 @@ class Claim:
         must(self.mode in EXCLUDES, f"there is no mode {say(self.mode)}")
 
     def facts(self) -> tuple[Any, ...]:
-        """All that a seal says about it."""
+        """The claim as a seal records it."""
         return self.agent, self.resources, self.mode, self.tree, self.until, self.token
 
 
@@ -80,7 +80,7 @@ class Replay:
     def __init__(self, report: Report) -> None:
         self._report = report
         self.live: dict[str, Claim] = {}
-        self.lost = False  # something before is unknown: a claim that nobody has heard of may be live
+        self.lost = False  # earlier events are unknown: an unknown claim may be live
         self._lost_waits = False
         self._near = {"write": Near(), "read": Near()}
         self._granted, self._queued = Ids(), Ids()
@@ -89,9 +89,9 @@ class Replay:
         self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
         self._tasks, self._documents, self._votes = Tasks(report, self), Documents(report), Votes(report)
         self._commit = self._earlier = self._seq = (
-            0  # what a token has to be above: those of the commits before, a seal's bound
+            0  # the lower bound of new tokens: those of earlier commits, a seal's bound
         )
-        self._rules: dict[str, Callable[[Said], None]] = {
+        self._rules: dict[str, Callable[[Statement], None]] = {
             "claim.granted": self._on_granted,
             "claim.renewed": self._on_renewed,
             "claim.moved": self._on_moved,
@@ -113,15 +113,15 @@ class Replay:
             "store.recovered": self._on_recovered,
         }
 
-    def apply(self, event: Event) -> Said | None:
-        """Let an event happen; gives what it says, or None where that cannot be read."""
+    def apply(self, event: Event) -> Statement | None:
+        """Apply an event; returns its statement, or None if it cannot be read."""
         if event.commit != self._commit:
             self.finish()
             self._commit, self._earlier = event.commit, max(self._earlier, self._report.token)
         self._seq = event.seq
         said = None
         try:
-            said = Said(event)
+            said = Statement(event)
             rule = self._rules.get(said.kind)
             if rule is not None:
                 rule(said)
@@ -135,11 +135,11 @@ class Replay:
         return said
 
     def finish(self) -> None:
-        """A commit is over."""
+        """End a commit."""
         self._tasks.settle(self._seq)
 
     def lose(self) -> None:
-        """Events are missing. What was true may have ended in them, so it is forgotten and not held against anybody."""
+        """Events are missing. They may have ended anything that was true, so the state is dropped."""
         for claim in list(self.live.values()):
             self._end(claim)
         self._killed.clear()
@@ -147,7 +147,7 @@ class Replay:
         self.lost = self._lost_waits = True
 
     def enter(self, seq: int, claims: dict[str, Claim], token: int) -> None:
-        """Go on with what a seal says, where the state is not known. It has to keep promise 1 like everything else."""
+        """Continue from a seal where the state is unknown. The seal's claims must keep promise 1, too."""
         for claim in list(self.live.values()):
             self._end(claim)
         for claim in claims.values():
@@ -159,7 +159,7 @@ class Replay:
         self.lost = False
 
     def differs(self, claims: dict[str, Claim], token: int) -> str:
-        """In what the state differs from a seal's; empty if in nothing. From here on tokens are above its bound."""
+        """The difference between the state and a seal; empty if none. From here on tokens are above its bound."""
         for identifier in sorted(claims.keys() | self.live.keys()):
             there, here = claims.get(identifier), self.live.get(identifier)
             if there is None:
@@ -173,7 +173,7 @@ class Replay:
 
     # --- claims
 
-    def _on_granted(self, said: Said) -> None:
+    def _on_granted(self, said: Statement) -> None:
         claim = Claim(said.subject, said.agent, said.data)
         if not self._granted.add(said.subject):
             self._report.add(said.seq, "granted_twice", f"claim {say(said.subject)} was granted before")
@@ -186,7 +186,7 @@ class Replay:
         self._hold(claim)
         self._report.granted += 1
 
-    def _on_renewed(self, said: Said) -> None:
+    def _on_renewed(self, said: Statement) -> None:
         until = whole(said.data, "until")
         claim = self._find(said)
         if claim is not None:
@@ -194,7 +194,7 @@ class Replay:
             self._check_request(said)
             claim.until = until
 
-    def _on_moved(self, said: Said) -> None:
+    def _on_moved(self, said: Statement) -> None:
         to, token, why = text(said.data, "to"), whole(said.data, "token"), said.data.get("why")
         claim = self._find(said)
         self._check_token(said, token)
@@ -211,7 +211,7 @@ class Replay:
         claim.agent, claim.token = to, token
         self._check_holders(said.seq, claim)
 
-    def _on_released(self, said: Said) -> None:
+    def _on_released(self, said: Statement) -> None:
         released, left = resources(said.data, "resources"), resources(said.data, "left")
         self._check_request(said)
         claim = self._find(said)
@@ -227,7 +227,7 @@ class Replay:
             claim.resources = kept
             self._hold(claim)
 
-    def _on_ended(self, said: Said) -> None:
+    def _on_ended(self, said: Statement) -> None:
         why = text(said.data, "why")
         claim = self._find(said)
         if claim is None:
@@ -237,8 +237,8 @@ class Replay:
             self._report.add(said.seq, "early", message)
         self._end(claim)
 
-    def _find(self, said: Said) -> Claim | None:
-        """The live claim that an event speaks of."""
+    def _find(self, said: Statement) -> Claim | None:
+        """The live claim that an event names."""
         claim = self.live.get(said.subject)
         if claim is None and not self.lost:
             self._report.add(said.seq, "not_live", f"claim {say(said.subject)} was not live")
@@ -252,7 +252,7 @@ class Replay:
 
     def _end(self, claim: Claim) -> None:
         del self.live[claim.id]
-        self._tasks.shake(claim)
+        self._tasks.mark_uncertain(claim)
         if claim.mode in self._near:
             for resource in claim.resources:
                 self._near[claim.mode].remove(claim.id, resource)
@@ -278,7 +278,7 @@ class Replay:
                         self._report.add(seq, "two_holders", message)
                         return
 
-    def _check_token(self, said: Said, token: int) -> None:
+    def _check_token(self, said: Statement, token: int) -> None:
         """Promise 2."""
         if token != said.commit:
             self._report.add(said.seq, "token", f"the token is {token}, the commit's number {said.commit}")
@@ -287,13 +287,13 @@ class Replay:
         else:
             self._report.token = token
 
-    def _check_request(self, said: Said) -> None:
-        """Promise 6. A day has too many requests to keep their texts, so 64 bits stand for each, as for the ids."""
+    def _check_request(self, said: Statement) -> None:
+        """Promise 6. A day has too many requests to keep their texts, so each is kept as 64 bits, like the ids."""
         request = said.data.get("request")
         if request is None:
             return
         must(type(request) is list and types(request) == TWO_TEXTS, "`request` is not an operation and an id")
-        while self._requests and said.now - next(iter(self._requests.values()))[1] >= DAY:
+        while self._requests and said.now - next(iter(self._requests.values()))[1] >= REQUEST_KEPT_MS:
             self._requests.popitem(last=False)
         key = hash((said.agent, *request))
         commit, _ = self._requests.setdefault(key, (said.commit, said.now))
@@ -301,7 +301,7 @@ class Replay:
             message = f"request {say(request[1])} of {say(said.agent)} had its effect before, in commit {commit}"
             self._report.add(said.seq, "two_effects", message)
 
-    def _check_killed(self, said: Said, agent: str) -> None:
+    def _check_killed(self, said: Statement, agent: str) -> None:
         while self._killed:
             if agent in self._killed:
                 self._report.add(said.seq, "killed", f"{say(agent)} was killed and not revived, and got a claim")
@@ -309,47 +309,47 @@ class Replay:
                 return
             agent = agent.rpartition("/")[0]
 
-    def _check_related(self, said: Said, claim: Claim, what: str) -> None:
+    def _check_related(self, said: Statement, claim: Claim, what: str) -> None:
         if not related(said.agent, claim.agent):
             message = f"claim {say(claim.id)} of {say(claim.agent)} was {what} by {say(said.agent)}"
             self._report.add(said.seq, "stranger", message)
 
     # --- waits and agents
 
-    def _on_queued(self, said: Said) -> None:
+    def _on_queued(self, said: Statement) -> None:
         if not self._queued.add(said.subject):
             self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was queued before")
         self._waiting.add(said.subject)
 
-    def _on_wait_ended(self, said: Said) -> None:
+    def _on_wait_ended(self, said: Statement) -> None:
         if said.subject in self._waiting:
             self._waiting.discard(said.subject)
         elif not self._lost_waits or not self._queued.add(said.subject):
             self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was not waiting")
 
-    def _on_killed(self, said: Said) -> None:
+    def _on_killed(self, said: Statement) -> None:
         self._killed.add(said.subject)
 
-    def _on_revived(self, said: Said) -> None:
+    def _on_revived(self, said: Statement) -> None:
         self._killed.discard(said.subject)
 
     # --- tasks, documents and votes
 
-    def _once(self, rule: Callable[[Said], None]) -> Callable[[Said], None]:
-        """A rule for an event that a request id may stand behind."""
+    def _once(self, rule: Callable[[Statement], None]) -> Callable[[Statement], None]:
+        """A rule for an event that may have a request id."""
 
-        def with_request(said: Said) -> None:
+        def with_request(said: Statement) -> None:
             self._check_request(said)
             rule(said)
 
         return with_request
 
     def _lose_work(self) -> None:
-        """What was true of them may have changed where nobody could see it."""
+        """Tasks, documents and votes may have changed in the missing events."""
         self._tasks.lose()
         self._documents.lose()
         self._votes.lose()
 
-    def _on_recovered(self, said: Said) -> None:
+    def _on_recovered(self, said: Statement) -> None:
         self._documents.on_recovered(said)
         self._votes.lose()

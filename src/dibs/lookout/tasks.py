@@ -1,11 +1,11 @@
-"""Tasks and documents, replayed: what the events say about them, held to what they said before and to the claims.
+"""Replays tasks and documents: each event is checked against the earlier ones and against the claims.
 
-A task's states and the moves between them are written down here a second time, on purpose: like the rest of the
-lookout this imports nothing of the operations. What stays in memory is the tasks that can still move and the version of
-each document; of a finished task only that it was there and is finished, eight bytes each.
+A task's states and transitions are defined here a second time, on purpose: like the rest of the lookout this imports
+nothing of the operations. Memory holds the tasks that can still move and the version of each document; a finished task
+takes eight bytes.
 
-What it cannot see: which tasks a purged run had (the event names the run), and what happened in a stretch of the log
-that is missing. There the first that is heard of a task or a document is believed.
+It cannot see which tasks a purged run had (the event names only the run), nor what happened in a missing stretch of the
+log. After one, the first event about a task or a document is believed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dibs.lookout.reading import Ids, must, related, say, text, whole
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.lookout.replay import Claim, Replay, Said
+    from dibs.lookout.replay import Claim, Replay, Statement
     from dibs.lookout.verify import Report
 
-BEGINS = frozenset({"discovery", "scoped", "planned"})
-WAYS = {
+FIRST_STATES = frozenset({"discovery", "scoped", "planned"})
+TRANSITIONS = {
     "discovery": {"scoped", "cancelled"},
     "scoped": {"discovery", "planned", "cancelled"},
     "planned": {"scoped", "executing", "cancelled"},
@@ -32,9 +32,9 @@ WAYS = {
     "quarantined": {"planned", "cancelled"},
     "cancelled": {"planned"},
 }
-OVER = frozenset({"failed", "quarantined", "cancelled"})  # and complete, of which nothing else is remembered
-BY_TOKEN = frozenset({"complete", "failed"})  # where only the holder's own word leads
-GRAVES = 65_536  # deleted documents whose version is remembered; of older ones only how high they were
+FINISHED = frozenset({"failed", "quarantined", "cancelled"})  # `complete` is kept separately
+BY_TOKEN = frozenset({"complete", "failed"})  # only the holder may move a task to these
+MAX_DELETED_VERSIONS = 65_536  # of older deleted documents only the highest version is kept
 
 
 class Task:
@@ -53,36 +53,36 @@ class Tasks:
         self._report, self._replay = report, replay
         self._open: dict[str, Task] = {}
         self._added, self._complete = Ids(), Ids()
-        self._lost = False  # something before is unknown: a task that nobody has heard of may be there
-        self._purged = False  # a run was purged: its tasks are gone and their ids free
+        self._lost = False  # earlier events are unknown: an unknown task may exist
+        self._purged = False  # a run was purged: its tasks are deleted and their ids free
         self._shaken: set[str] = set()  # tasks whose claim ended in this commit
 
     def lose(self) -> None:
-        """Events are missing, or one cannot be read: what was true may have changed in them."""
+        """Events are missing or unreadable: the state may have changed in them."""
         self._open.clear()
         self._shaken.clear()
         self._lost = True
 
-    def shake(self, claim: Claim) -> None:
-        """A claim ended: a task behind it must have moved, or been passed on, when the commit is over."""
+    def mark_uncertain(self, claim: Claim) -> None:
+        """A claim ended: its task must have moved, or been passed on, by the end of the commit."""
         for kind, name in claim.resources:
             if kind == "name" and name.startswith("task:"):
                 self._shaken.add(name[5:])
 
     def settle(self, seq: int) -> None:
-        """A commit is over: whatever is at work has a live claim behind it."""
+        """End a commit: every task at work must have a live claim."""
         for identifier in sorted(self._shaken):
             task = self._open.get(identifier)
             if task is not None and task.state == "executing" and task.claim not in self._replay.live:
                 message = f"task {say(identifier)} stayed at work when its claim {say(task.claim)} had ended"
                 self._report.add(seq, "task_claim", message)
-                del self._open[identifier]  # one wound, one finding
+                del self._open[identifier]  # one defect gives one finding
                 self._lost = True
         self._shaken.clear()
 
-    # --- what happens to a task
+    # --- events of a task
 
-    def on_added(self, said: Said) -> None:
+    def on_added(self, said: Statement) -> None:
         """A new task: its id was not used before."""
         state, run = said.data.get("state", "planned"), said.data.get("run", "")
         must(isinstance(state, str) and isinstance(run, str), "`state` or `run` is not a text")
@@ -92,18 +92,18 @@ class Tasks:
         if state == "complete" and said.data.get("imported") is True:  # finished elsewhere, before it came here
             self._complete.add(said.subject)
             return
-        if state not in BEGINS:
+        if state not in FIRST_STATES:
             self._report.add(said.seq, "task_state", f"task {say(said.subject)} began as {say(state)}")
         self._open[said.subject] = Task(state, run)
 
-    def on_moved(self, said: Said) -> None:
-        """From the state that it was in, by a way that there is, and with what that way needs."""
+    def on_moved(self, said: Statement) -> None:
+        """A move: from the task's state, by an existing transition, with what that transition requires."""
         before, to = text(said.data, "from"), text(said.data, "to")
         task = self._find(said, before)
         if task is None:
             return
-        if to not in WAYS.get(before, ()):
-            self._report.add(said.seq, "task_state", f"no way leads from {say(before)} to {say(to)}")
+        if to not in TRANSITIONS.get(before, ()):
+            self._report.add(said.seq, "task_state", f"there is no transition from {say(before)} to {say(to)}")
         elif to == "executing":
             self._check_claim(said, task)
         elif before == "executing":
@@ -113,27 +113,27 @@ class Tasks:
             self._complete.add(said.subject)
             del self._open[said.subject]
 
-    def on_passed(self, said: Said) -> None:
-        """Another claim, or the same one in other hands, stands behind it from now on."""
+    def on_passed(self, said: Statement) -> None:
+        """From now on the task has another claim, or the same claim has another holder."""
         task = self._find(said, "executing")
         if task is not None:
             self._check_claim(said, task, passed=True)
 
-    def on_kept(self, said: Said) -> None:
-        """A task stays although its run goes: from now on it is of no run."""
+    def on_kept(self, said: Statement) -> None:
+        """A task is kept although its run is purged: from now on it belongs to no run."""
         task = self._open.get(said.subject)
         if task is not None:
             task.run = ""
 
-    def on_purged(self, said: Said) -> None:
-        """A run is gone with all its tasks that were over, and were not kept."""
+    def on_purged(self, said: Statement) -> None:
+        """A run is purged with all its finished tasks that were not kept."""
         self._purged = True
-        gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in OVER]
+        gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in FINISHED]
         for identifier in gone:
             del self._open[identifier]
 
-    def _find(self, said: Said, state: str) -> Task | None:
-        """The task that an event speaks of, which has to be in that state."""
+    def _find(self, said: Statement, state: str) -> Task | None:
+        """The task that an event names; it must be in that state."""
         task = self._open.get(said.subject)
         if task is None and self._complete.has(said.subject):
             again = said.data.get("to") == "complete"
@@ -151,8 +151,8 @@ class Tasks:
             task.state = state
         return task
 
-    def _behind(self, said: Said) -> str:
-        """The live claim on a task of which nothing is known, by the token that the event names."""
+    def _behind(self, said: Statement) -> str:
+        """The live claim on an unknown task, by the token that the event names."""
         token, name = said.data.get("token"), ("name", f"task:{said.subject}")
         for claim in self._replay.live.values() if token is not None else ():
             if claim.token == token and name in claim.resources:
@@ -161,8 +161,8 @@ class Tasks:
 
     # --- the promises
 
-    def _check_claim(self, said: Said, task: Task, *, passed: bool = False) -> None:
-        """At work means: a live claim on its name, of the agent that works."""
+    def _check_claim(self, said: Statement, task: Task, *, passed: bool = False) -> None:
+        """A task at work must have a live claim on its name, held by the working agent."""
         task.claim = text(said.data, "claim")
         claim = self._replay.live.get(task.claim)
         if claim is None:
@@ -180,17 +180,17 @@ class Tasks:
         elif claim.until <= said.now:
             wrong = "was past its deadline"
         if wrong:
-            self._report.add(said.seq, "task_claim", f"claim {say(claim.id)} behind task {say(said.subject)} {wrong}")
+            self._report.add(said.seq, "task_claim", f"claim {say(claim.id)} of task {say(said.subject)} {wrong}")
 
-    def _check_token(self, said: Said, task: Task, *, needed: bool) -> None:
-        """Promise 2: a task is finished under the token of the live claim behind it, and by its holder."""
+    def _check_token(self, said: Statement, task: Task, *, needed: bool) -> None:
+        """Promise 2: a task is finished under the token of its live claim, and by the claim's holder."""
         token = said.data.get("token")
         if token is None and not needed:
             return
         claim = self._replay.live.get(task.claim)
         if claim is None:
             if not self._replay.lost:
-                message = f"task {say(said.subject)} became {say(said.data['to'])}, and no live claim stood behind it"
+                message = f"task {say(said.subject)} became {say(said.data['to'])} without a live claim"
                 self._report.add(said.seq, "task_token", message)
             return
         if token != claim.token or claim.until <= said.now:
@@ -211,21 +211,21 @@ class Documents:
         self._report = report
         self._versions: dict[str, int] = {}
         self._graves: OrderedDict[str, int] = OrderedDict()
-        self._deepest = 0  # no deleted document had a higher version: those that are forgotten begin again above it
+        self._deepest = 0  # the highest version of deleted documents: dropped ones begin again above it
         self._lost = False
 
     def lose(self) -> None:
-        """Events are missing: what was true may have changed in them."""
+        """Events are missing: the versions may have changed in them."""
         self._versions.clear()
         self._graves.clear()
         self._lost = True
 
-    def on_recovered(self, said: Said) -> None:
-        """A new database in a damaged one's place: its documents begin above whatever was written before."""
+    def on_recovered(self, said: Statement) -> None:
+        """A new database replaced a damaged one: its documents begin above all earlier versions."""
         self._deepest = max(self._deepest, said.commit - 1)
 
-    def on_set(self, said: Said) -> None:
-        """One above the version before; a deleted document, once forgotten, goes on above all that were deleted."""
+    def on_set(self, said: Statement) -> None:
+        """One above the previous version; a deleted document that was dropped continues above all deleted ones."""
         key, version = said.subject, whole(said.data, "version")
         deleted: Any = said.data.get("deleted", False)
         before = self._versions.pop(key, None)
@@ -234,7 +234,7 @@ class Documents:
             right = version == before + 1
         else:
             right = grave < version <= self._deepest + 1 or (self._lost and version > grave)
-            right = right and not (deleted and not self._lost)  # what is not there cannot be deleted
+            right = right and not (deleted and not self._lost)  # an absent document cannot be deleted
         if not right:
             known = before if before is not None else grave
             message = f"document {say(key)} has version {version} after {known}"
@@ -242,7 +242,7 @@ class Documents:
         if deleted:
             self._graves[key] = version
             self._deepest = max(self._deepest, version)
-            if len(self._graves) > GRAVES:
+            if len(self._graves) > MAX_DELETED_VERSIONS:
                 self._graves.popitem(last=False)
         else:
             self._versions[key] = version

@@ -1,18 +1,18 @@
-"""`dibs verify`: read log, head and seals once, and say everything that cannot have happened.
+"""`dibs verify`: reads log, head and seals once, and reports everything that cannot have happened.
 
-The story. Events come in one after the other and are forgotten again; what stays in memory is the state that they
-describe: the claims that are live, who waits, who was killed, the requests of the last 24 hours, the tasks that can
-still move, the documents' versions, the open votes. `_Chain` holds each event to its predecessor (number, link, clock,
-commit), `Replay` holds what it says to the state before it, `_Seals` holds the seals to the state at their number. At
-the end the head record and a head remembered elsewhere must agree.
+The story. Events are read one after the other and dropped again. Memory holds only the state that they describe: live
+claims, waiters, killed agents, the requests of the last 24 hours, the tasks that can still move, the documents'
+versions, the open votes. `_Chain` checks each event against its predecessor (number, link, clock, commit), `Replay`
+checks it against the state before it, `_Seals` checks the seals against the state at their number. At the end the head
+record and a head remembered elsewhere must agree.
 
-Nothing of the operations is imported, the digests are taken here, and overlap is decided by `lookout.overlap`. A broken
-event is a finding and never an error; after one, the check goes on with what is still known, so that one wound gives
-one finding and not a hundred. Nothing is repaired here, and the rows beside the log (claims, queues) are not read.
+Nothing of the operations is imported: the digests are computed here, and `lookout.overlap` decides overlap. A broken
+event is a finding and never an error; after one, the check continues with what is still known, so that one defect gives
+one finding and not a hundred. Nothing is repaired here, and the rows next to the log (claims, queues) are not read.
 
-What it cannot see: what was dropped with a pruned stretch. A seal carries the claims and a bound of the tokens, not
-the waits, the killed agents, the request ids, the tasks, the documents and the votes, so these are only checked within
-the log that is there.
+It cannot see what was dropped with a pruned stretch. A seal carries the claims and a bound of the tokens, not
+the waits, the killed agents, the request ids, the tasks, the documents and the votes, so these are checked only within
+the existing log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, Any
 
 from dibs.lookout.reading import MalformedError, must, read_body, say, text, types, whole
-from dibs.lookout.replay import Claim, Replay, Said
+from dibs.lookout.replay import Claim, Replay, Statement
 from dibs.stores.seam import GENESIS
 
 if TYPE_CHECKING:
@@ -31,40 +31,40 @@ if TYPE_CHECKING:
 
 CODES = {
     "malformed": "an event, a seal or the head record cannot be read",
-    "start": "the log begins neither with event 1 nor right behind a seal",
+    "start": "the log begins neither with event 1 nor right after a seal",
     "gap": "events are missing",
     "order": "an event comes after one with a higher number",
     "link": "an event was changed: its link does not follow from its predecessor and itself",
     "time": "the store's clock went backwards",
     "commit": "the number of the commit fell, or events of one commit differ in time",
     "head": "the head record does not agree with the end of the log",
-    "rewritten": "another event stands where the remembered head was",
+    "rewritten": "the event at the remembered head's number is a different one",
     "shortened": "the log ends before the remembered head",
-    "pruned": "the front of the log is missing and no event says so, or the remembered head went with it",
+    "pruned": "the beginning of the log is missing and no event records that, or the remembered head was pruned",
     "seal": "a seal does not agree with the log",
     "granted_twice": "a claim id was granted a second time",
-    "not_live": "something happened to a claim that was not live",
-    "left": "what a release left is not what was held without what was released",
-    "early": "a claim ended by its deadline before its deadline",
-    "stranger": "a claim was renewed, moved or released by or to somebody unrelated to its holder",
-    "two_holders": "two unrelated agents held what excludes each other (promise 1)",
+    "not_live": "an event names a claim that was not live",
+    "left": "the resources left after a release are not the held ones without the released ones",
+    "early": "a claim expired before its deadline",
+    "stranger": "a claim was renewed, moved or released by or to an agent unrelated to its holder",
+    "two_holders": "two unrelated agents held claims that exclude each other (promise 1)",
     "token": "a token is not its commit's number or does not rise (promise 2)",
     "two_effects": "one request id had an effect in two commits (promise 6)",
     "killed": "a killed agent got a claim",
     "wait": "a wait began or ended a second time, or ended without having begun",
-    "task": "a task was added twice, or something happened to one that was not there",
-    "task_state": "a task left a state that it was not in, or went where no way leads",
-    "task_claim": "a task was at work without a live claim of its agent behind it",
+    "task": "a task was added twice, or an event names a task that did not exist",
+    "task_state": "a task left a state that it was not in, or made a transition that does not exist",
+    "task_claim": "a task was at work without a live claim of its agent",
     "task_token": "a task was finished without the live token of its claim (promise 2)",
     "finished_twice": "a task was completed a second time (promise 6)",
-    "version": "the version of a document did not rise as it must",
-    "vote": "a vote got a ballot that does not count, or came out twice or otherwise than its ballots say",
+    "version": "the version of a document did not rise as required",
+    "vote": "a vote got a ballot that does not count, or its outcome came twice or contradicts its ballots",
 }
 
-KEPT = 100  # findings that a report keeps; the others are counted
-PAGE = 2_000  # events read from a store at a time
-STRIDE = 10_000  # events between two calls of `progress`
-ATTEMPTS = 3  # how often a store that is being pruned meanwhile is read again
+MAX_FINDINGS = 100  # in a report; further ones are only counted
+PAGE_EVENTS = 2_000  # read from a store at a time
+PROGRESS_EVENTS = 10_000  # between two calls of `progress`
+MAX_READS = 3  # of a store that is pruned during the check
 
 
 EVENT_TYPES = (int, int, int, int, str, str)
@@ -89,7 +89,7 @@ class Finding:
 
 
 class Report:
-    """What was read and what was found. `found` counts all findings, `findings` holds the first of them."""
+    """The result of a check. `found` counts all findings, `findings` holds the first of them."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -104,7 +104,7 @@ class Report:
     def add(self, seq: int, code: str, message: str) -> None:
         """Note a finding."""
         self.found += 1
-        if len(self.findings) < KEPT:
+        if len(self.findings) < MAX_FINDINGS:
             self.findings.append(Finding(seq, code, message))
 
     def as_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def verify(
             if said is not None and said.kind.startswith("log."):
                 known.hear(said, chain)
             known.compare(event, replay)
-        if progress is not None and report.events % STRIDE == 0:
+        if progress is not None and report.events % PROGRESS_EVENTS == 0:
             progress(report.events, head.seq)
     replay.finish()
     report.live = len(replay.live)
@@ -146,13 +146,13 @@ def verify_store(
     expected_head: tuple[int, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Check a store while others use it: the log up to the head as it was at the beginning."""
+    """Check a store in use: the log up to the head at the beginning of the check."""
     report = Report()
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_READS):
         first = [event.seq for event in store.events(0, 1)]
         head = store.head()
         seals = store.seals()
-        if store.head().seq != head.seq:  # a new seal's event may lie behind the head that is checked
+        if store.head().seq != head.seq:  # a new seal's event may come after the head that is checked
             seals = [seal for seal in seals if seal.seq < head.seq]
         report = verify(head, _pages(store, head), seals, expected_head, progress)
         if report.ok or [event.seq for event in store.events(0, 1)] == first:
@@ -161,14 +161,14 @@ def verify_store(
 
 
 def _pages(store: Store, head: Head) -> Iterator[Event]:
-    """The store's events up to the head; those behind it only if they are not just newer than the head."""
+    """The store's events up to the head; later ones only if they are not just newer than the head."""
     after = 0
-    while page := store.events(after, PAGE):
+    while page := store.events(after, PAGE_EVENTS):
         for event in page:
             if event.seq > head.seq and store.head().seq > head.seq:
                 return
             yield event
-        if page[-1].seq <= after:  # a store that does not advance would be read for ever
+        if page[-1].seq <= after:  # a store that does not advance would be read without end
             return
         after = page[-1].seq
 
@@ -177,7 +177,7 @@ def _pages(store: Store, head: Head) -> Iterator[Event]:
 
 
 class _Chain:
-    """Where the reading is: the last event's number, link, commit and clock. `link` is None where it is unknown."""
+    """The reading position: the last event's number, link, commit and clock. `link` is None if unknown."""
 
     def __init__(self, report: Report, replay: Replay, seals: _Seals, expected: tuple[int, str] | None) -> None:
         self._report, self._replay, self._seals = report, replay, seals
@@ -185,10 +185,10 @@ class _Chain:
         self.seq, self.commit, self.now, self.wall = 0, 0, 0, 0
         self.link: str | None = GENESIS
         self.before: tuple[int, str | None] = (0, GENESIS)  # the last event of the commit before
-        self.pruned: set[int] = set()  # what `log.pruned` events say
+        self.pruned: set[int] = set()  # from `log.pruned` events
 
     def follow(self, event: Event) -> bool:
-        """Check how an event follows its predecessor. False: it has no place, what it says cannot be replayed."""
+        """Check how an event follows its predecessor. False: it is out of place and cannot be replayed."""
         if types((event.seq, event.commit, event.now, event.wall, event.body, event.link)) != EVENT_TYPES:
             self.seq, self.link = self.seq + 1, None
             self._report.first = self._report.first or self.seq
@@ -208,21 +208,21 @@ class _Chain:
         self.seq, self.commit, self.now, self.wall = event.seq, event.commit, event.now, event.wall
         self.link = self._report.link = (
             event.link
-        )  # as stored: after a wrong link the next is held to what stands there
+        )  # as stored: after a wrong link the next event is checked against the stored one
         self._report.last = event.seq
         if self._expected is not None and event.seq == self._expected[0]:
             self._compare_expected(event.link)
         return True
 
     def _begin(self, event: Event) -> None:
-        """The first event: number 1, or right behind a seal whose claims are where the replay begins."""
+        """The first event: number 1, or right after a seal; the replay begins with the seal's claims."""
         self._report.first = event.seq
         if event.seq != 1 and not self._resume(event):
-            message = f"the log begins with event {event.seq} and no seal stands at event {event.seq - 1}"
+            message = f"the log begins with event {event.seq} and there is no seal at event {event.seq - 1}"
             self._report.add(event.seq, "start", message)
 
     def _resume(self, event: Event) -> bool:
-        """Go on behind missing events: from a seal if one stands there, else without what was before."""
+        """Continue after missing events: from a seal if there is one, else without the earlier state."""
         self._replay.lose()
         link = self._seals.enter(event.seq - 1, self._replay)
         self.seq, self.link = event.seq - 1, link
@@ -247,13 +247,13 @@ class _Chain:
             self.before = (self.seq, self.link)
 
     def _compare_expected(self, link: str) -> None:
-        """Hold the remembered head to what stands at its number."""
+        """Check the remembered head against the event of its number."""
         if self._expected is not None and link != self._expected[1]:
             message = f"the link of event {self._expected[0]} is {say(link)}, remembered was {say(self._expected[1])}"
             self._report.add(self._expected[0], "rewritten", message)
 
     def finish(self, head: Head, seals: _Seals) -> None:
-        """The end of the log against the head record, its front against prunings, both against what is remembered."""
+        """Check the log's end against the head record, its beginning against prunings, both against a known head."""
         first, last = self._report.first, self.seq
         if first > 1 and first - 1 not in self.pruned and seals.link(first - 1) is not None:
             self._report.add(first, "pruned", f"no event says that the events up to {first - 1} were dropped")
@@ -282,18 +282,18 @@ class _Chain:
 
 
 class _Seals:
-    """The seals, each held to the log where it stands and to the event that speaks of it. At most one finding each."""
+    """Checks each seal against the log at its place and against the event that records it. At most one finding each."""
 
     def __init__(self, report: Report, seals: list[Seal]) -> None:
         self._report = report
         self._seals: dict[int, Seal] = {}
-        self._told: set[int] = set()  # those that a `log.sealed` event speaks of
+        self._told: set[int] = set()  # recorded by a `log.sealed` event
         self._blamed: set[int] = set()
         for seal in seals:
             if types((seal.seq, seal.link, seal.body)) != SEAL_TYPES:
                 self._report.add(0, "malformed", "a column of a seal has the wrong type")
             elif seal.seq in self._seals:
-                self._blame(seal.seq, "another seal stands at the same event")
+                self._blame(seal.seq, "there is another seal at the same event")
             else:
                 self._seals[seal.seq] = seal
 
@@ -303,7 +303,7 @@ class _Seals:
         return None if seal is None else seal.link
 
     def enter(self, seq: int, replay: Replay) -> str | None:
-        """Let the replay go on from the seal at an event; gives its link, None if there is no seal."""
+        """Continue the replay from the seal at an event; returns its link, None if there is no seal."""
         seal = self._seals.get(seq)
         if seal is None:
             return None
@@ -313,7 +313,7 @@ class _Seals:
         return seal.link
 
     def compare(self, event: Event, replay: Replay) -> None:
-        """Hold the seal that stands at this event, if any, to the event and to the state right after it."""
+        """Check the seal at this event, if any, against the event and the state right after it."""
         seal = self._seals.get(event.seq)
         if seal is None:
             return
@@ -327,8 +327,8 @@ class _Seals:
         elif difference := replay.differs(*opened):
             self._blame(seal.seq, difference)
 
-    def hear(self, said: Said, chain: _Chain) -> None:
-        """What the log says about itself: hold a seal to the event that was written with it, and note prunings."""
+    def hear(self, said: Statement, chain: _Chain) -> None:
+        """The log's records about itself: check a seal against the event written with it, and note prunings."""
         through, link, digest = (said.data.get(name) for name in ("through", "link", "digest"))
         if said.kind == "log.pruned":
             chain.pruned.add(through if isinstance(through, int) else 0)
@@ -336,19 +336,19 @@ class _Seals:
             return
         seal = self._seals.get(through) if isinstance(through, int) else None
         if seal is None:
-            self._report.add(said.seq, "seal", f"no seal stands at event {say(through)}, but this event says so")
+            self._report.add(said.seq, "seal", f"there is no seal at event {say(through)}, but this event records one")
             return
         self._told.add(seal.seq)
         if chain.before[1] is not None and (seal.seq, link) != chain.before:
-            self._blame(seal.seq, f"event {said.seq}, written with it, did not come right behind its event")
+            self._blame(seal.seq, f"event {said.seq}, written with it, did not come right after its event")
         elif link != seal.link or digest != sha256(seal.body.encode("utf-8", "surrogatepass")).hexdigest():
-            self._blame(seal.seq, f"it is not what event {said.seq} says was sealed")
+            self._blame(seal.seq, f"it differs from the seal that event {said.seq} records")
 
     def finish(self, first: int) -> None:
-        """A seal whose own event should be in the log and is not was put there by somebody else."""
+        """A seal without its own event in the log was not written by dibs."""
         for seq in self._seals.keys() - self._told:
             if seq >= first - 1:
-                self._blame(seq, "no event speaks of it")
+                self._blame(seq, "no event records it")
 
     def _open(self, seal: Seal) -> tuple[dict[str, Claim], int] | None:
         """The claims of a seal, and the number that no token was above."""

@@ -1,8 +1,7 @@
-"""Votes, replayed: who may cast what, and that an outcome is what the ballots say, once.
+"""Replays votes: who may cast which ballot, and that the outcome follows from the ballots, once.
 
-Like the rest of the lookout this imports nothing of the operations: what a majority is stands here a second time. What
-stays in memory is the votes that are open. One of which nothing was heard, because a stretch of the log is missing, is
-believed; its outcome then is, too.
+Like the rest of the lookout this imports nothing of the operations: a majority is defined here a second time. Memory
+holds only the open votes. A vote whose beginning is in a missing stretch of the log is believed, and so is its outcome.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dibs.lookout.reading import must, say, text, whole
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.lookout.replay import Said
+    from dibs.lookout.replay import Statement
     from dibs.lookout.verify import Report
 
 
@@ -28,7 +27,7 @@ class Vote:
         self.ballots: dict[str, str] = {}
 
     def outcome(self) -> tuple[str, str | None]:
-        """What the ballots say so far: an option, that there can be none, or nothing yet."""
+        """The outcome of the ballots so far: an option, no majority possible, or undecided."""
         votes = list(self.ballots.values())
         needed = len(self.electorate) // 2 + 1
         missing = len(self.electorate) - len(votes)
@@ -44,22 +43,22 @@ class Votes:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._open: dict[str, Vote] = {}
-        self._lost = False  # a vote of which nobody has heard may be open
+        self._lost = False  # an unknown vote may be open
 
     def lose(self) -> None:
-        """Events are missing, or one cannot be read: what was true may have changed in them."""
+        """Events are missing or unreadable: the votes may have changed in them."""
         self._open.clear()
         self._lost = True
 
-    def on_opened(self, said: Said) -> None:
+    def on_opened(self, said: Statement) -> None:
         """A vote begins, under an id that no open one has."""
         options, electorate = _texts(said.data, "options"), _texts(said.data, "electorate")
         if said.subject in self._open:
             self._find(said, "was opened while it was open")
         self._open[said.subject] = Vote(options, electorate, whole(said.data, "deadline"))
 
-    def on_cast(self, said: Said) -> None:
-        """A ballot: of an elector, the first of that one, for an option, in time, before the outcome."""
+    def on_cast(self, said: Statement) -> None:
+        """A ballot: by an elector, its first, for an option, before the deadline and before the outcome."""
         option = text(said.data, "option")
         vote = self._open.get(said.subject)
         if vote is None:
@@ -67,18 +66,18 @@ class Votes:
                 self._find(said, f"got a ballot of {say(said.agent)} and was not open")
             return
         if said.agent not in vote.electorate:
-            self._find(said, f"got a ballot of {say(said.agent)}, who is no elector")
+            self._find(said, f"got a ballot of {say(said.agent)}, who is not an elector")
         elif said.agent in vote.ballots:
             self._find(said, f"got a second ballot of {say(said.agent)}")
         elif option not in vote.options:
-            self._find(said, f"got a ballot for {say(option)}, which is no option")
+            self._find(said, f"got a ballot for {say(option)}, which is not an option")
         elif said.now >= vote.deadline:
             self._find(said, f"got a ballot of {say(said.agent)} after its deadline")
         else:
             vote.ballots[said.agent] = option
 
-    def on_decided(self, said: Said) -> None:
-        """The outcome, which the ballots say, or the clock."""
+    def on_decided(self, said: Statement) -> None:
+        """The outcome, which follows from the ballots or from the deadline."""
         outcome, option = text(said.data, "outcome"), said.data.get("option")
         vote = self._open.pop(said.subject, None)
         if vote is None:
@@ -92,7 +91,7 @@ class Votes:
             right = " ".join(filter(None, counted))
             self._find(said, f"came out as {say(outcome)} {say(option)}; by its ballots it is {say(right)}")
 
-    def _find(self, said: Said, what: str) -> None:
+    def _find(self, said: Statement, what: str) -> None:
         self._report.add(said.seq, "vote", f"vote {say(said.subject)} {what}")
 
 

@@ -1,6 +1,6 @@
 """A run's archive: one tar.gz with its record, its report in three forms, its tasks with all results, its events.
 
-Written beside its place, made durable and then put there, so that what has the name of an archive is whole. Equal
+It is written to a temporary file, synced and then renamed, so that a file with an archive's name is complete. Equal
 content gives equal bytes.
 """
 
@@ -17,7 +17,7 @@ from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.operations.tasks import lifecycle
 from dibs.reports import html_page, markdown, source
-from dibs.stores.seam import KEYS_AT_ONCE, values_of, walk
+from dibs.stores.seam import KEYS_PER_FETCH, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 FOLDER = "runs"  # below .dibs/local/
-IN_MEMORY = 8 * 1024 * 1024  # bytes of one member that are kept in memory while it is made
-CHUNK = 1024 * 1024
+MAX_MEMORY_BYTES = 8 * 1024 * 1024  # of one member while it is made; more goes to a temporary file
+CHUNK_BYTES = 1024 * 1024
 
 
 def path_of(session: Session, run: str) -> str:
-    """Where a run's archive lies."""
+    """The path of a run's archive."""
     return os.path.join(session.place.local, FOLDER, f"{run}.tar.gz")
 
 
 def write(session: Session, found: source.Gathered, report: dict[str, Any]) -> dict[str, Any]:
-    """Make the archive; gives its place below .dibs/local/, its digest and its size."""
+    """Make the archive; returns its path below .dibs/local/, its digest and its size."""
     run = found.run["run"]
     path = path_of(session, run)
     making = f"{path}.{os.getpid()}.{clock.random_id()}"
@@ -55,7 +55,7 @@ def write(session: Session, found: source.Gathered, report: dict[str, Any]) -> d
     except OSError as error:
         _forget(making)
         again = f"`dibs run end --run {run} --archive`"
-        text = f"{path} cannot be written: {error.strerror or error}. The run has ended; {again} tries it anew."
+        text = f"{path} cannot be written: {error.strerror or error}. The run has ended; {again} retries the archive."
         raise Unavailable(text, path=path) from None
     return {"file": f"{FOLDER}/{run}.tar.gz", "sha256": digest, "size": size}
 
@@ -70,7 +70,7 @@ def _pack(session: Session, found: source.Gathered, report: dict[str, Any], pack
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
 
         def add(name: str, lines: Iterator[bytes]) -> None:
-            with tempfile.SpooledTemporaryFile(IN_MEMORY) as member:
+            with tempfile.SpooledTemporaryFile(MAX_MEMORY_BYTES) as member:
                 for line in lines:
                     member.write(line)
                 info = tarfile.TarInfo(f"{run['run']}/{name}")
@@ -100,16 +100,16 @@ def _line(value: Any) -> bytes:
 
 def _content(path: str) -> Iterator[bytes]:
     with open(path, "rb") as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(CHUNK_BYTES):
             yield chunk
 
 
 def _tasks(session: Session, run: str) -> Iterator[dict[str, Any]]:
-    """Each task with its payload and its result, whole; a page at a time, so that they need not fit into memory."""
+    """Each task with its whole payload and result; a page at a time, so that they need not fit into memory."""
     prefix = f"ut\t{run}\t"
-    names = session.store.look(lambda tx: [key[len(prefix) :] for key, _ in walk(tx, prefix, KEYS_AT_ONCE)])
-    for start in range(0, len(names), KEYS_AT_ONCE):
-        some = names[start : start + KEYS_AT_ONCE]
+    names = session.store.look(lambda tx: [key[len(prefix) :] for key, _ in walk(tx, prefix, KEYS_PER_FETCH)])
+    for start in range(0, len(names), KEYS_PER_FETCH):
+        some = names[start : start + KEYS_PER_FETCH]
 
         def read(tx: Transaction, some: list[str] = some) -> dict[str, Any]:
             return values_of(tx, [f"{letter}\t{name}" for name in some for letter in ("t", "tp", "tr")])
@@ -123,7 +123,7 @@ def _tasks(session: Session, run: str) -> Iterator[dict[str, Any]]:
 
 
 def kept_files(session: Session, run: str) -> list[tuple[str, str]]:
-    """The files that results of a run's tasks name, which are kept beside the store: digest and path."""
+    """The files that results of a run's tasks name, which are kept next to the store: digest and path."""
     found = set()
     for task in _tasks(session, run):
         kept = task["result"].get("kept") if isinstance(task["result"], dict) else None
@@ -142,7 +142,7 @@ def _digest(path: str) -> tuple[str, int]:
 
 
 def _sync(folder: str) -> None:
-    """The new name survives a loss of power."""
+    """Make the new name survive a power loss."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

@@ -1,7 +1,7 @@
-"""Making reports, asking gates and ending runs: what the command line and Python share.
+"""Makes reports, evaluates gates and ends runs, for the command line and Python.
 
-The operations decide; here are the things of the file system around them: the facts that gates want to know, the report
-from store and log, the archive.
+The operations decide; this module does the file system part: the facts that gates need, the report from store and log,
+the archive.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 FORMATS = ("json", "md", "html")
-LAST = 200  # events of the log whose links a gate checks; `dibs verify` checks all
+CHECKED_EVENTS = 200  # by a gate, from the log's end; `dibs verify` checks all
 
 
 # --- reports
 
 
 def report(session: Session, call: Call, run: str, **facts: str) -> dict[str, Any]:
-    """What a run did."""
+    """A run's report."""
     return gathered(session, call, run, **facts).report()
 
 
@@ -59,7 +59,7 @@ def render(made: dict[str, Any], kind: str) -> str:
 
 
 def write_out(session: Session, out: str, text: str) -> str:
-    """Write a text to a file, whole or not at all; gives its path."""
+    """Write a text to a file, whole or not at all; returns its path."""
     path = os.path.join(session.cwd, out)
     making = f"{path}.{os.getpid()}.{clock.random_id()}"
     try:
@@ -79,7 +79,7 @@ def write_out(session: Session, out: str, text: str) -> str:
 
 
 def facts_of(session: Session, run: str, at: str = "") -> dict[str, str]:
-    """What only a door can know, each "" or why not; whether the store can be written only where that is asked."""
+    """The facts that only a door can know, each "" or the reason why not; writes to the store only if asked."""
     from dibs.operations.runs import quality_gates as rules
     from dibs.operations.runs import run_records
     from dibs.reports import archive
@@ -90,9 +90,9 @@ def facts_of(session: Session, run: str, at: str = "") -> dict[str, str]:
         found = {"store": _writable(session), "log": _holds_together(session)}
     path = archive.path_of(session, record["run"])
     if record["archive"] is not None:
-        found["archive"] = "" if os.path.isfile(path) else f"{path} is not there"
+        found["archive"] = "" if os.path.isfile(path) else f"{path} does not exist"
     missing = [digest for digest, kept in archive.kept_files(session, record["run"]) if not os.path.isfile(kept)]
-    found["results"] = f"{len(missing)} files with results are not there, first results/{missing[0]}" if missing else ""
+    found["results"] = f"{len(missing)} result files are missing, first results/{missing[0]}" if missing else ""
     return found
 
 
@@ -108,9 +108,9 @@ def _writable(session: Session) -> str:
 
 def _holds_together(session: Session) -> str:
     """Do the last events follow from each other, and does the head follow from them?"""
-    for _ in range(3):  # others write meanwhile: look again
+    for _ in range(3):  # another process wrote meanwhile: retry
         head = session.store.head()
-        events = session.store.events(max(0, head.seq - LAST), LAST)
+        events = session.store.events(max(0, head.seq - CHECKED_EVENTS), CHECKED_EVENTS)
         link = events[0].link if events else GENESIS
         for before, event in pairwise(events):
             link = link_of(before.link, event.seq, event.commit, event.now, event.wall, digest_of(event.body))
@@ -122,7 +122,7 @@ def _holds_together(session: Session) -> str:
 
 
 def gates(session: Session, call: Call, values: dict[str, Any], *, reported: bool = False) -> dict[str, Any]:
-    """Which gates a run passes; `reported` says that its report was made just now."""
+    """The gates that a run passes; `reported`: its report was made just now."""
     run = values.get("run") or ""
     facts = facts_of(session, run, values.get("at", ""))
     if reported or not _asks_for_report(session, run, values.get("at", "")):
@@ -134,7 +134,7 @@ def gates(session: Session, call: Call, values: dict[str, Any], *, reported: boo
 
 
 def _asks_for_report(session: Session, run: str, at: str) -> bool:
-    """Is the gate among those asked that needs a whole report to be made?"""
+    """Does one of the requested gates need a whole report?"""
     from dibs.operations.runs import quality_gates as rules
     from dibs.operations.runs import run_records
 
@@ -156,10 +156,10 @@ def _reportable(session: Session, call: Call, run: str) -> str:
 
 
 def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
-    """End a run; with `archive`, keep all that it was in a file. Says which gates of the clean-up it passes."""
+    """End a run; with `archive`, write its archive. Returns which gates of the clean-up it passes."""
     answer: dict[str, Any] = session.run(session.operation("run end"), call, values)
     run = answer["run"]["id"]
-    call.request = ""  # it belongs to the end itself; what follows may be done again
+    call.request = ""  # part of the end itself; the steps after it may be repeated
     if values.get("archive"):
         from dibs.operations.runs.run_endings import ARCHIVED
         from dibs.reports import archive
@@ -171,7 +171,7 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
     looked = gates(session, call, {"run": run, "at": "cleanup"}, reported=bool(values.get("archive")))
     from dibs.reports import stray_files
 
-    stray_files.take_away(session)
+    stray_files.remove_stray_files(session)
     return {**answer, "gates": looked["gates"], "failed": looked["failed"]}
 
 

@@ -1,4 +1,4 @@
-"""A report as one HTML file: nothing is loaded from anywhere, nothing is run, light or dark as the reader has it.
+"""A report as one HTML file: no external resources, no script, light or dark by the reader's setting.
 
 The page is also well-formed XML, so that any parser can check it.
 """
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TASKS = 1_000  # rows of the table of tasks
+MAX_TASK_ROWS = 1_000  # of the table of tasks
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --paper: #ffffff; --soft: #f2f4f7; --line: #d8dde5; --quiet: #5d6878;
@@ -68,7 +68,7 @@ def render(report: dict[str, Any]) -> str:
         "</div>",
         *_timeline(report["timeline"]),
     ]
-    for title, head, rows, more in html_text.tables(report, TASKS):
+    for title, head, rows, more in html_text.tables(report, MAX_TASK_ROWS):
         parts += _table(title, head, rows)
         parts += [f'<p class="quiet">{safe(more)}</p>'] if more else []
     parts += [f'<p class="quiet">{safe(note)}</p>' for note in report["notes"]]
@@ -76,7 +76,7 @@ def render(report: dict[str, Any]) -> str:
 
 
 def _colours() -> str:
-    """A colour for each outcome, of the bars and of their keys."""
+    """A colour for each outcome, for bars and legend."""
     return "".join(
         f".bar.{name} {{ fill: var(--{name}); }} .key.{name} {{ background: var(--{name}); }}\n"
         for name in timeline_svg.OUTCOMES
@@ -90,7 +90,9 @@ def _timeline(timeline: dict[str, Any]) -> list[str]:
     keys = [f'<span class="key {name}"></span>{name}' for name in timeline_svg.OUTCOMES if name in used]
     keys.append('<span class="key" style="background: var(--strip)"></span>other claims')
     keys.append(" ✖ process gone or agent killed ▼ lost or failed")
-    said = ["Bars of one outcome that lie close together stand for many tasks."] if timeline["together"] else []
+    said = (
+        ["Bars of one outcome that are close together are merged and show many tasks."] if timeline["together"] else []
+    )
     said += [f"Left out: {number} {name}." for name, number in timeline["left_out"].items()]
     return [
         "<h2>Who did what when</h2>",

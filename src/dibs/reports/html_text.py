@@ -1,4 +1,4 @@
-"""Words and figures as the reports for people show them. What agents wrote is made harmless here, in one place."""
+"""Texts and figures for the reports for people. Texts that agents wrote are made harmless here, in one place."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-UNKNOWN = "\ufffd"
-NONE = "-"  # where there is no figure
-LONGEST = 300  # letters of a text in a table
+REPLACEMENT = "\ufffd"
+NO_FIGURE = "-"  # in place of a missing figure
+MAX_LETTERS = 300  # of a text in a table
 HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\ufeff\ufffe\uffff")
-MARKS = frozenset("\\`*_[]<>#|~&")  # what Markdown could take for something else
+MARKDOWN_LETTERS = frozenset("\\`*_[]<>#|~&")  # with a meaning in Markdown
 
 
-def clean(value: Any, longest: int = LONGEST) -> str:
-    """A text on one line, without letters that control, hide, turn around or cannot be written."""
+def clean(value: Any, longest: int = MAX_LETTERS) -> str:
+    """A text on one line, without control, invisible, bidirectional or unencodable characters."""
     text = value if isinstance(value, str) else jsontext.encode(value)
     text = " ".join(text[: longest * 4].split())
-    text = "".join(UNKNOWN if _strange(letter) else letter for letter in text)
+    text = "".join(REPLACEMENT if _strange(letter) else letter for letter in text)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -31,21 +31,21 @@ def _strange(letter: str) -> bool:
     return code < 32 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000 or letter in HIDDEN or code & 0xFFFE == 0xFFFE  # noqa: PLR2004 - as Unicode has them
 
 
-def safe(value: Any, longest: int = LONGEST) -> str:
+def safe(value: Any, longest: int = MAX_LETTERS) -> str:
     """A text for HTML, in an element or an attribute."""
     return html.escape(clean(value, longest), quote=True)
 
 
-def plain(value: Any, longest: int = LONGEST) -> str:
+def plain(value: Any, longest: int = MAX_LETTERS) -> str:
     """A text for Markdown, in a table or a line."""
-    text = "".join(f"\\{letter}" if letter in MARKS else letter for letter in clean(value, longest))
-    return text.replace("://", "\\://")  # no link where there is only a text
+    text = "".join(f"\\{letter}" if letter in MARKDOWN_LETTERS else letter for letter in clean(value, longest))
+    return text.replace("://", "\\://")  # no automatic link
 
 
 def seconds(value: float | None) -> str:
-    """A length of time, as people say it."""
+    """A duration, for people."""
     if value is None:
-        return NONE
+        return NO_FIGURE
     ms = round(value * 1000)
     if not ms:
         return "0 s"
@@ -56,11 +56,11 @@ def seconds(value: float | None) -> str:
 
 def percent(value: float | None) -> str:
     """A share."""
-    return NONE if value is None else f"{value * 100:.1f} %"
+    return NO_FIGURE if value is None else f"{value * 100:.1f} %"
 
 
 def size(value: int) -> str:
-    """Bytes, as people say it."""
+    """A size in bytes, for people."""
     amount = float(value)
     for unit in ("B", "KiB", "MiB"):
         if amount < 1024:  # noqa: PLR2004 - as many to the next unit
@@ -70,7 +70,7 @@ def size(value: int) -> str:
 
 
 def tables(report: dict[str, Any], tasks: int) -> list[tuple[str, tuple[str, ...], list[list[Any]], str]]:
-    """The tables of a report: title, head, rows of plain values, and what is left out."""
+    """The tables of a report: title, head, rows of plain values, and a note about omitted rows."""
     found = [
         ("Quality gates", ("gate", "at", "passed", "why"), _gates(report), ""),
         ("Agents", ("agent", "type", "state", "attempts", "complete", "lost", "failed", "work", "cpu", "memory"),
@@ -126,7 +126,7 @@ def _contention(report: dict[str, Any]) -> list[list[Any]]:
 
 
 def _tasks(report: dict[str, Any], most: int) -> tuple[list[list[Any]], int]:
-    """The tasks, those that did not work first."""
+    """The tasks, failed ones first."""
     order = {"failed": 0, "quarantined": 0, "executing": 1, "planned": 2, "scoped": 2, "discovery": 2, "complete": 3}
     found = sorted(report["by_task"].items(), key=lambda one: (order.get(one[1]["state"], 4), one[0]))
     rows = []
@@ -140,13 +140,13 @@ def _tasks(report: dict[str, Any], most: int) -> tuple[list[list[Any]], int]:
 
 
 def _used(task: dict[str, Any]) -> tuple[str, str]:
-    """Time of the processor and largest memory of a task's last attempt, where a worker measured them."""
+    """CPU time and peak memory of a task's last attempt, if a worker measured them."""
     used = task.get("used")
-    return (seconds(used["cpu"]), size(used["memory"])) if used else (NONE, NONE)
+    return (seconds(used["cpu"]), size(used["memory"])) if used else (NO_FIGURE, NO_FIGURE)
 
 
 def _not_done(report: dict[str, Any]) -> list[list[Any]]:
-    """What the agents said that they left undone, one line for each task."""
+    """What the agents reported as left undone, one line for each task."""
     return [
         [name, one["title"], one["agent"] or "", one["not_done"]]
         for name, one in report["by_task"].items()

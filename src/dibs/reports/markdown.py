@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TASKS = 200  # rows of the table of tasks
+MAX_TASK_ROWS = 200  # of the table of tasks
 
 
 def render(report: dict[str, Any]) -> str:
@@ -20,7 +20,7 @@ def render(report: dict[str, Any]) -> str:
     )
     lines = [f"# {html_text.plain(run['operation'])}", "", said, "", "| figure | value |", "| --- | --- |"]
     lines += [f"| {name} | {value} |" for name, value in figures(summary, speed)]
-    for title, head, rows, more in html_text.tables(report, TASKS):
+    for title, head, rows, more in html_text.tables(report, MAX_TASK_ROWS):
         lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
         lines += [f"| {' | '.join(html_text.plain(cell) for cell in row)} |" for row in rows]
         lines += ["", more] if more else []
@@ -29,7 +29,7 @@ def render(report: dict[str, Any]) -> str:
 
 
 def figures(summary: dict[str, Any], speed: dict[str, Any]) -> list[tuple[str, str]]:
-    """The figures that stand first, in words."""
+    """The key figures, as texts."""
     throughput = speed["throughput"]
     return [
         ("tasks", str(summary["total"])),
@@ -40,7 +40,7 @@ def figures(summary: dict[str, Any], speed: dict[str, Any]) -> list[tuple[str, s
         ("open", str(summary["open"])),
         ("agents used", str(summary["agents_used"])),
         ("total time", html_text.seconds(summary["total_time"])),
-        ("throughput", html_text.NONE if throughput is None else f"{throughput:g} a second"),
+        ("throughput", html_text.NO_FIGURE if throughput is None else f"{throughput:g} a second"),
         ("success rate", html_text.percent(speed["success_rate"])),
         ("average time", html_text.seconds(speed["average_time"])),
         ("p95 time", html_text.seconds(speed["p95_time"])),

@@ -1,7 +1,7 @@
-"""What a report is made of: the run's records as the store has them, and its part of the log, put together.
+"""The data of a report: the run's records from the store, joined with its part of the log.
 
-One snapshot for the records, one walk through the log from the run's start to its end. The answer is a plain value, the
-same for the same run: for one that has ended, times are those of its own start, not of the day on which one asks.
+One snapshot for the records, one walk through the log from the run's start to its end. The answer is a plain value and
+the same for the same run: the times of an ended run depend on its start, not on the day of the report.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.reports import timeline
 from dibs.reports.story import Story
-from dibs.stores.seam import KEYS_AT_ONCE, read_event
+from dibs.stores.seam import KEYS_PER_FETCH, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.stores.seam import Store, Transaction
 
-PAGE = 2_000  # events read at a time
-RESULT = 2_000  # letters of one result in the report; the archive and `dibs task show` have it whole
-RESULTS = 4 * 1024 * 1024  # letters of all results together
-TASKS = 20_000  # tasks told one by one
-CONTENDED = 100  # resources told one by one
-OF_AGENT = 100  # ids of the tasks that an agent finished
+PAGE_EVENTS = 2_000  # read at a time
+MAX_RESULT_LETTERS = 2_000  # of one result in the report; the archive and `dibs task show` have all of it
+MAX_RESULTS_LETTERS = 4 * 1024 * 1024  # of all results together
+MAX_TASKS = 20_000  # listed one by one
+MAX_RESOURCES = 100  # listed one by one
+MAX_AGENT_TASKS = 100  # ids of an agent's finished tasks
 
 
 def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict[str, Any]:
@@ -55,23 +55,23 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict
 
 
 def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
-    """The results of tasks, as far as they fit: long ones are cut, and say so."""
+    """The results of tasks, as far as they fit: long ones are cut and marked."""
     kept: dict[str, Any] = {}
-    room = RESULTS
+    room = MAX_RESULTS_LETTERS
     names = [task["task"] for task in found if task["result"]]
-    for start in range(0, len(names), KEYS_AT_ONCE):  # a page at a time: all of them whole may be too much to hold
-        for name, value in lifecycle.results(tx, names[start : start + KEYS_AT_ONCE]).items():
+    for start in range(0, len(names), KEYS_PER_FETCH):  # a page at a time: all of them may not fit into memory
+        for name, value in lifecycle.results(tx, names[start : start + KEYS_PER_FETCH]).items():
             text = jsontext.encode(value)
-            cut = len(text) > RESULT or room <= 0
-            begins = text[: RESULT // 10] if room > 0 else ""
+            cut = len(text) > MAX_RESULT_LETTERS or room <= 0
+            begins = text[: MAX_RESULT_LETTERS // 10] if room > 0 else ""
             kept[name] = {"cut": True, "letters": len(text), "begins": begins} if cut else value
             if cut and isinstance(value, dict) and NOT_DONE_KEY in value:
                 kept[name][NOT_DONE_KEY] = value[NOT_DONE_KEY]
-            room -= min(len(text), RESULT)
+            room -= min(len(text), MAX_RESULT_LETTERS)
     return kept
 
 
-# A look that no door but the report's takes.
+# Read only by the report.
 READ = Operation(
     "run read",
     _read,
@@ -82,10 +82,10 @@ READ = Operation(
 
 
 def events(store: Store, run: Record, last: int) -> Iterator[dict[str, Any]]:
-    """The events of a run's time, in order: behind the one before its start, up to its end or to `last`."""
+    """The events of a run, in order: from its start up to its end or to `last`."""
     after = run["seq"]
     while True:
-        page = store.events(after, PAGE)
+        page = store.events(after, PAGE_EVENTS)
         for stored in page:
             after = stored.seq
             if after > last:
@@ -94,12 +94,12 @@ def events(store: Store, run: Record, last: int) -> Iterator[dict[str, Any]]:
             yield event
             if event["kind"] == "run.ended" and event["subject"] == run["run"]:
                 return
-        if len(page) < PAGE:
+        if len(page) < PAGE_EVENTS:
             return
 
 
 class Gathered:
-    """A run's records and its story; `report` makes the plain value of it."""
+    """A run's records and its story; `report` makes a plain value of them."""
 
     def __init__(self, session: Session, call: Call, run: str, facts: dict[str, str]) -> None:
         self.raw: dict[str, Any] = session.run(READ, call, {"run": run, "facts": facts})
@@ -115,7 +115,7 @@ class Gathered:
         self._fill_in()
 
     def _fill_in(self) -> None:
-        """Tasks whose work is no longer in the log: their records know the last of it."""
+        """Tasks whose work is no longer in the log: their records have its end."""
         known = {span.task for span in self.story.spans}
         for task in self.raw["tasks"]:
             if task["started"] and task["task"] not in known:
@@ -125,24 +125,24 @@ class Gathered:
                 span.outcome = task["state"] if task["state"] in lifecycle.FINAL_STATES else "returned"
 
     def at(self, when: int) -> str:
-        """A time of the store's clock as the run's own start saw it."""
+        """A time of the store's clock as a time of day, by the clocks at the run's start."""
         return clock.iso(self.run["wall"] + when - self.start)
 
     def report(self) -> dict[str, Any]:
         """The report."""
         by_agent = self._by_agent()
-        left = len(self.raw["tasks"]) - TASKS
+        left = len(self.raw["tasks"]) - MAX_TASKS
         notes = []
         if self.first > self.run["seq"] + 1:
-            notes.append(f"the log before event {self.first} was pruned: work before it is told from the records only")
+            notes.append(f"the log before event {self.first} was pruned: earlier work is known from the records only")
         if left > 0:
-            notes.append(f"{left} tasks are not told one by one")
-        hidden = len(self.story.contention) - CONTENDED
+            notes.append(f"{left} tasks are not listed one by one")
+        hidden = len(self.story.contention) - MAX_RESOURCES
         if hidden > 0:
             notes.append(f"{hidden} resources with less contention are left out")
         return {
             "run": self._run(), "summary": self._summary(by_agent), "performance": self._performance(),
-            "by_agent": by_agent, "by_task": {task["task"]: self._task(task) for task in self.raw["tasks"][:TASKS]},
+            "by_agent": by_agent, "by_task": {task["task"]: self._task(task) for task in self.raw["tasks"][:MAX_TASKS]},
             "errors": [self._note(note) for note in self.raw["errors"]],
             "warnings": [self._note(note) for note in self.raw["warnings"]], "phases": self._phases(),
             "contention": self._contention(), "timeline": self._timeline(by_agent), "gates": self.raw["gates"],
@@ -185,7 +185,7 @@ class Gathered:
         }  # fmt: skip
 
     def _by_agent(self) -> dict[str, Any]:
-        """What each agent did: those that joined, and those that worked without it."""
+        """What each agent did: agents that joined, and agents that worked without joining."""
         found: dict[str, dict[str, Any]] = {}
         for member in self.raw["agents"]:
             one = found[member["agent"]] = _nobody(member["type"], member["can"])
@@ -202,7 +202,7 @@ class Gathered:
             one["attempts"] += 1
             one[span.outcome] = one.get(span.outcome, 0) + 1
             one["ms"] += span.end - span.start
-            if span.outcome == "complete" and len(one["tasks"]) < OF_AGENT:
+            if span.outcome == "complete" and len(one["tasks"]) < MAX_AGENT_TASKS:
                 one["tasks"].append(span.task)
         for one in found.values():
             one["work_time"] = _seconds(one.pop("ms"))
@@ -254,17 +254,17 @@ class Gathered:
                 "resource": name, "refusals": one.refusals, "waits": one.waits, "gave_up": one.gave_up,
                 "longest_wait": _seconds(one.longest), "total_wait": _seconds(one.total),
             }
-            for name, one in found[:CONTENDED]
+            for name, one in found[:MAX_RESOURCES]
         ]  # fmt: skip
 
     def _timeline(self, by_agent: dict[str, Any]) -> dict[str, Any]:
-        """The picture; of agents that have nothing to do with the run, what they held is left out."""
+        """The timeline; claims of agents that have no part in the run are left out."""
         agents = [*by_agent, self.run["coordinator"]]
         drawn = timeline.draw(self.story, self.title, agents, self.start, self.end)
         return {"from": self.at(self.start), "to": self.at(self.end), **drawn}
 
     def title(self, task: str) -> str:
-        """What a task is called."""
+        """A task's title."""
         return str(self.titles.get(task, ""))
 
 
@@ -273,5 +273,5 @@ def _seconds(ms: int) -> float:
 
 
 def _nobody(kind: str, can: list[str]) -> dict[str, Any]:
-    """An agent that has not done anything yet."""
+    """The empty record of an agent."""
     return {"type": kind, "can": can, "attempts": 0, "complete": 0, "tasks": [], "ms": 0}

@@ -1,7 +1,7 @@
-"""A run's story, read from the log: who worked on what and how it went, who held what, who waited for whom.
+"""A run's story, from the log: each agent's work with its outcome, its claims, and its waits.
 
 Events go in one after the other, in their order; plain lists come out. The log may begin late (it was pruned) and may
-hold things of other runs: what is not known is left out. Times are milliseconds of the store's clock.
+hold events of other runs: unknown tasks and claims are left out. Times are milliseconds of the store's clock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ENDS = {"complete": "complete", "failed": "failed", "quarantined": "quarantined"
 
 
 class Span:
-    """One stretch of one agent's work on one task."""
+    """One period of one agent's work on one task."""
 
     __slots__ = ("agent", "end", "outcome", "start", "task", "why")
 
@@ -28,7 +28,7 @@ class Span:
 
 
 class Hold:
-    """One stretch in which one agent held something that is not a task."""
+    """One period in which an agent held a claim that is not a task."""
 
     __slots__ = ("agent", "end", "how", "mode", "resources", "start")
 
@@ -38,7 +38,7 @@ class Hold:
 
 
 class Contention:
-    """What others came to want of one resource."""
+    """The contention for one resource."""
 
     __slots__ = ("gave_up", "longest", "refusals", "total", "waits")
 
@@ -56,9 +56,9 @@ class Story:
         self._waiting: dict[str, tuple[int, list[str]]] = {}
         self.spans: list[Span] = []
         self.holds: list[Hold] = []
-        self.marks: list[tuple[int, str, str, str]] = []  # when, who, what, in words
+        self.marks: list[tuple[int, str, str, str]] = []  # time, agent, kind, text
         self.contention: dict[str, Contention] = {}
-        self._told: set[tuple[str, int]] = set()  # a process that is gone is told once, however much it held
+        self._told: set[tuple[str, int]] = set()  # a dead process is noted once, even if it held many claims
         self._readers = {
             "task.moved": self._moved, "task.passed": self._passed, "claim.granted": self._granted,
             "claim.moved": self._claim_moved, "claim.released": self._released, "claim.ended": self._ended,
@@ -67,13 +67,13 @@ class Story:
         }  # fmt: skip
 
     def read(self, event: Event) -> None:
-        """Take in one event."""
+        """Add one event."""
         reader = self._readers.get(event["kind"])
         if reader is not None:
             reader(event, event["data"])
 
     def close(self, now: int) -> None:
-        """The story is told up to here: what has not ended goes on."""
+        """End the story here: open periods end at this time."""
         for span in self._working.values():
             span.end = now
         for hold in self._held.values():

@@ -1,7 +1,7 @@
-"""The picture of a run as plain values: a lane for each agent, bars for tasks and claims, marks for losses.
+"""The timeline of a run as plain values: a lane for each agent, bars for tasks and claims, marks for losses.
 
-A run of ten thousand tasks does not fit on a screen one by one: beyond a number of bars, those of one outcome that lie
-within one slot of time become one, which says how many it stands for. What is left out is said.
+Ten thousand tasks do not fit on a screen one by one: beyond MAX_BARS, bars of one outcome in one time slot are merged
+into one with a count. The result says what is left out.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from dibs.reports.story import Hold, Span, Story
 
-BARS = 1_500  # of tasks, and as many of claims, that are drawn one by one
-SLOTS = 240  # parts of the run's time in which bars are put together when there are more: about four pixels each
-LANES = 40  # agents that are drawn
-MARKS = 500
-NAMED = 5  # tasks that a bar for many names
+MAX_BARS = 1_500  # of tasks, and as many of claims, drawn one by one
+TIME_SLOTS = 240  # of the run's time, in which bars are merged: about four pixels each
+MAX_LANES = 40  # agents drawn
+MAX_MARKS = 500
+MAX_TASK_NAMES = 5  # in a merged bar
 
 
 def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], start: int, end: int) -> dict[str, Any]:
@@ -27,13 +27,13 @@ def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], star
     busy: dict[str, int] = dict.fromkeys([agent for agent in agents if agent in seen], 0)
     for span in story.spans:
         busy[span.agent] = busy.get(span.agent, 0) + max(1, span.end - span.start)
-    shown = sorted(busy, key=lambda agent: (-busy[agent], agent))[:LANES]
+    shown = sorted(busy, key=lambda agent: (-busy[agent], agent))[:MAX_LANES]
     kept = set(shown)
     left_out = {"agents": len(busy) - len(shown)}
     spans = [span for span in story.spans if span.agent in kept]
     holds = [hold for hold in story.holds if hold.agent in kept]
     marks = sorted([mark for mark in story.marks if mark[1] in kept])
-    left_out.update(claims=len(story.holds) - len(holds), marks=max(0, len(marks) - MARKS))
+    left_out.update(claims=len(story.holds) - len(holds), marks=max(0, len(marks) - MAX_MARKS))
     bars = _bars(spans, titles, start, length)
     strips = _strips(holds, start, length)
     lanes: dict[str, dict[str, Any]] = {
@@ -43,11 +43,11 @@ def draw(story: Story, titles: Callable[[str], str], agents: Iterable[str], star
         lanes[agent]["tasks"].append(bar)
     for agent, strip in strips:
         lanes[agent]["claims"].append(strip)
-    for when, agent, what, said in marks[:MARKS]:
+    for when, agent, what, said in marks[:MAX_MARKS]:
         lanes[agent]["marks"].append({"at": _seconds(when - start), "what": what, "text": said})
     found = list(lanes.values())
     return {
-        "seconds": _seconds(length), "lanes": found, "together": len(spans) > BARS,
+        "seconds": _seconds(length), "lanes": found, "together": len(spans) > MAX_BARS,
         "left_out": {name: number for name, number in left_out.items() if number > 0},
     }  # fmt: skip
 
@@ -57,11 +57,11 @@ def _seconds(ms: int) -> float:
 
 
 def _bars(spans: list[Span], titles: Callable[[str], str], start: int, length: int) -> list[tuple[str, dict[str, Any]]]:
-    if len(spans) <= BARS:
+    if len(spans) <= MAX_BARS:
         return [(span.agent, _bar(span, titles, start)) for span in spans]
     groups: dict[tuple[str, str, int], list[Span]] = {}
     for span in spans:
-        slot = (max(0, span.start - start) * SLOTS) // length
+        slot = (max(0, span.start - start) * TIME_SLOTS) // length
         groups.setdefault((span.agent, span.outcome, slot), []).append(span)
     return [(agent, _many(found, titles, start)) for (agent, _, _), found in groups.items()]
 
@@ -77,11 +77,11 @@ def _bar(span: Span, titles: Callable[[str], str], start: int) -> dict[str, Any]
 
 
 def _many(found: list[Span], titles: Callable[[str], str], start: int) -> dict[str, Any]:
-    """One bar for many; a single one stays as it is."""
+    """Merge bars into one; a single one stays as it is."""
     if len(found) == 1:
         return _bar(found[0], titles, start)
     return {
-        "count": len(found), "tasks": [span.task for span in found[:NAMED]], "outcome": found[0].outcome,
+        "count": len(found), "tasks": [span.task for span in found[:MAX_TASK_NAMES]], "outcome": found[0].outcome,
         "from": _seconds(min(span.start for span in found) - start),
         "to": _seconds(max(span.end for span in found) - start),
     }  # fmt: skip
@@ -90,15 +90,15 @@ def _many(found: list[Span], titles: Callable[[str], str], start: int) -> dict[s
 def _strips(holds: list[Hold], start: int, length: int) -> list[tuple[str, dict[str, Any]]]:
     groups: dict[Any, list[Hold]] = {}
     for place, hold in enumerate(holds):
-        slot = (max(0, hold.start - start) * SLOTS) // length
-        key = place if len(holds) <= BARS else (hold.agent, hold.how, slot)
+        slot = (max(0, hold.start - start) * TIME_SLOTS) // length
+        key = place if len(holds) <= MAX_BARS else (hold.agent, hold.how, slot)
         groups.setdefault(key, []).append(hold)
     return [(found[0].agent, _strip(found, start)) for found in groups.values()]
 
 
 def _strip(found: list[Hold], start: int) -> dict[str, Any]:
     strip: dict[str, Any] = {
-        "resources": found[0].resources[:NAMED], "mode": found[0].mode, "end": found[0].how,
+        "resources": found[0].resources[:MAX_TASK_NAMES], "mode": found[0].mode, "end": found[0].how,
         "from": _seconds(min(hold.start for hold in found) - start),
         "to": _seconds(max(hold.end for hold in found) - start),
     }  # fmt: skip

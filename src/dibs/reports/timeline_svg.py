@@ -1,6 +1,6 @@
 """The timeline as an SVG picture: one lane for each agent, bars for its tasks by outcome, thin ones for other claims.
 
-Plain shapes with a title each, which a browser shows when one points at it. No script; colours come from the page.
+Plain shapes, each with a title that a browser shows as a tooltip. No script; colours come from the page.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-WIDTH, LEFT, RIGHT = 1200, 190, 20  # of the picture, of the agents' names, of the margin behind
+WIDTH, LEFT, RIGHT = 1200, 190, 20  # of the picture, of the agents' names, of the right margin
 TOP, ROW, BAR, STRIP, GAP = 26, 16, 13, 5, 9
-NAME = 24  # letters of an agent's name beside its lane
-ROWS = 6  # that one lane may have, for tasks at the same time; more lie upon each other
+MAX_NAME_LETTERS = 24  # of an agent's name next to its lane
+MAX_ROWS = 6  # of one lane, for simultaneous tasks; more overlap
 TICKS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21600, 86400)  # seconds
 OUTCOMES = ("complete", "working", "retried", "returned", "passed", "cancelled", "failed", "quarantined", "lost")
-SIGNS = {"gone": "✖", "killed": "✖", "lost": "▼", "failed": "▼", "left": "◂"}
+SYMBOLS = {"gone": "✖", "killed": "✖", "lost": "▼", "failed": "▼", "left": "◂"}
 
 
 def render(timeline: dict[str, Any]) -> str:
@@ -38,7 +38,7 @@ def render(timeline: dict[str, Any]) -> str:
 
 
 def _grid(whole: float, scale: float, bottom: int) -> list[str]:
-    """Lines for the time, at most a dozen."""
+    """The time grid, at most a dozen lines."""
     step = next((tick for tick in TICKS if whole / tick <= 12), whole / 12)  # noqa: PLR2004 - that many are read at once
     lines = []
     number = 0
@@ -51,19 +51,19 @@ def _grid(whole: float, scale: float, bottom: int) -> list[str]:
 
 
 def _name(agent: str) -> str:
-    """An agent's name as a lane has room for it. The end stays: that is where the agents of one run differ."""
-    return agent if len(agent) <= NAME else f"…{agent[1 - NAME :]}"
+    """An agent's name, shortened for its lane. The end is kept: there the agents of one run differ."""
+    return agent if len(agent) <= MAX_NAME_LETTERS else f"…{agent[1 - MAX_NAME_LETTERS :]}"
 
 
 def _lane(ground: list[str], body: list[str], lane: dict[str, Any], y: int, scale: float) -> int:
-    """One agent's lane; gives its height."""
+    """Draw one agent's lane; returns its height."""
     rows: list[float] = []
     drawn = []
     for bar in sorted(lane["tasks"], key=lambda one: (one["from"], one["to"])):
         row = next((place for place, free in enumerate(rows) if free <= bar["from"]), len(rows))
-        if row < ROWS and row == len(rows):
+        if row < MAX_ROWS and row == len(rows):
             rows.append(0)
-        row = min(row, ROWS - 1)
+        row = min(row, MAX_ROWS - 1)
         rows[row] = max(rows[row], bar["to"])
         drawn.append(_bar(bar, y + row * ROW, scale))
     height = max(1, len(rows)) * ROW + STRIP
@@ -105,6 +105,6 @@ def _strip(strip: dict[str, Any], y: float, scale: float) -> str:
 
 def _mark(mark: dict[str, Any], y: float, scale: float) -> str:
     x = LEFT + mark["at"] * scale
-    sign = SIGNS.get(mark["what"], "•")
+    sign = SYMBOLS.get(mark["what"], "•")
     title = f"{safe(mark['text'])}, at {seconds(mark['at'])}"
     return f'<text class="mark {safe(mark["what"])}" x="{x:.1f}" y="{y}">{sign}<title>{title}</title></text>'

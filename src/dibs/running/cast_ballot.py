@@ -1,7 +1,8 @@
-"""`python -m dibs.running.cast_ballot VOTE CHOICE`: casts what an elector's command printed. For workers of a vote.
+"""`python -m dibs.running.cast_ballot VOTE CHOICE`: casts the choice that an elector's command printed.
 
-Beside `dibs vote cast` it knows two things: a choice may come as JSON, `{"option": "yes"}`; and a ballot that comes
-after the outcome is no failure of the elector's: the task is done, and its result says that it came late.
+For workers of a vote. It differs from `dibs vote cast` in two points: a choice may be JSON, `{"option": "yes"}`; and a
+ballot after the outcome is not a failure of the elector: the task is done, and its result says that the ballot was
+late.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-REFUSED = 65  # EX_DATAERR: no second attempt would end otherwise
+REFUSED = 65  # EX_DATAERR: a retry would fail the same way
 
 
 def main(words: list[str]) -> int:
-    """Cast one ballot and print what came of it, as JSON."""
+    """Cast one ballot and print the answer as JSON."""
     from dibs.session.session import Session
 
     poll, said = words

@@ -1,10 +1,9 @@
-"""The keeper: a small process that outlives whoever starts commands for a claim, and ends them when it must.
+"""The keeper: a small process that outlives the owner of a claim's command and kills the command when it must.
 
 Started as a script by child_process.py, one for each process that starts commands. It reads lines `GROUP UNTIL` from
-its standard input: the process group that runs now (0: none), and the moment at which its claim is over, in
-milliseconds of the clock since boot (0: never). When that moment passes without a new line, or when the input ends
-because its owner died, however it died, the whole group is killed. So no command goes on for long after its claim has
-gone to another.
+its standard input: the process group that runs now (0: none), and the deadline of its claim, in milliseconds of the
+clock since boot (0: never). When the deadline passes without a new line, or when the input ends because the owner died,
+however it died, the whole group is killed. So no command runs for long after another agent got its claim.
 
 It imports nothing of dibs: it must start at once and stay small.
 """
@@ -17,16 +16,16 @@ import signal
 import time
 
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # as in facts/clock.py
-LONGEST = 5.0  # seconds of one look: a machine that slept does not count them, the clock since boot does
+MAX_WAIT_S = 5.0  # of one wait: a sleeping machine does not count wait time, but the clock since boot does
 
 
 def main() -> None:
-    """Watch until the owner is gone."""
+    """Watch until the owner has ended."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # they are meant for the owner, who tells
+        signal.signal(number, signal.SIG_IGN)  # signals are for the owner, which tells the keeper
     group, until, rest = 0, 0, b""
     while True:
-        timeout = min(LONGEST, max(0, until - _now()) / 1000) if group and until else None
+        timeout = min(MAX_WAIT_S, max(0, until - _now()) / 1000) if group and until else None
         if not select.select([0], [], [], timeout)[0]:
             if until <= _now():
                 _end(group)
@@ -49,7 +48,7 @@ def _end(group: int) -> None:
     if group:
         try:
             os.killpg(group, signal.SIGKILL)
-        except OSError:  # it has ended by itself
+        except OSError:  # it has ended already
             pass
 
 

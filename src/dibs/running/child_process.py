@@ -1,8 +1,8 @@
-"""Commands that end with their owner: started, ended as a whole, and never left behind. held_command.py adds the claim.
+"""Commands that end with their owner, as a whole process group. held_command.py adds the claim.
 
-Each command is a process group of its own. The keeper (child_keeper.py) knows the group and the claim's deadline before
-the command's first instruction runs, so that the command ends when its owner dies, by whatever signal, and when the
-claim's time is over although the owner is stopped. What leaves the group (`setsid`) has left this care.
+Each command has its own process group. The keeper (child_keeper.py) knows the group and the claim's deadline before the
+command's first instruction runs. So the command ends when its owner dies, by any signal, and when the claim expires
+while the owner is stopped. A process that leaves the group (`setsid`) is not covered.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from resource import struct_rusage
     from typing import Any
 
-MERCY = 5_000  # ms between asking a command to end and killing it
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.0005, 0.05  # between two looks whether a command has ended, as in Popen.wait
-# Waits for a word from the owner, which comes when the keeper knows of the group; if the owner dies before, it ends.
-WAIT_FOR_WORD = 'read -r _ </dev/fd/"$0" && exec "$@"'
+KILL_GRACE_MS = 5_000  # between SIGTERM and SIGKILL
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.0005, 0.05  # between two polls of a command, as in Popen.wait
+# Waits for the owner's go, which is sent once the keeper knows the group; if the owner dies before, it ends.
+WAIT_FOR_GO = 'read -r _ </dev/fd/"$0" && exec "$@"'
 
 
-def until_of(expires_at: str) -> int:
-    """A claim's deadline, as an answer tells it, on the clock since boot."""
+def deadline_of(expires_at: str) -> int:
+    """A claim's deadline, from an answer, on the clock since boot."""
     seconds = calendar.timegm(time.strptime(expires_at[:19], "%Y-%m-%dT%H:%M:%S"))
     return clock.since_boot() + seconds * 1000 + int(expires_at[20:23]) - clock.wall()
 
 
-def say_end(code: int) -> str:
+def exit_text(code: int) -> str:
     """How a command ended, in words."""
     if code >= 0:
         return f"exit code {code}"
@@ -46,19 +46,19 @@ def say_end(code: int) -> str:
 
 
 class Keeper:
-    """The owner's end of its keeper, which is started when it is first needed."""
+    """The owner's connection to its keeper, which is started when it is first needed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self.lock = RLock()  # a heartbeat's thread, the main one, and a signal that comes into the main one
+        self.lock = RLock()  # the heartbeat's thread, the main thread, and a signal handler in the main thread
 
     @property
     def pid(self) -> int:
-        """Of the process that keeps; 0 while there is none."""
+        """The keeper's pid; 0 while there is none."""
         return self._process.pid if self._process is not None else 0
 
     def tell(self, group: int, until: int) -> None:
-        """Which group runs, and when its claim is over; a keeper that is gone is replaced."""
+        """Tell the keeper the running group and its claim's deadline; a dead keeper is replaced."""
         line = b"%d %d\n" % (group, until)
         with self.lock:
             for _ in range(2):
@@ -72,7 +72,7 @@ class Keeper:
                     return
 
     def close(self) -> None:
-        """Nothing runs any more: it may go."""
+        """Nothing runs any more: let the keeper end."""
         if self._process is not None:
             self.tell(0, 0)
             self._drop()
@@ -94,14 +94,14 @@ class Keeper:
         if process is not None and process.stdin is not None:
             process.stdin.close()
             try:
-                process.wait(MERCY / 1000)
-            except subprocess.TimeoutExpired:  # somebody stopped it
+                process.wait(KILL_GRACE_MS / 1000)
+            except subprocess.TimeoutExpired:  # it was killed
                 process.kill()
                 process.wait()
 
 
 class Child:
-    """One command at work."""
+    """One running command."""
 
     __slots__ = ("_asked", "_keeper", "_over", "_process", "_word", "used")
 
@@ -110,16 +110,16 @@ class Child:
     ) -> None:
         """Start it. `settings` are those of subprocess.Popen: the environment, the folder, the three streams.
 
-        `waits`: it does nothing until `go`; if this process dies before, it never does.
+        `waits`: it starts only at `go`; if this process dies before, it never starts.
         """
         self._keeper = keeper
-        self._asked = 0  # when it was asked to end
-        self._over = False  # from then on its number may be another's
-        self.used: struct_rusage | None = None  # by it and all that it waited for, once it has ended
+        self._asked = 0  # when it got SIGTERM
+        self._over = False  # from then on its pid may be reused
+        self.used: struct_rusage | None = None  # by it and the children it waited for, once it has ended
         reading, self._word = os.pipe()
         try:
-            words = ["/bin/sh", "-c", WAIT_FOR_WORD, str(reading), *command]
-            self._process = subprocess.Popen(words, pass_fds=(reading,), start_new_session=True, **settings)  # noqa: S603 - a command is what we are here for
+            words = ["/bin/sh", "-c", WAIT_FOR_GO, str(reading), *command]
+            self._process = subprocess.Popen(words, pass_fds=(reading,), start_new_session=True, **settings)  # noqa: S603 - running a given command is the purpose
             try:
                 keeper.tell(self._process.pid, until)
                 if not waits:
@@ -145,7 +145,7 @@ class Child:
             os.close(word)
 
     def cancel(self) -> None:
-        """It is not to begin."""
+        """Cancel it before it begins."""
         self._close_word()
         self._process.kill()
         self._process.wait()
@@ -165,7 +165,7 @@ class Child:
 
     @property
     def stderr(self) -> Any:
-        """Its standard error, where that is a pipe."""
+        """Its standard error, if that is a pipe."""
         return self._process.stderr
 
     @property
@@ -174,25 +174,25 @@ class Child:
         return self._asked > 0
 
     def keep(self, until: int) -> None:
-        """Its claim has a new deadline."""
+        """Note its claim's new deadline."""
         with self._keeper.lock:
             if not self._over:
                 self._keeper.tell(self.pid, until)
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """Ask it to end; asked again, it has to."""
+        """Send SIGTERM; the second call sends SIGKILL."""
         self._signal(signal.SIGKILL if self._asked else number)
         self._asked = self._asked or clock.since_boot()
 
-    def insist(self) -> None:
-        """Kill it if it was asked long enough ago."""
-        if self._asked and clock.since_boot() - self._asked >= MERCY:
+    def kill_after_grace(self) -> None:
+        """Kill it once the grace period is over."""
+        if self._asked and clock.since_boot() - self._asked >= KILL_GRACE_MS:
             self._signal(signal.SIGKILL)
 
     def wait(self, timeout: float | None = None, *, leaves: bool = False) -> int | None:
         """Its exit code (minus a signal's number), or None if it still runs.
 
-        What it left behind in its group ends, unless it ended well and `leaves`.
+        Its remaining group is killed, unless it succeeded and `leaves`.
         """
         code = self._reap(timeout)
         if code is None:
@@ -205,14 +205,14 @@ class Child:
         return code
 
     def _reap(self, timeout: float | None) -> int | None:
-        """Wait as Popen does, but hear also what the kernel counted: that of a short command no later look can tell."""
+        """Wait as Popen does, and also get the kernel's usage counts: a short command's cannot be read later."""
         if self._process.returncode is not None:
             return self._process.returncode
         end, pause = None if timeout is None else time.monotonic() + timeout, FIRST_PAUSE_S
         while True:
             try:
                 pid, status, used = os.wait4(self.pid, 0 if end is None else os.WNOHANG)
-            except ChildProcessError:  # somebody else has heard of its end; Popen says 0, too
+            except ChildProcessError:  # it was reaped elsewhere; Popen returns 0, too
                 return self._process.wait()
             if pid:
                 self._process.returncode, self.used = os.waitstatus_to_exitcode(status), used
@@ -221,7 +221,7 @@ class Child:
             left = end - time.monotonic()
             if left <= 0:
                 return None
-            pause = min(pause * 2, left, LONGEST_PAUSE_S)
+            pause = min(pause * 2, left, MAX_PAUSE_S)
             time.sleep(pause)
 
     def _signal(self, number: int) -> None:
@@ -230,5 +230,8 @@ class Child:
                 return
             try:
                 os.killpg(self.pid, number)
-            except (ProcessLookupError, PermissionError):  # nobody is left (macOS says it the second way of zombies)
+            except (
+                ProcessLookupError,
+                PermissionError,
+            ):  # the group is empty (macOS raises the second error for zombies)
                 pass

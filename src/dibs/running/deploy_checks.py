@@ -1,12 +1,11 @@
-"""Deploy checks, carried: shared by `dibs deploy`, git's pre-push and the shell guard.
+"""Deploy checks, shared by `dibs deploy`, git's pre-push and the shell guard.
 
-Looks at the repository (what is uncommitted, where it stands against the branch that counts, which placeholder texts
-ship) and hands the facts to operations/guards/deploy_guard.py, which decides. Looking stops at the first fact that is a
-refusal.
+Collects facts about the repository (uncommitted changes, position against the reference branch, placeholder texts that
+ship) and passes them to operations/guards/deploy_guard.py, which decides. The first refusal ends the checks.
 
-Placeholders: where the target says what it `ships`, every tracked text file there is searched; where it does not, the
-lines that were added since the last good deploy of that target, and the first time none. `.dibs/` never ships. A
-placeholder in small letters is found in any case, one with capitals as it is written; both only as whole words.
+Placeholders: if the target has `ships`, every tracked text file there is searched; if not, only the lines added since
+the last good deploy of that target, and nothing at the first deploy. `.dibs/` never ships. A placeholder in small
+letters matches any case, one with capitals only as written; both only as whole words.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-FOUND = 20  # places with a placeholder that are looked for
+MAX_PLACEHOLDERS = 20  # the search stops after this many
 
 
 def settings(session: Session, target: str) -> dict[str, Any]:
-    """What the config says about a target."""
+    """The config of a target."""
     found: dict[str, Any] = config(session).get("targets", {}).get(target, {})
     return found
 
@@ -41,13 +40,13 @@ def config(session: Session) -> dict[str, Any]:
     return found
 
 
-def patience(session: Session) -> float:
-    """Seconds to wait for a remote."""
-    return float(config(session).get("fetch_timeout", git.NETWORK))
+def fetch_timeout_s(session: Session) -> float:
+    """The timeout for a remote, in seconds."""
+    return float(config(session).get("fetch_timeout", git.FETCH_TIMEOUT_S))
 
 
 def targets_of(session: Session, branch: str) -> list[str]:
-    """What a push to this branch deploys: nothing where it is not protected, else the targets of that branch."""
+    """The targets that a push to this branch deploys: none if the branch is not protected."""
     from fnmatch import fnmatchcase
 
     if not any(fnmatchcase(branch, pattern) for pattern in config(session)["protected"]):
@@ -57,7 +56,7 @@ def targets_of(session: Session, branch: str) -> list[str]:
 
 
 def check(session: Session, call: Call, target: str, top: str, *, timeout: float | None = None) -> DibsError | None:
-    """Why this caller may not deploy this target from this working tree now; None if nothing speaks against it."""
+    """Why this caller may not deploy this target from this working tree now; None if it may."""
     try:
         examine(session, call, target, top, timeout=timeout)
     except DibsError as error:
@@ -67,17 +66,17 @@ def check(session: Session, call: Call, target: str, top: str, *, timeout: float
 
 def examine(
     session: Session, call: Call, target: str, top: str, *, timeout: float | None = None, **said: bool
-) -> sync.Standing:
-    """The same, raised; gives where HEAD stands. `said`: dirty, unsynced, rollback."""
+) -> sync.BranchStatus:
+    """The same, but raises; returns HEAD's position. `said`: dirty, unsynced, rollback."""
     last = session.run(deploy_guard.CHECK, call, {"targets": [target]})["last"][target]
     if not session.place.common:
-        standing = sync.Standing(why="this is not a git repository")
+        standing = sync.BranchStatus(why="this is not a git repository")
         _judge(session, call, target, [standing], **said)
         return standing
     changed = [] if said.get("dirty") else [change.path for change in git.dirty(top, untracked=False)]
     if changed:
         _judge(session, call, target, [], changed=changed, tree=top, **said)
-    standing = sync.stand(top, *branch_for(session, target), timeout=timeout or patience(session))
+    standing = sync.stand(top, *branch_for(session, target), timeout=timeout or fetch_timeout_s(session))
     ships, since = settings(session, target).get("ships", ()), last["commit"] if last else ""
     facts = {
         "contains": _contains(top, standing.commit, last),
@@ -88,7 +87,7 @@ def examine(
 
 
 def branch_for(session: Session, target: str = "") -> tuple[str, str]:
-    """The remote and the branch that the config names for a target, or for all; "" for what it leaves open."""
+    """The remote and the branch that the config names for a target, or for all; "" if it names none."""
     named, all_targets = settings(session, target), config(session)
     return tuple(named.get(key) or all_targets.get(key) or "" for key in ("remote", "branch"))  # type: ignore[return-value]
 
@@ -97,7 +96,7 @@ def _contains(top: str, commit: str, last: dict[str, Any] | None) -> bool | None
     return sync.contains(top, commit, last["commit"]) if last and last["commit"] and commit else None
 
 
-def _judge(session: Session, call: Call, target: str, syncs: Sequence[sync.Standing], **facts: Any) -> None:
+def _judge(session: Session, call: Call, target: str, syncs: Sequence[sync.BranchStatus], **facts: Any) -> None:
     given = {"target": target, "syncs": [one.as_json() for one in syncs], **facts}
     call.facts.clear()
     session.run(deploy_guard.JUDGE, call, given)
@@ -112,11 +111,11 @@ def placeholders(session: Session, top: str, ships: Sequence[str], since: str, c
     if not words or not commit:
         return []
     found = _in_files(top, words, ships) if ships else _in_added_lines(top, words, since, commit)
-    return [place for place, _ in zip(found, range(FOUND), strict=False)]
+    return [place for place, _ in zip(found, range(MAX_PLACEHOLDERS), strict=False)]
 
 
 def _in_files(top: str, words: Sequence[str], ships: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Every tracked text file that matches what ships."""
+    """Search every tracked text file that ships."""
     where = [f":(top,glob){pattern}" for pattern in ships] + [":(top,exclude).dibs"]
     for exact in (True, False):
         chosen = [word for word in words if _exact(word) is exact]
@@ -133,7 +132,7 @@ def _in_files(top: str, words: Sequence[str], ships: Sequence[str]) -> Iterator[
 
 
 def _in_added_lines(top: str, words: Sequence[str], since: str, commit: str) -> Iterator[dict[str, Any]]:
-    """The lines that a commit adds to another, which was deployed before."""
+    """Search the lines that a commit adds to the last deployed one."""
     if not since or not git.commit(top, since):
         return
     options = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/")
@@ -161,7 +160,7 @@ def _exact(word: str) -> bool:
 
 
 def _has(text: str, word: str) -> bool:
-    """Does a line have this as a whole word?"""
+    """Does a line contain this as a whole word?"""
     if not _exact(word):
         text = text.lower()
     start = text.find(word)
@@ -185,7 +184,7 @@ def _place(path: str, line: int, text: bytes) -> dict[str, Any]:
 
 
 def check_push(session: Session, call: Call, top: str, remote: str, updates: Sequence[tuple[str, str, str]]) -> None:
-    """Raise what speaks against a push: (branch there, commit here, commit there) for each; "" for none."""
+    """Raise the first refusal of a push: (branch there, commit here, commit there) for each; "" for none."""
     for branch, here, there in updates:
         targets = targets_of(session, branch)
         if not targets:
@@ -201,12 +200,12 @@ def check_push(session: Session, call: Call, top: str, remote: str, updates: Seq
 
 def _pushed_syncs(
     session: Session, top: str, target: str, remote: str, branch: str, here: str, there: str
-) -> list[sync.Standing]:
-    """Where a pushed commit stands: against the branch it is pushed to, and against the branch that counts."""
-    own = sync.Standing(branch, here, upstream=f"{remote}/{branch}")
+) -> list[sync.BranchStatus]:
+    """A pushed commit's position: against the branch it is pushed to, and against the reference branch."""
+    own = sync.BranchStatus(branch, here, upstream=f"{remote}/{branch}")
     if there:
-        if not git.commit(top, there):  # somebody pushed since the last fetch
-            sync.fetched(top, remote, branch, patience(session))
+        if not git.commit(top, there):  # another push since the last fetch
+            sync.fetched(top, remote, branch, fetch_timeout_s(session))
         sync.compare(top, own, there)
     else:
         own.behind = 0
@@ -214,7 +213,7 @@ def _pushed_syncs(
     usual = to or sync.usual_remote(top, git.remotes(top))
     if usual == remote and branch == (name or sync.known_default(top, remote)):
         return [own]
-    counts = sync.stand(top, to, name, here=here, or_else=branch, timeout=patience(session))
+    counts = sync.stand(top, to, name, here=here, or_else=branch, timeout=fetch_timeout_s(session))
     counts.branch = branch
     return [own, counts]
 
@@ -226,7 +225,7 @@ def _under() -> list[Any]:
 
 
 def _pushed_placeholders(session: Session, top: str, target: str, there: str, here: str) -> list[dict[str, Any]]:
-    """Placeholders in what a push adds; with `ships`, only in files that ship."""
+    """Placeholders in the lines that a push adds; with `ships`, only in files that ship."""
     found = placeholders(session, top, (), there, here)
     ships = settings(session, target).get("ships")
     if found and ships:

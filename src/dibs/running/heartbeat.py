@@ -1,7 +1,7 @@
-"""Heartbeats: a thread that keeps a worker's task while it is worked on, and the task as a handler sees it.
+"""Heartbeats: a thread that keeps a worker's task during the work, and the task as a handler sees it.
 
-The thread attends to the task's claim every second (held_command.py: renewed well before the deadline, its command
-ended when it is lost) and tells the store how far the task is. Nothing about tasks is decided here.
+Every second the thread confirms or renews the task's claim (held_command.py: renewed well before the deadline; if it is
+lost, the command is ended) and reports progress to the store. Nothing about tasks is decided here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from dibs.facts.usage import Meter
     from dibs.running.child_process import Child
 
-LOOK = 1.0  # seconds between two looks whether the task is still ours: a look is cheap, and called off is called off
-CALM = 0.2  # seconds between two things that a command says of its progress; those between are passed over
-BEAT = 20.0  # seconds between two renewals at most; less where a claim's life is short
-LONGEST_WORDS = 500  # letters of a reason or a note that are kept
+# Between two checks that the task is still ours: a check is cheap, and a cancelled task should end soon.
+CONFIRM_INTERVAL_S = 1.0
+# Between two progress reports of a command; those in between are dropped.
+PROGRESS_INTERVAL_S = 0.2
+MAX_RENEWAL_INTERVAL_S = 20.0  # at most; less if a claim's life is short
+MAX_NOTE_LETTERS = 500  # of a reason or a note
 
 
 class Job:
-    """One task that is worked on, as a handler sees it."""
+    """One task at work, as a handler sees it."""
 
     def __init__(self, ws: Workspace, taken: dict[str, Any]) -> None:
         self.task: dict[str, Any] = {k: v for k, v in taken["task"].items() if k not in {"payload", "inputs"}}
@@ -43,10 +45,10 @@ class Job:
         self.hold = Hold(
             f"task:{self.id}", self.token, taken["expires_at"],
             confirm=lambda: ws.confirm(self.resource, token=self.token), renew=lambda: ws.renew(self.resource),
-            longest_beat=BEAT,
+            longest_beat=MAX_RENEWAL_INTERVAL_S,
         )  # fmt: skip
-        self.watch: Callable[[], None] | None = None  # called now and then while it is worked on
-        self.poke = Event()  # there is something to be told
+        self.watch: Callable[[], None] | None = None  # called now and then during the work
+        self.poke = Event()  # progress is waiting to be reported
         self._said: tuple[int, str] | None = None  # progress that the store does not know yet
         self._saying = Lock()
 
@@ -70,7 +72,7 @@ class Job:
         return self.hold.child
 
     def progress(self, percent: int, note: str = "") -> None:
-        """Say how far it is; told to the store soon, the latest for all. Raises Fenced when the task is lost."""
+        """Report progress; the latest report reaches the store soon. Raises Fenced when the task is lost."""
         if self.lost is not None:
             raise self.lost
         with self._saying:
@@ -79,7 +81,7 @@ class Job:
         self.poke.set()
 
     def heard(self, *, only_words: bool = False) -> tuple[int, str] | None:
-        """What was said of the progress and nobody has heard yet."""
+        """The progress that was not reported to the store yet."""
         with self._saying:
             if only_words and self._said is not None and not self._said[1]:
                 return None
@@ -93,27 +95,27 @@ class Heart:
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
         self.job: Job | None = None
-        self._telling = Lock()  # held while something is told about the job, which does not end meanwhile
+        self._telling = Lock()  # held during a report about the job, which cannot end meanwhile
         self._wake = Event()
         self._thread: Thread | None = None
         self._resting = False  # the thread waits for a job
-        self._reported = -int(BEAT * 1000)
+        self._reported = -int(MAX_RENEWAL_INTERVAL_S * 1000)
         self._meter: Meter | None = None
-        self._metered: Job | None = None  # the job at whose processes it has looked
-        self.trouble = ""  # what went wrong in the thread and should not have
+        self._metered: Job | None = None  # the job whose processes it has measured
+        self.trouble = ""  # an unexpected error in the thread
 
     def keep(self, job: Job) -> None:
-        """Keep this one from now on."""
+        """Keep this job from now on."""
         job.poke = self._wake
         self.job = job
         if self._thread is None:
             self._thread = Thread(target=self._beat, name="dibs-heartbeat", daemon=True)
             self._thread.start()
-        elif self._resting:  # else it looks within a second: waking it for each of many short tasks would cost more
+        elif self._resting:  # else it polls within a second: a wake for each of many short tasks would cost more
             self._wake.set()
 
     def let_go(self) -> None:
-        """No more heartbeats for the job; what it last said in words is told."""
+        """End the job's heartbeats; its last progress text is reported."""
         with self._telling:
             job, self.job = self.job, None
         assert job is not None
@@ -121,7 +123,7 @@ class Heart:
         try:
             if job.lost is None and said is not None:
                 self._say_progress(job, *said)
-        except DibsError:  # what comes now will meet the same
+        except DibsError:  # the next call will meet the same error
             pass
 
     def close(self) -> None:
@@ -129,10 +131,10 @@ class Heart:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._wake.set()
-            thread.join(timeout=LOOK)
+            thread.join(timeout=CONFIRM_INTERVAL_S)
 
     def _beat(self) -> None:
-        """The thread: attend to one job after the other."""
+        """The thread: keep one job after the other."""
         while self._thread is not None:
             self._resting = True
             job = self.job
@@ -142,16 +144,16 @@ class Heart:
                 continue
             self._resting = False
             while self.job is job:
-                poked = self._wake.wait(min(LOOK, job.hold.beat))
+                poked = self._wake.wait(min(CONFIRM_INTERVAL_S, job.hold.beat))
                 self._wake.clear()
                 with self._telling:
                     if self.job is job:
                         self._attend(job)
-                if poked and self.job is job:  # a command that says much is heard now and then
-                    clock.sleep(CALM)
+                if poked and self.job is job:  # limits a command with many reports
+                    clock.sleep(PROGRESS_INTERVAL_S)
 
     def _attend(self, job: Job) -> None:
-        """One look after a job."""
+        """One heartbeat of a job."""
         try:
             if job.watch is not None:
                 job.watch()
@@ -159,25 +161,25 @@ class Heart:
             job.hold.attend((lambda: self._say_progress(job, *said)) if said is not None else None)
             if job.lost is None:
                 self._report_usage(job)
-        except DibsError:  # of its usage, which nobody misses
+        except DibsError:  # of its usage, which is optional
             pass
         except Exception as error:  # noqa: BLE001 - a defect must not end the heartbeats: then every task would be lost
             self.trouble = f"{type(error).__name__}: {error}"
 
     def _say_progress(self, job: Job, percent: int, note: str) -> str:
-        """Tell the store, which renews the claim; its new deadline."""
+        """Report to the store, which renews the claim; returns the new deadline."""
         answer = self.ws.task_progress(job.id, percent, token=job.token, note=clean(note) or None)
         expires_at: str = answer["expires_at"]
         return expires_at
 
     def _report_usage(self, job: Job) -> None:
-        """What this process and its command use, now and then, into the record of the task's run.
+        """Record now and then what this process and its command use, in the task's run.
 
-        The first look at a process says nothing of how busy it is, so it takes two; shorter tasks are told of when
-        they are over (worker.py).
+        The first measurement of a process has no load, so it takes two; the usage of shorter tasks is recorded at their
+        end (worker.py).
         """
         run = job.task.get("run")
-        if not run or clock.since_boot() - self._reported < BEAT * 1000:
+        if not run or clock.since_boot() - self._reported < MAX_RENEWAL_INTERVAL_S * 1000:
             return
         from dibs.facts import usage
 
@@ -196,4 +198,4 @@ class Heart:
 def clean(text: str) -> str:
     """A line for a reason or a note: no control characters, not too long."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(plain.split())[:LONGEST_WORDS]
+    return " ".join(plain.split())[:MAX_NOTE_LETTERS]

@@ -1,13 +1,14 @@
-"""A command that runs under a claim: the one way for `dibs deploy`, `dibs lead` and `dibs worker`.
+"""Runs a command under a claim, for `dibs deploy`, `dibs lead` and `dibs worker`.
 
-`Hold` keeps the claim: renews it in good time, looks in between whether it is still ours, and knows when it is lost.
+`Hold` keeps the claim: it renews it well before the deadline, confirms it in between, and knows when it is lost.
 `HeldCommand` runs a command under it (child_process.py starts it):
-- the claim is lost (taken away, killed, its longest life over): the command is asked to end, then killed;
-- the store cannot be used: the command goes on until the claim's deadline, and not longer;
-- a signal to this process is passed on to the command and all that it started;
-- this process dies, by whatever signal: the keeper kills the command; it also does at the claim's deadline, if this
-  process is stopped.
-The command has a session of its own: it reads what is typed on its standard input, but has no controlling terminal.
+- the claim is lost (taken over, killed, expired): the command gets SIGTERM, then SIGKILL;
+- the store is unavailable: the command runs until the claim's deadline, and not longer;
+- this process gets a signal: it is passed on to the command's process group;
+- this process dies, by any signal: the keeper kills the command; it also does so at the claim's deadline if this
+process
+  is stopped.
+The command has its own session: it can read its standard input, but has no controlling terminal.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-LOOK_S = 0.5  # seconds between two looks at the claim: a look is cheap, and lost is lost
-BEAT_S = 20.0  # seconds between two renewals at most; a quarter of the claim's life where that is less
-SHORTEST_BEAT_S = 0.05
+CONFIRM_INTERVAL_S = 0.5  # between two checks of the claim: a check is cheap, and a lost claim should be noticed soon
+MAX_RENEWAL_INTERVAL_S = 20.0  # a quarter of the claim's life, if that is less
+MIN_RENEWAL_INTERVAL_S = 0.05
 
 
 class Hold:
-    """A claim that is kept while something runs under it."""
+    """A claim that is kept while a command runs under it."""
 
     __slots__ = ("_confirm", "_due", "_name", "_renew", "beat", "child", "lost", "token", "until")
 
@@ -39,21 +40,21 @@ class Hold:
         *,
         confirm: Callable[[], Any],
         renew: Callable[[], Any],
-        longest_beat: float = BEAT_S,
+        longest_beat: float = MAX_RENEWAL_INTERVAL_S,
     ) -> None:
         """`confirm` and `renew` ask the store about this claim; the answer of `renew` has `renewed`."""
         self._name, self.token = name, token
         self._confirm, self._renew = confirm, renew
-        self.until = child_process.until_of(expires_at)  # on the clock since boot
-        self.beat = max(SHORTEST_BEAT_S, min(longest_beat, (self.until - clock.since_boot()) / 4000))
+        self.until = child_process.deadline_of(expires_at)  # on the clock since boot
+        self.beat = max(MIN_RENEWAL_INTERVAL_S, min(longest_beat, (self.until - clock.since_boot()) / 4000))
         self._due = clock.since_boot() + self.beat * 1000
         self.lost: DibsError | None = None
-        self.child: child_process.Child | None = None  # what has to end when the claim is lost
+        self.child: child_process.Child | None = None  # the command to end when the claim is lost
 
     def attend(self, instead: Callable[[], str] | None = None) -> None:
-        """One look: renew when it is time, else confirm. `instead` asks the store something that renews as well."""
+        """Renew the claim when that is due, else confirm it. `instead` is a call to the store that renews as well."""
         if self.child is not None:
-            self.child.insist()
+            self.child.kill_after_grace()
         if self.lost is not None:
             return
         try:
@@ -64,14 +65,14 @@ class Hold:
             else:
                 self._confirm()
         except (Busy, Unavailable) as error:
-            if clock.since_boot() >= self.until:  # there were chances enough
+            if clock.since_boot() >= self.until:  # enough retries have failed
                 self._lose(error)
         except DibsError as error:
             self._lose(error)
 
     def kept(self, expires_at: str) -> None:
-        """The claim has a new deadline."""
-        self.until = child_process.until_of(expires_at)
+        """Note the claim's new deadline."""
+        self.until = child_process.deadline_of(expires_at)
         self._due = clock.since_boot() + self.beat * 1000
         if self.child is not None:
             self.child.keep(self.until)
@@ -96,20 +97,20 @@ class HeldCommand:
         self._hold = hold
         self.child = child_process.Child(keeper, command, until=hold.until, waits=True, **settings)
         hold.child = self.child
-        self.signal = 0  # that ended it
+        self.signal = 0  # the signal that ended it
 
     def interrupt(self, number: int) -> None:
-        """Pass a signal on; the second one kills. For a signal's handler."""
+        """Pass a signal on; the second one kills. For a signal handler."""
         self.signal = self.signal or number
         self.child.end(number)
 
     def cancel(self) -> None:
-        """It is not to run at all."""
+        """Cancel it before it runs."""
         self.child.cancel()
         self._hold.child = None
 
     def run_attended(self) -> int:
-        """The same where another thread attends to the hold."""
+        """The same, if another thread keeps the hold."""
         self.child.go()
         try:
             code = self.child.wait()
@@ -121,14 +122,14 @@ class HeldCommand:
     def run(self, timeout: float | None = None, *, leaves: bool = False) -> int | None:
         """Let it run to its end; its exit code (minus a signal's number), None if it was ended at the timeout.
 
-        `leaves`: after a success what it started and left running (a service) goes on.
+        `leaves`: after a success, processes that it left running (a service) are not killed.
         """
         end = None if timeout is None else clock.since_boot() + int(timeout * 1000)
         late = False
         self.child.go()
         try:
             while True:
-                code = self.child.wait(min(LOOK_S, self._hold.beat), leaves=leaves)
+                code = self.child.wait(min(CONFIRM_INTERVAL_S, self._hold.beat), leaves=leaves)
                 if code is not None:
                     return None if late else code
                 self._hold.attend()

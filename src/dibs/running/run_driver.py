@@ -1,12 +1,12 @@
-"""`dibs run start FILE`: starts the run and its workers, watches over them, and ends the run when its work is over.
+"""`dibs run start FILE`: starts the run and its workers, watches them, and ends the run when its work is finished.
 
-It does none of the work and decides nothing about tasks: workers take them, operations give them back when a worker
-dies. What is decided here is when to stop.
-- over: nothing can go on by itself any more. The run is ended and archived, its report written.
-- failed: a task failed for good; without `--keep-going` the rest is called off, and the run ended.
-- interrupted (Ctrl-C), out of time, deserted (the workers died too often): the workers are stopped, their tasks go
-  back, and the run stays, to be resumed.
-- this process dies: its workers die with it, their tasks go back, and the run can be resumed.
+It does none of the work and decides nothing about tasks: workers take them, operations requeue them when a worker dies.
+It only decides when to stop.
+- over: no task can continue by itself. The run is ended and archived, its report written.
+- failed: a task failed permanently; without `--keep-going` the rest is cancelled and the run ended.
+- interrupted (Ctrl-C), out of time, deserted (the workers died too often): the workers are stopped, their tasks are
+  requeued, and the run can be resumed.
+- this process dies: its workers die with it, their tasks are requeued, and the run can be resumed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dibs.facts import clock
 from dibs.operations.runs.run_records import PHASES
 from dibs.operations.tasks import batches
 from dibs.running import run_file
-from dibs.running.child_process import Child, Keeper, say_end
+from dibs.running.child_process import Child, Keeper, exit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 OVER, FAILED, INTERRUPTED, LATE, DESERTED = "over", "failed", "interrupted", "late", "deserted"
-LOOK_EVERY = 0.1  # seconds between two looks, where looking is cheap
-SHARE = 5  # a look that takes long is followed by a pause of so many times that
-RESTARTS = 5  # workers started again in one run, each because no worker of its kind was left
-MERCY = 10_000  # ms in which a worker that was asked to end gives back its task
-PAUSE = 0.02  # seconds between two looks whether they ended
+POLL_S = 0.1  # between two polls, if a poll is cheap
+POLL_PAUSE_FACTOR = 5  # after a slow poll, pause for this many times its duration
+MAX_RESTARTS = 5  # of workers in one run, each because no worker of its kind was left
+STOP_GRACE_MS = 10_000  # for a worker to give back its task after SIGTERM
+STOP_POLL_S = 0.02  # between two polls of the ending workers
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -49,13 +49,13 @@ class Worker:
 
     agent: str
     crew: Crew
-    keeper: Keeper  # ends it if this process dies
+    keeper: Keeper  # kills it if this process dies
     child: Child
     code: int | None = None  # how it ended
-    seen: bool = False  # that it ended was noticed
+    seen: bool = False  # its end was noticed
 
     def alive(self) -> bool:
-        """Is it still at work?"""
+        """Is it still running?"""
         if self.code is None:
             self.code = self.child.wait(0)
             if self.code is not None:
@@ -75,7 +75,7 @@ class Drive:
         self._started = self._restarts = 0
         self._signal = 0
         self._phase = ""
-        self._names = "w"  # what the names of the workers begin with
+        self._names = "w"  # prefix of the workers' names
         self.run = ""
 
     # --- starting
@@ -99,28 +99,28 @@ class Drive:
         return self.run
 
     def _check_electors(self) -> None:
-        """Workers will go by the electors' names: one who is at work now would be pushed aside."""
+        """Refuse an elector that is at work: a worker would take over its name."""
         alive = {one["agent"]: one["pid"] for one in self._do("agents")["agents"] if one["state"] == "alive"}
         for elector in self._plan.electorate:
             if elector in alive:
                 text = (
-                    f"elector {elector} is at work already (process {alive[elector]}), and a worker cannot be that one "
-                    "too. `dibs vote open` asks agents that are there; a file's electors are new ones."
+                    f"elector {elector} is at work already (process {alive[elector]}); a worker cannot use its name. "
+                    "`dibs vote open` asks existing agents; a file's electors are new ones."
                 )
                 raise Conflict(text, agent=elector, pid=alive[elector])
 
     def _add(self, tasks: list[dict[str, Any]]) -> None:
-        """What does not fit into one transaction; who is interrupted here adds the rest when the run is resumed."""
+        """Add the tasks that do not fit into one transaction; after an interruption, a resumed run adds the rest."""
         try:
             for start in range(0, len(tasks), batches.MAX_TASKS):
                 part = tasks[start : start + batches.MAX_TASKS]
                 self._perform(batches.ADD, "", tasks=part, run=self.run, missing=True)
-        except (Invalid, Conflict, Quota, NotFound):  # it will never be whole
+        except (Invalid, Conflict, Quota, NotFound):  # it can never be complete
             self._do("run end", run=self.run, force=True)
             raise
 
     def resume(self, run: str) -> str:
-        """A run that was interrupted. The file has to have the steps of what is left to do."""
+        """Resume an interrupted run. The file must have the steps of the remaining tasks."""
         shown = self._do("run show", run=run)["run"]
         if shown["state"] != "active":
             raise Conflict(f"run {run} has ended; `dibs run start FILE` starts a new one.", run=run, state="ended")
@@ -135,11 +135,13 @@ class Drive:
         if missing:
             text = f"{self._plan.path} has no step {missing[0]!r}, which run {run} has: is it the right file?"
             raise Invalid(text, run=run, steps=missing, path=self._plan.path)
-        self._screen.say(f"{os.path.basename(self._plan.path)} was changed since {run} was started; it goes as now")
+        self._screen.say(
+            f"{os.path.basename(self._plan.path)} was changed since {run} started; the run uses the new file"
+        )
         return run
 
     def _add_missing(self, spec: str, there: int) -> None:
-        """The tasks that were not added any more when the run was interrupted at its very start."""
+        """Add the missing tasks of a run that was interrupted at its start."""
         planned = int(spec.rpartition(" tasks:")[2])
         if there >= planned:
             return
@@ -150,15 +152,15 @@ class Drive:
         self._add(tasks)
 
     def _step_of(self, group: str) -> str:
-        """The step that the tasks of a group are of; "" for those that workers added."""
+        """The step of a group's tasks; "" for tasks that workers added."""
         parts = group.removeprefix(f"{self.run}/").split("/")
         layer = len(parts) == len(("layer1", "step")) and self._plan.pattern == "map_reduce"
         return parts[-1] if group.startswith(f"{self.run}/") and (len(parts) == 1 or layer) else ""
 
-    # --- going
+    # --- watching
 
     def go(self) -> dict[str, Any]:
-        """Watch over it until it is over, or has to stop. Says what came of it."""
+        """Watch it until it is finished or has to stop. Returns the outcome."""
         before = {number: signal.signal(number, self._interrupt) for number in SIGNALS}
         try:
             for crew in self._plan.crews(self._count):
@@ -185,15 +187,15 @@ class Drive:
             try:
                 outlook = self._outlook()
                 self._move_on(outlook)
-                self._look_after_workers(outlook)
-            except (Busy, Unavailable):  # somebody else's moment; the workers go on
+                self._check_workers(outlook)
+            except (Busy, Unavailable):  # the store is busy; the workers continue
                 pass
             self._screen.update(self._phase, outlook, self._alive())
             why = self._why_stop(outlook)
             if why:
                 return why, outlook
             cost = (clock.since_boot() - began) / 1000
-            clock.sleep(max(LOOK_EVERY, SHARE * cost))
+            clock.sleep(max(POLL_S, POLL_PAUSE_FACTOR * cost))
 
     def _why_stop(self, outlook: dict[str, Any]) -> str:
         if self._signal:
@@ -207,11 +209,11 @@ class Drive:
         return DESERTED if self._workers and not self._alive() else ""
 
     def _fatal(self, outlook: dict[str, Any]) -> bool:
-        """Did something fail that the whole depends on? One of several that race, or a ballot, does not matter yet."""
+        """Did a task fail on which the run depends? One task of a race group, or a ballot, does not count yet."""
         return self._plan.pattern != "vote" and any(not task["race"] for task in outlook["failed"])
 
     def _move_on(self, outlook: dict[str, Any]) -> None:
-        """The phase of the earliest step that is not done yet; those that a plan was broken down into are execution."""
+        """The phase of the earliest step that is not done yet; the subtasks of a plan are execution."""
         left = []
         for group, counts in outlook["groups"].items():
             step = self._plan.by_name.get(self._step_of(group))
@@ -244,7 +246,7 @@ class Drive:
         self._workers.append(Worker(agent, crew, keeper, child))
 
     def log(self) -> str:
-        """Where the workers write what they and their commands have to say."""
+        """The folder for the logs of the workers and their commands."""
         folder = os.path.join(self._session.place.local, "runs")
         try:
             os.makedirs(folder, 0o700, exist_ok=True)
@@ -255,14 +257,14 @@ class Drive:
     def _alive(self) -> int:
         return sum(worker.alive() for worker in self._workers)
 
-    def _look_after_workers(self, outlook: dict[str, Any]) -> None:
-        """Say who died. Nobody is replaced while one of the same kind is left to go on."""
+    def _check_workers(self, outlook: dict[str, Any]) -> None:
+        """Report dead workers. A worker is replaced only if no other of its kind is left."""
         for worker in self._workers:
             if worker.alive() or worker.seen:
                 continue
             worker.seen = True
             if worker.code:
-                text = f"worker {worker.agent} ended ({say_end(worker.code)}); what it was at goes to another"
+                text = f"worker {worker.agent} ended ({exit_text(worker.code)}); its task goes to another worker"
                 self._screen.say(text)
                 self._do("run warn", text=text, run=self.run)
         if not outlook["going"] or self._signal:
@@ -271,27 +273,27 @@ class Drive:
         for kind, crew in kinds.items():
             if any(id(worker.crew) == kind and worker.alive() for worker in self._workers):
                 continue
-            if self._restarts < RESTARTS:
+            if self._restarts < MAX_RESTARTS:
                 self._restarts += 1
                 self._screen.say(f"no worker of type {crew.type} is left; another one is started")
                 self._start_worker(crew)
 
     def _stop_workers(self) -> None:
-        """Ask them all to end, so that they give back what they have; then wait, but not for ever."""
+        """Ask all workers to end, so that they give back their tasks; then wait, with a timeout."""
         left = [worker for worker in self._workers if worker.alive()]
         for worker in left:
-            os.kill(worker.child.pid, signal.SIGTERM)  # not its group: its keeper and its command are its own business
-        until = clock.since_boot() + MERCY
+            os.kill(worker.child.pid, signal.SIGTERM)  # not its group: it ends its keeper and its command itself
+        until = clock.since_boot() + STOP_GRACE_MS
         while any(worker.alive() for worker in left):
             if clock.since_boot() >= until:
                 for worker in left:
                     worker.child.end(signal.SIGKILL)
-            clock.sleep(PAUSE)
+            clock.sleep(STOP_POLL_S)
 
     # --- ending
 
     def _end(self, why: str) -> dict[str, Any]:
-        """Validation: what came of it; then the end of the run, with its archive and report."""
+        """Validation of the outcome; then the end of the run, with its archive and report."""
         from dibs.reports import build
 
         self._set_phase("validation")
@@ -330,7 +332,7 @@ class Drive:
 
 
 def complete(pattern: str, outlook: dict[str, Any], poll: dict[str, Any] | None) -> bool:
-    """Did it come to its end? A race needs one winner, a vote a majority, everything else all of it."""
+    """Did the run succeed? A race needs one winner, a vote a majority, every other pattern all tasks."""
     if poll is not None:
         return bool(poll["state"] == "decided")
     done = outlook["states"].get("complete", 0)

@@ -13,7 +13,7 @@
     exec = "python3 sum.py"
 
 Commands come from this file alone. A task names its step; a worker looks the command up in its own copy of the file, so
-nothing that somebody puts into the store is ever run. Everything is checked before anything is started. The settings
+no text from the store is ever run. Everything is checked before anything is started. The settings
 are listed in docs/PATTERNS.md.
 """
 
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
     from dibs.patterns.specs import Spec
 
-TYPE = "worker"  # of the workers that a run starts: so that no other agent takes a task whose command it does not have
-WORKERS, MOST_WORKERS = 2, 64
-MOST_TASKS = 10_000  # that a run may start with
-LARGEST = 1024 * 1024  # bytes of the file, and of a list of items
-REFUSED = 65  # EX_DATAERR: what a worker takes for a permanent failure
+# The agent type of a run's workers, so that no other agent takes a task whose command it does not have.
+WORKER_TYPE = "worker"
+DEFAULT_WORKERS, MAX_WORKERS = 2, 64
+MAX_TASKS = 10_000  # at the start of a run
+MAX_FILE_BYTES = 1024 * 1024  # of the file, and of a list of items
+REFUSED = 65  # EX_DATAERR: a permanent failure to a worker
 
-# What each pattern takes beside the settings of all: for the file, for a step, and how many steps.
+# Each pattern's settings in addition to the common ones: for the file, for a step, and the number of steps.
 PATTERNS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, int]] = {
     "pipeline": (("items", "items_from"), ("gather",), 1, 100),
     "map_reduce": (("items", "items_from", "fan_in"), (), 2, 2),
@@ -53,24 +54,24 @@ PATTERNS: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, int]] = {
 }
 COMMON = ("name", "pattern", "workers", "within", "folder", "steps")
 OF_STEP = ("name", "exec", "accept", "type", "needs", "attempts", "expect", "priority", "require", "phase")
-DEADLINE = 600_000  # ms that a vote is open
+VOTE_DEADLINE_MS = 600_000  # how long a vote is open
 
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One step: what its tasks ask for, and the command that does them."""
+    """One step: the requirements of its tasks, and their command."""
 
     step: specs.Step
-    exec: str  # "" where other agents do it
-    finish: str = ""  # instead of `exec`, when a task comes back from the ones it was broken down into
-    accept: str = ""  # gets the result on stdin and says by its exit code whether it is valid
+    exec: str  # "" if other agents do it
+    finish: str = ""  # instead of `exec`, when a task's subtasks are complete
+    accept: str = ""  # gets the result on stdin; its exit code says whether it is valid
     copies: int = 1
     phase: str = "execution"
 
 
 @dataclass(frozen=True)
 class Crew:
-    """A kind of worker: how many of them, what they are, and who, if they have to be somebody."""
+    """A kind of worker: their number, their type, and their names if these are given."""
 
     count: int
     type: str
@@ -80,7 +81,7 @@ class Crew:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the file says."""
+    """The file's content."""
 
     path: str
     folder: str  # where the commands run
@@ -97,18 +98,18 @@ class Plan:
     fan_in: int = 0
     electorate: tuple[str, ...] = ()
     options: tuple[str, ...] = ("yes", "no")
-    deadline: int = DEADLINE
+    deadline: int = VOTE_DEADLINE_MS
     by_name: dict[str, PlanStep] = field(default_factory=dict)
 
     def tasks(self, prefix: str) -> list[Spec]:
         """The tasks, with ids that begin with the run's."""
         made = _MAKERS[self.pattern](self, prefix)
-        if len(made) > MOST_TASKS:
-            raise Invalid(f"{self.path}: {len(made)} tasks; a run starts with at most {MOST_TASKS}", path=self.path)
+        if len(made) > MAX_TASKS:
+            raise Invalid(f"{self.path}: {len(made)} tasks; a run starts with at most {MAX_TASKS}", path=self.path)
         return made
 
     def command_for(self, task: dict[str, Any]) -> str | None:
-        """The command for a task, for `sh -c`; None where other agents do that step."""
+        """The command for a task, for `sh -c`; None if other agents do that step."""
         payload = task.get("payload")
         named = payload.get("step") if isinstance(payload, dict) else None
         step = self.by_name.get(named) if isinstance(named, str) else None
@@ -130,9 +131,9 @@ class Plan:
         return "\n".join(lines)
 
     def crews(self, workers: int | None = None) -> list[Crew]:
-        """The workers to start: dealt out over the types that steps ask for; an elector each in a vote."""
+        """The workers to start: distributed over the types that steps ask for; in a vote, one for each elector."""
         if self.electorate:
-            return [Crew(1, TYPE, (specs.ballot_of(elector),), elector) for elector in self.electorate]
+            return [Crew(1, WORKER_TYPE, (specs.ballot_of(elector),), elector) for elector in self.electorate]
         count = workers or self.workers
         types = list(dict.fromkeys(step.step.type for step in self.steps if step.exec))
         if not types:  # other agents do all of it
@@ -146,12 +147,12 @@ class Plan:
 
 
 def _kept(command: str) -> str:
-    """Keep what a command prints; its failure is the failure."""
+    """Keep a command's output; its failure is the step's failure."""
     return f'dibs_kept="$(\n{command}\n)" || exit'
 
 
 def _accepted(accept: str) -> str:
-    """Show a result to the command that judges it; what is refused failed for good."""
+    """Pass a result to the `accept` command; a refused one is a permanent failure."""
     refused = f"echo 'the result was not accepted' >&2; exit {REFUSED}"
     return f"printf '%s\\n' \"$dibs_kept\" | (\n{accept}\n) >&2 || {{ {refused}; }}"
 
@@ -192,7 +193,7 @@ def vote_of(run: str) -> str:
 
 
 def items_of(plan: Plan) -> list[Any]:
-    """What the pattern works on: the list itself, the files that a glob finds, or the lines of a file."""
+    """The pattern's items: the list itself, the files that match a glob, or the lines of a file."""
     if plan.items is not None:
         return list(plan.items)
     source = plan.items_from
@@ -212,7 +213,7 @@ def items_of(plan: Plan) -> list[Any]:
 
 
 def load(path: str) -> Plan:
-    """The file, checked as a whole; the first thing that is wrong is said by its name."""
+    """Read and check the whole file; the error names the first wrong setting."""
     import tomllib
 
     content = _read(path)
@@ -226,16 +227,16 @@ def load(path: str) -> Plan:
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
-    if len(content) > LARGEST:
-        raise Invalid(f"{path} is larger than {LARGEST // 1024} KiB", path=path)
+    if len(content) > MAX_FILE_BYTES:
+        raise Invalid(f"{path} is larger than {MAX_FILE_BYTES // 1024} KiB", path=path)
     return content
 
 
 class Reader:
-    """Takes settings out of a table and says what is wrong with them."""
+    """Reads settings from a table and reports wrong ones."""
 
     def __init__(self, path: str, text: dict[str, Any]) -> None:
         self.path, self.text = path, text
@@ -258,7 +259,8 @@ class Reader:
         within = self.duration(text, "within", "within", 0)
         plan = Plan(
             path=self.path, folder=os.path.normpath(folder), digest=digest, name=name, pattern=pattern,
-            title=self.word(text, "title", name), workers=self.whole(text, "workers", "workers", WORKERS, MOST_WORKERS),
+            title=self.word(text, "title", name),
+            workers=self.whole(text, "workers", "workers", DEFAULT_WORKERS, MAX_WORKERS),
             within=within or None, steps=tuple(steps), by_name={step.step.name: step for step in steps},
             **self.of_pattern(pattern),
         )  # fmt: skip
@@ -266,12 +268,12 @@ class Reader:
         return plan
 
     def of_pattern(self, pattern: str) -> dict[str, Any]:
-        """What only this pattern takes."""
+        """The settings that only this pattern takes."""
         text, found = self.text, {}
         if "items_from" in PATTERNS[pattern][0]:
             found = self.items(pattern)
         if pattern == "map_reduce":
-            found["fan_in"] = self.whole(text, "fan_in", "fan_in", 0, MOST_TASKS, least=0)
+            found["fan_in"] = self.whole(text, "fan_in", "fan_in", 0, MAX_TASKS, least=0)
         if pattern == "plan":
             found["item"] = _plain(text.get("item"))
         if pattern in {"plan", "vote"} and not text.get("title"):
@@ -281,7 +283,7 @@ class Reader:
             if not found["electorate"]:
                 raise self.wrong("electorate", "the agents who vote")
             found["options"] = tuple(self.words(text, "options", "options")) or ("yes", "no")
-            found["deadline"] = self.duration(text, "deadline", "deadline", DEADLINE)
+            found["deadline"] = self.duration(text, "deadline", "deadline", VOTE_DEADLINE_MS)
         return found
 
     def items(self, pattern: str) -> dict[str, Any]:
@@ -326,7 +328,7 @@ class Reader:
             raise self.wrong(f"{where}.gather", "true or false")
         try:
             step = specs.Step(
-                name, kind or (TYPE if command else ""), tuple(needs),
+                name, kind or (WORKER_TYPE if command else ""), tuple(needs),
                 attempts=self.whole(entry, "attempts", f"{where}.attempts", 0, 1000),
                 expect=self.duration(entry, "expect", f"{where}.expect", 0) / 1000,
                 priority=self.whole(entry, "priority", f"{where}.priority", 0, 1_000_000, least=-1_000_000),
@@ -342,7 +344,7 @@ class Reader:
 
     def known(self, table: dict[str, Any], names: Sequence[str], where: str) -> None:
         for name in table:
-            if name not in names:  # a misspelt setting would silently be none
+            if name not in names:  # a misspelt setting would silently be ignored
                 raise self.wrong(f"{where}{name}", f"there is no such setting; there are {', '.join(names)}")
 
     def word(self, table: dict[str, Any], name: str, default: str, where: str = "") -> str:
@@ -374,7 +376,7 @@ class Reader:
 
 
 def _plain(value: Any) -> Any:
-    """A value of TOML as JSON has it: its dates and times become texts."""
+    """A value of TOML as JSON: dates and times become texts."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list):

@@ -1,6 +1,6 @@
-"""What people see of a run that `dibs run start FILE` drives: bars on a terminal, plain lines elsewhere, or JSON lines.
+"""The display of a run of `dibs run start FILE`: bars on a terminal, plain lines elsewhere, or JSON lines.
 
-Nothing is counted here. `rich` is imported when somebody looks.
+Nothing is counted here. `rich` is imported only for a terminal.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from rich.progress import TaskID
 
-EVERY = 1_000  # ms between two plain lines of progress
-FRAMES = 8  # pictures a second on a terminal
+LINE_INTERVAL_MS = 1_000  # between two plain lines of progress
+FRAMES_PER_SECOND = 8  # on a terminal
 
 
 class Screen:
@@ -27,15 +27,15 @@ class Screen:
         self._at, self._last, self._run = 0, "", ""
 
     def begin(self, run: str, outlook: dict[str, Any]) -> None:
-        """The run is there."""
+        """The run has started."""
         self._run = run
         self.say(f"run {run}: {outlook['total']} tasks")
 
     def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
-        """How far it is; said when it changed, but not too often."""
+        """Show progress when it changed, but not too often."""
         line = f"  {outlook['progress']:>3}%  {phase}: {said(outlook)}, {workers} workers"
         now = clock.since_boot()
-        if line != self._last and (now - self._at >= EVERY or not outlook["going"]):
+        if line != self._last and (now - self._at >= LINE_INTERVAL_MS or not outlook["going"]):
             self._at, self._last = now, line
             self.say(line)
 
@@ -58,7 +58,7 @@ class Objects(Screen):
     def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
         line = jsontext.encode([phase, outlook["progress"], outlook["states"], workers])
         now = clock.since_boot()
-        if line != self._last and (now - self._at >= EVERY or not outlook["going"]):
+        if line != self._last and (now - self._at >= LINE_INTERVAL_MS or not outlook["going"]):
             self._at, self._last = now, line
             states, progress = outlook["states"], outlook["progress"]
             self._put(event="progress", run=self._run, phase=phase, progress=progress, states=states, workers=workers)
@@ -84,7 +84,7 @@ class Live(Screen):
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),
-            refresh_per_second=FRAMES,
+            refresh_per_second=FRAMES_PER_SECOND,
         )
         self._rows: dict[str, TaskID] = {}
 
@@ -111,7 +111,7 @@ class Live(Screen):
 
 
 def choose(*, as_json: bool) -> Screen:
-    """The screen for whoever is looking."""
+    """The screen that fits the output."""
     if as_json:
         return Objects()
     return Live() if sys.stdout.isatty() else Screen()
@@ -120,5 +120,5 @@ def choose(*, as_json: bool) -> Screen:
 def said(outlook: dict[str, Any]) -> str:
     """Counts by state, in words."""
     counts = ", ".join(f"{count} {state}" for state, count in sorted(outlook["states"].items()))
-    stuck = f", {outlook['stuck']} of them cannot go on" if outlook["stuck"] else ""
+    stuck = f", {outlook['stuck']} of them cannot continue" if outlook["stuck"] else ""
     return counts + stuck

@@ -1,6 +1,7 @@
-"""Sweeping again and again: what `dibs sweep --watch` does, and `dibs worker` beside its work.
+"""Repeated sweeps: for `dibs sweep --watch`, and for `dibs worker` next to its work.
 
-Nothing is decided here: each sweep is the operation, called until nothing more is due. A busy store is survived.
+Nothing is decided here: each sweep is the operation, called until nothing more is due. A busy store does not end the
+loop.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 
     Sweep = Callable[[], Any]  # a SweepAnswer
 
-ROUNDS = 1_000  # sweeps in a row before others get their turn, each of 256 records
+MAX_SWEEPS = 1_000  # in a row, each of 256 records, before other callers get their turn
 
 
 def sweep(once: Sweep) -> dict[str, int]:
-    """All that is due, by kind; only what was found."""
+    """Sweep all that is due; returns the counts by kind, without zeros."""
     found: dict[str, int] = {}
-    for _ in range(ROUNDS):
+    for _ in range(MAX_SWEEPS):
         answer = once()
         for kind, count in answer["swept"].items():
             if count:
@@ -31,7 +32,7 @@ def sweep(once: Sweep) -> dict[str, int]:
 
 
 class Watch:
-    """Sweeps when it is told to, and says what it found. A store that cannot be used is said once, until it can."""
+    """Sweeps on request and reports what it found. An unavailable store is reported once, until it is back."""
 
     def __init__(self, once: Sweep, told: Callable[[dict[str, int]], None], trouble: Callable[[str], None]) -> None:
         self._once, self._told, self._trouble = once, told, trouble

@@ -1,11 +1,11 @@
 """A command as a worker's handler: the task on its standard input, its output as the result, its exit code the outcome.
 
-What a command finds: DIBS_WORKSPACE, DIBS_AGENT, DIBS_TASK, DIBS_TOKEN, DIBS_TASK_KEY (the same in every attempt: for
-side effects that must happen once), DIBS_ATTEMPT, DIBS_RUN; and one JSON object on standard input: task, payload and
-inputs. What it gives: its whole output, if that is JSON, else `{"output": text}`; what is too long for the store, or no
-text, is kept as a file; no output, no result. A line `dibs: progress 40 where it stands` on standard error is told to
-the store.
-Exit code 0 is done, 65 is a failure for good, anything else, death by a signal too, one that is tried again.
+A command's environment: DIBS_WORKSPACE, DIBS_AGENT, DIBS_TASK, DIBS_TOKEN, DIBS_TASK_KEY (the same in every attempt:
+for side effects that must happen once), DIBS_ATTEMPT, DIBS_RUN; and one JSON object on standard input: task, payload
+and inputs. Its result: its whole output, if that is JSON, else `{"output": text}`; output that is too long for the
+store, or not text, is kept as a file; no output, no result. A line `dibs: progress 40 where it stands` on standard
+error is reported to the store. Exit code 0 is success, 65 is a permanent failure; any other code, or death by a signal,
+is a failure that is retried.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     from dibs.running.worker import Worker
     from dibs.session.session import Session
 
-FOR_GOOD = 65  # EX_DATAERR of sysexits.h: the input is wrong, and will be
+PERMANENT_FAILURE = 65  # EX_DATAERR of sysexits.h: the input is wrong, and a retry would not help
 PROGRESS = re.compile(rb"dibs: progress (\d{1,3})(?:[ \t]+(.*))?")
-ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")  # colours and the like
-CHUNK = 65_536  # bytes of a line on standard error; a longer one is passed on in pieces
-LATE = 2.0  # seconds that standard error may stay open behind a command's end: somebody left the group with it
-SUBSTITUTE = "\x1a"  # the one sign that the store keeps for itself
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")  # colours and similar codes
+MAX_LINE_BYTES = 65_536  # on standard error; a longer line is passed on in pieces
+# How long standard error may stay open after a command's end: a process may have left the group with it.
+STDERR_TIMEOUT_S = 2.0
+SUBSTITUTE = "\x1a"  # the one character that the store reserves
 
 
 class Commands:
@@ -53,7 +54,7 @@ class Commands:
         self._asked = False  # was the last command asked to end?
 
     def __call__(self, job: Job) -> Any:
-        """The task's result. Raises why there is none."""
+        """The task's result. Raises the failure if there is none."""
         command = self._command_for({**job.task, "payload": job.payload})
         if command is None:
             raise Failed("this worker has no command for it")
@@ -67,15 +68,15 @@ class Commands:
                 raise Stopped
             self._judge(code, last, said)
             said.seek(0)
-            return result_of(self._worker.ws.session, said.read(json_input.MAX_JSON_CHARS + 1))
+            return result_of(self._worker.ws.session, said.read(json_input.MAX_FILE_BYTES + 1))
 
     def close(self) -> None:
         """No more commands."""
         self._keeper.close()
 
     def _run(self, job: Job, command: str, given: IO[bytes], said: IO[bytes]) -> tuple[int, str]:
-        """Run it to its end; its exit code, and the last line on standard error."""
-        if self._worker.told_to_end(job):
+        """Run it to its end; returns its exit code, and the last line on standard error."""
+        if self._worker.stop_requested(job):
             raise Stopped
         held = HeldCommand(
             self._keeper,
@@ -90,27 +91,27 @@ class Commands:
         errors = _Errors(job, child.stderr)
         errors.start()
         job.watch = lambda: _bound(child, said)
-        if self._worker.told_to_end(job) and not child.asked:  # while it was started
+        if self._worker.stop_requested(job) and not child.asked:  # while it was started
             child.end()
         code = held.run_attended()
         if child.used is not None:
             job.used = usage.of_command(child.used)
         self._asked = child.asked
         job.watch = None
-        errors.join(LATE)
+        errors.join(STDERR_TIMEOUT_S)
         return code, errors.last
 
     def _judge(self, code: int, last: str, said: IO[bytes]) -> None:
-        """Raise what an exit code means, unless all is well."""
-        if os.fstat(said.fileno()).st_size > json_input.MAX_JSON_CHARS:
-            raise Permanent(f"it wrote more than {json_input.MAX_JSON_CHARS >> 20} MiB to standard output")
+        """Raise the failure that an exit code means, if any."""
+        if os.fstat(said.fileno()).st_size > json_input.MAX_FILE_BYTES:
+            raise Permanent(f"it wrote more than {json_input.MAX_FILE_BYTES >> 20} MiB to standard output")
         if code:
-            why = f"{child_process.say_end(code)}: {last}" if last else child_process.say_end(code)
-            raise Permanent(why) if code == FOR_GOOD else Failed(why)
+            why = f"{child_process.exit_text(code)}: {last}" if last else child_process.exit_text(code)
+            raise Permanent(why) if code == PERMANENT_FAILURE else Failed(why)
 
 
 def environment(job: Job, worker: Worker) -> dict[str, str]:
-    """What a command finds in its environment."""
+    """A command's environment."""
     return {
         "DIBS_WORKSPACE": worker.ws.root,
         "DIBS_AGENT": worker.agent,
@@ -123,7 +124,7 @@ def environment(job: Job, worker: Worker) -> dict[str, str]:
 
 
 def result_of(session: Session, output: bytes) -> Any:
-    """What a command's output is as a result."""
+    """A command's output as a result."""
     try:
         text = output.decode()
     except UnicodeDecodeError:
@@ -137,18 +138,18 @@ def result_of(session: Session, output: bytes) -> Any:
         if SUBSTITUTE in text:
             return json_input.keep(session, "output", output)
     if isinstance(value, dict) and list(value) == ["tasks"]:
-        return value  # children: they are tasks of their own, not a result
+        return value  # subtasks, not a result
     return value if len(jsontext.encode(value)) <= MAX_JSON_CHARS else json_input.keep(session, "output", output)
 
 
 def _bound(child: child_process.Child, said: IO[bytes]) -> None:
-    """A command that writes without end is ended."""
-    if not said.closed and os.fstat(said.fileno()).st_size > json_input.MAX_JSON_CHARS:
+    """End a command that writes without limit."""
+    if not said.closed and os.fstat(said.fileno()).st_size > json_input.MAX_FILE_BYTES:
         child.end(signal.SIGKILL)
 
 
 class _Errors(Thread):
-    """Passes a command's standard error on, line by line, and picks out what it says of its progress."""
+    """Passes a command's standard error on, line by line, and extracts its progress reports."""
 
     def __init__(self, job: Job, stream: IO[bytes]) -> None:
         super().__init__(name="dibs-errors", daemon=True)
@@ -157,7 +158,7 @@ class _Errors(Thread):
 
     def run(self) -> None:
         with self._stream:
-            for line in iter(lambda: self._stream.readline(CHUNK), b""):
+            for line in iter(lambda: self._stream.readline(MAX_LINE_BYTES), b""):
                 self._line(line)
 
     def _line(self, line: bytes) -> None:
@@ -173,5 +174,5 @@ class _Errors(Thread):
         try:
             sys.stderr.buffer.write(line)
             sys.stderr.flush()
-        except (OSError, ValueError):  # nobody reads it any more
+        except (OSError, ValueError):  # the reader has closed it
             pass

@@ -1,8 +1,8 @@
 """Runs the command that an operation asks for before it decides (`task done --verify CMD`), under the task's claim.
 
-The command runs in the caller's directory, by the one runner (held_command.py): the claim is renewed meanwhile, and the
-command ends when the claim is lost or this process dies. An interrupt ends the command and leaves everything else as it
-was: the task stays with its holder. What the exit code means is decided by the operation.
+The command runs in the caller's directory, through held_command.py: the claim is renewed meanwhile, and the command
+ends when the claim is lost or this process dies. An interrupt ends the command and changes nothing else: the task stays
+with its holder. The operation decides what the exit code means.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-UNKNOWN = "\ufffd"  # in place of a letter that cannot be shown
+REPLACEMENT = "\ufffd"  # for a character that cannot be shown
 
 
 def answer(session: Session, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """The request again, with what came of the command. Raises why the task is no longer the caller's, if so."""
+    """The request again, with the command's outcome. Raises if the task is no longer the caller's."""
     if session.telling is not None:
         session.telling(f"running {asked['command']}")
     request, call.request = call.request, ""  # it belongs to the operation that asks
@@ -37,7 +37,7 @@ def answer(session: Session, call: Call, fields: dict[str, Any], asked: dict[str
         return {**fields, asked["into"]: _run(session, call, asked)}
     finally:
         call.request = request
-        call.facts.clear()  # who was alive before may be dead by now
+        call.facts.clear()  # processes may have died in the meantime
 
 
 def _run(session: Session, call: Call, asked: dict[str, Any]) -> dict[str, Any]:
@@ -82,15 +82,15 @@ def _hold(session: Session, call: Call, asked: dict[str, Any]) -> Hold:
 def _end(child: child_process.Child) -> None:
     """Ask the command to end, and kill it if it does not."""
     child.end()
-    if child.wait(child_process.MERCY / 1000) is None:
+    if child.wait(child_process.KILL_GRACE_MS / 1000) is None:
         child.end()
         child.wait()
 
 
 def _tail(file: int) -> str:
-    """The end of what a command wrote, as plain text."""
+    """The end of a command's output, as plain text."""
     size = os.fstat(file).st_size
     text = os.pread(file, 4 * MAX_OUTPUT_CHARS, max(0, size - 4 * MAX_OUTPUT_CHARS)).decode(errors="replace")
     plain = ESCAPES.sub("", text.replace("\r\n", "\n"))
-    shown = [letter if letter.isprintable() or letter in "\n\t" else UNKNOWN for letter in plain]
+    shown = [letter if letter.isprintable() or letter in "\n\t" else REPLACEMENT for letter in plain]
     return "".join(shown).strip()[-MAX_OUTPUT_CHARS:]

@@ -1,21 +1,22 @@
-"""The worker: takes tasks, has them worked on, keeps them meanwhile, and says what came of them.
+"""The worker: takes tasks, runs a handler for each, keeps their claims meanwhile, and reports the outcomes.
 
 `dibs worker --exec CMD` runs a command for each task (task_command.py); `dibs.work(ws, handler)` calls a function
-(python/work.py). Both
-are a handler here: called with a Job, it gives the task's result or raises why there is none. Nothing about tasks is
+(python/work.py). Both are handlers here: called with a
+Job, a handler returns the task's result or raises the failure. Nothing about tasks is
 decided here; every step is one operation.
 
 What happens, in short:
-- success: `done` with the result, under a request id that is the claim's own: sent again after a lost answer, it is the
-  same. A result `{"tasks": […]}` breaks the task down instead. While children that were added meanwhile are open, the
-  task is given back to wait for them, and comes again when they are complete.
+- success: `done` with the result, under a request id derived from the claim: a retry after a lost answer changes
+  nothing. A result `{"tasks": […]}` breaks the task down instead. While subtasks that were added meanwhile are open,
+  the
+    task is given back to wait for them, and is taken again when they are complete.
 - failure: an exception is transient, `Permanent` is not; so is a result that `done` refuses.
-- lost (cancelled, preempted, its deadline over, the agent's name taken over): seen within a second by looking, the
-  command is ended, the result dropped; on to the next task.
-- stopped: the command is ended, the task given back with a note; nobody's fault.
-- a store that is busy or cannot be used: tried again with a pause; a result as long as its claim lives.
-- a crash: the claim ends with this process, and the task goes back to the queue.
-Between tasks and while it waits it sweeps, so that what dead agents held comes back within seconds.
+- lost (cancelled, preempted, expired, the agent's name taken over): noticed within a second; the command is ended, the
+  result dropped, and the next task taken.
+- stopped: the command is ended, the task given back with a note; it does not count as a failed attempt.
+- a store that is busy or unavailable: retried with backoff; a result for as long as its claim lives.
+- a crash: the claim ends with this process, and the task is requeued.
+Between tasks and while it waits it sweeps, so that tasks of dead agents are requeued within seconds.
 """
 
 from __future__ import annotations
@@ -37,27 +38,27 @@ if TYPE_CHECKING:
     Handler = Callable[[Job], Any]
     Tell = Callable[[dict[str, Any]], None]
 
-SWEEP = 2_000  # ms between two sweeps of one worker
-WAIT = 3_600_000  # ms of one wait for work; then it waits again
-PATIENCE = 300_000  # ms without a store before a worker that has no task gives up
-PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)  # seconds between tries while the store is busy; the last goes on
-LAST_TRIES = 5_000  # ms that a worker that was told to stop still tries to reach the store
+SWEEP_INTERVAL_MS = 2_000  # between two sweeps of one worker
+WAIT_MS = 3_600_000  # of one wait for work; then it waits again
+STORE_TIMEOUT_MS = 300_000  # without a store before a worker without a task gives up
+RETRY_PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)  # while the store is busy; the last one repeats
+STOP_TIMEOUT_MS = 5_000  # how long a stopped worker still tries to reach the store
 
 
 class Permanent(Exception):
-    """Raised by a handler: this task cannot be done, however often it is tried."""
+    """Raised by a handler: this task failed permanently; it is not retried."""
 
 
 class Stopped(Exception):
     """Raised by a handler that was ended because the worker was told to stop."""
 
 
-class _Enough(Exception):
-    """Nothing more will come, or the worker is to stop."""
+class _EndOfWork(Exception):
+    """No more tasks will come, or the worker was stopped."""
 
 
 class Worker:
-    """Takes tasks until it is told to stop, or until there is nothing left to do."""
+    """Takes tasks until it is stopped, or until no task is left."""
 
     def __init__(  # noqa: PLR0913 - one for each option of `dibs worker`
         self,
@@ -74,25 +75,25 @@ class Worker:
         fresh: bool = False,
         tell: Tell | None = None,
     ) -> None:
-        """Work with a function of a Job, or with a command for each task (`command_for` gives it, or None).
+        """Work with a function of a Job, or with a command for each task (`command_for` returns it, or None).
 
-        `drain`: end when nothing could come any more; `limit`: after so many tasks; `idle`: after so many milliseconds
-        without one. `fresh`: what an earlier process of this agent worked on is reported as failed, not kept.
+        `drain`: end when no task is left, running or scheduled; `limit`: after this many tasks; `idle`: after this many
+        milliseconds without one. `fresh`: tasks of an earlier process of this agent are reported as failed, not kept.
         """
         self.ws, self.type, self.can, self.run_name = ws, type, can, run
         self.drain, self.limit, self.idle, self.fresh = drain, limit, idle, fresh
         self.agent = ""
         self.counts = {"done": 0, "split": 0, "failed": 0, "lost": 0, "returned": 0}
-        self.signal = 0  # that told it to stop
+        self.signal = 0  # the signal that stopped it
         self.stopped = False
         self._stopped_at = 0
         self._tell_all = tell
         self._heart = Heart(ws)
-        self._handed: dict[str, Any] | None = None  # the next task, which came with the answer to the last
+        self._handed: dict[str, Any] | None = None  # the next task, from the answer to the last `done`
         self._idle_since = clock.since_boot()
         self._swept = 0
-        self._waits_for: dict[str, Any] = {}  # what a draining worker last said that it waits for
-        self._unsure = False  # an answer was lost: a task may be ours without our knowing
+        self._waits_for: dict[str, Any] = {}  # what a draining worker last reported to wait for
+        self._unsure = False  # an answer was lost: this agent may hold a task unknowingly
         self._watch = sweep_loop.Watch(
             ws.sweep, lambda found: self.tell("swept", swept=found), lambda why: self.tell("store", why=why)
         )
@@ -104,14 +105,14 @@ class Worker:
         self._handler = handler
 
     def tell(self, event: str, **facts: Any) -> None:
-        """Say what happens, to whoever wants to know."""
+        """Report an event to the listener."""
         if self._tell_all is not None:
             self._tell_all({"event": event, **facts})
 
     # --- the loop
 
     def run(self) -> dict[str, int]:
-        """Work until there is an end. Raises Killed or Fenced if the agent may not go on."""
+        """Work until the end. Raises Killed or Fenced if the agent may not continue."""
         self._begin()
         try:
             while not self.stopped and not (self.limit and sum(self.counts.values()) >= self.limit):
@@ -128,21 +129,24 @@ class Worker:
         return self.counts
 
     def stop(self, number: int = 0) -> None:
-        """Take no more; end the command, whose task is given back. Safe in a signal's handler; twice: at once."""
+        """Take no more tasks and end the command; its task is given back.
+
+        Safe in a signal handler; the second call kills.
+        """
         self.stopped, self.signal = True, self.signal or number
         self._stopped_at = self._stopped_at or clock.since_boot()
         job = self._heart.job
         if job is not None and job.child is not None:
             job.child.end()
 
-    def told_to_end(self, job: Job) -> bool:
-        """Is work on this one to end: because the worker is to stop, or because the task is lost?"""
+    def stop_requested(self, job: Job) -> bool:
+        """Must work on this job end: because the worker was stopped, or because the task is lost?"""
         return self.stopped or job.lost is not None
 
     def _begin(self) -> None:
-        """Say who we are; what an earlier process of the same agent left behind did not work out."""
+        """Register the agent; tasks that its earlier process left behind count as failed."""
         briefing = self._persist(
-            lambda: self.ws.boot(type=self.type or None, can=self.can or None), clock.since_boot() + PATIENCE
+            lambda: self.ws.boot(type=self.type or None, can=self.can or None), clock.since_boot() + STORE_TIMEOUT_MS
         )
         self.agent = briefing["agent"]
         self.tell("started", agent=self.agent)
@@ -152,9 +156,9 @@ class Worker:
                     self._give_up(name[5:], claim["token"])
 
     def _give_up(self, identifier: str, token: int) -> None:
-        """A task that the process before this one was at."""
+        """A task that the agent's earlier process worked on."""
         try:
-            why = f"{self.agent} was started anew while it was at it"
+            why = f"{self.agent} was restarted while it worked on it"
             self.ws.task_fail(identifier, token=token, class_="transient", why=why)
         except (Fenced, NotFound, Conflict):
             pass
@@ -167,11 +171,11 @@ class Worker:
         waiter: list[str] = []
         while True:
             try:
-                taken: dict[str, Any] = self._persist(lambda: self._next(waiter), clock.since_boot() + PATIENCE)
-            except _Enough:
+                taken: dict[str, Any] = self._persist(lambda: self._next(waiter), clock.since_boot() + STORE_TIMEOUT_MS)
+            except _EndOfWork:
                 return None if self.stopped else self._last_look(waiter)
             except NotFound:
-                continue  # it waited for long; what comes of that is seen at the next look
+                continue  # it waited for long; the next call shows the reason
             except Quota as error:
                 self._settle(error)
             else:
@@ -184,7 +188,7 @@ class Worker:
         try:
             found = session.run(operation, self.ws.caller(), fields)
         except (NotFound, Forbidden):
-            self._look_round()  # with nothing to do: is that the end?
+            self._check_idle()  # no task: is this the end?
             if not waiter:
                 self.tell("idle")
         else:
@@ -192,30 +196,30 @@ class Worker:
 
         def told(answer: dict[str, Any]) -> None:
             waiter[:] = [answer["waiting"]]
-            self._look_round()
+            self._check_idle()
 
-        left = WAIT if self.idle is None else max(1, min(WAIT, self.idle + self._idle_since - clock.since_boot()))
+        left = WAIT_MS if self.idle is None else max(1, min(WAIT_MS, self.idle + self._idle_since - clock.since_boot()))
         found = session.run_waiting(operation, self.ws.caller(), {**fields, "wait": left}, told)
         return found
 
-    def _look_round(self) -> None:
-        """While there is nothing to do: sweep, and raise _Enough when it is time to end."""
+    def _check_idle(self) -> None:
+        """While there is nothing to do: sweep, and raise _EndOfWork when it is time to end."""
         if self.stopped:
-            raise _Enough
+            raise _EndOfWork
         self._sweep()
         if self.idle is not None and clock.since_boot() - self._idle_since >= self.idle:
-            raise _Enough
+            raise _EndOfWork
         if self.drain:
             fields = {"agent": self.agent, "run": self.run_name}
             found = self.ws.session.run(remaining.OUTLOOK, self.ws.caller(), fields)
             if not any(found[what] for what in ("ready", "executing", "later")):
-                raise _Enough
+                raise _EndOfWork
             if found != self._waits_for:
                 self._waits_for = found
                 self.tell("draining", **found)
 
     def _last_look(self, waiter: list[str]) -> dict[str, Any] | None:
-        """One more look before the end, which also gives up the place among those who wait."""
+        """One last attempt before the end, which also leaves the queue of waiters."""
         session, fields = self.ws.session, {"run": self.run_name, **({"waiter": waiter[0]} if waiter else {})}
         try:
             found: dict[str, Any] = session.run(session.operation("task next"), self.ws.caller(), fields)
@@ -224,7 +228,7 @@ class Worker:
         return found
 
     def _settle(self, error: Quota) -> None:
-        """We have a task already: one whose answer was lost goes back; any other is somebody's, who shares our name."""
+        """The agent holds a task already: one whose answer was lost is given back; another belongs to a namesake."""
         if not self._unsure:
             raise error
         self._unsure = False
@@ -243,7 +247,7 @@ class Worker:
             if taken["task"].get("inputs"):
                 job.inputs = self._persist(lambda: self.ws.task_inputs(job.id)["inputs"], job.until)
             result = self._handler(job)
-        except BaseException as error:  # whatever a handler raises is said of its task, then raised if it must
+        except BaseException as error:  # any error of a handler is reported for its task, then raised if it must be
             self._used(job, stretch)
             self._heart.let_go()
             self._failed(job, error)
@@ -255,7 +259,7 @@ class Worker:
             self._finish(job, result)
 
     def _used(self, job: Job, stretch: usage.Stretch) -> None:
-        """What the work on a task used: its command, or this process where a function did it."""
+        """The usage of a task: of its command, or of this process for a function."""
         used = job.used if job.used is not None else stretch.read()
         job.used = {**used, "seconds": round((clock.since_boot() - job.started) / 1000, 3)}
 
@@ -263,14 +267,14 @@ class Worker:
         if job.lost is not None:
             self._lost(job)
         elif isinstance(error, Stopped) or not isinstance(error, Exception):
-            self._give_back(job.id, job.token, f"{self.agent} was stopped while it was at it")
+            self._give_back(job.id, job.token, f"{self.agent} was stopped while it worked on it")
         elif isinstance(error, Permanent):
             self._fail(job, "permanent", str(error))
         else:
             self._fail(job, "transient", str(error) or type(error).__name__)
 
     def _finish(self, job: Job, result: Any) -> None:
-        """Hand in what came of it."""
+        """Report the result."""
         if job.lost is not None:
             self._lost(job)
             return
@@ -303,13 +307,13 @@ class Worker:
         except Conflict as error:
             if not error.fields.get("children"):
                 raise
-            self._give_back(job.id, job.token, "")  # it comes again when they are complete
+            self._give_back(job.id, job.token, "")  # it is taken again when they are complete
             return
         self._handed = answer.get("next")
         self._count("done", job)
 
     def _say_outcome(self, name: str, job: Job, *, request: str, **fields: Any) -> Any:
-        """What came of a task, with what it used."""
+        """Report the outcome of a task, with its usage."""
         session, given = self.ws.session, {**fields, "id": job.id, "token": job.token, "used": job.used}
         operation = session.operation(name)
         values = {
@@ -327,7 +331,7 @@ class Worker:
                 ),
                 job.until,
             )  # fmt: skip
-        except NotFound as error:  # a part that waits for nothing there is
+        except NotFound as error:  # a subtask with an unknown dependency
             if "task" in error.fields and error.fields["task"] == job.id:
                 raise
             raise Invalid(error.message) from None
@@ -350,7 +354,7 @@ class Worker:
 
     def _give_back(self, identifier: str, token: int, note: str) -> None:
         try:
-            until = clock.since_boot() + LAST_TRIES
+            until = clock.since_boot() + STOP_TIMEOUT_MS
             self._persist(lambda: self.ws.task_release(identifier, token=token, note=note or None), until)
         except (Fenced, NotFound, Conflict, Busy, Unavailable) as error:
             self.tell("lost", task=identifier, why=error.message)
@@ -360,7 +364,7 @@ class Worker:
             self.counts["returned"] += 1
 
     def _lost(self, job: Job) -> None:
-        """What came of it is nobody's business any more."""
+        """Drop the outcome of a lost task."""
         why = job.lost.message if job.lost is not None else ""
         try:
             why = f"it is {self.ws.task_show(job.id)['task']['state']} now; {why}"
@@ -371,9 +375,9 @@ class Worker:
             raise job.lost
 
     def _check_heart(self) -> None:
-        """A defect in the thread beside is said here, where somebody listens."""
+        """Report an unexpected error of the heartbeat thread."""
         if self._heart.trouble:
-            self.tell("store", why=f"an error inside dibs ({self._heart.trouble}); please report it")
+            self.tell("store", why=f"internal error: {self._heart.trouble}. Please report it.")
             self._heart.trouble = ""
 
     def _count(self, event: str, job: Job, **facts: Any) -> None:
@@ -384,25 +388,25 @@ class Worker:
     # --- the store
 
     def _persist(self, what: Callable[[], Any], until: int) -> Any:
-        """Do it, again while the store is busy; no longer than until that time, nor long after we were told to stop."""
+        """Call it, with retries while the store is busy; until that time, or shortly after a stop."""
         tries = 0
         while True:
             try:
                 return what()
             except (Busy, Unavailable) as error:
                 self._unsure = True
-                end = min(until, self._stopped_at + LAST_TRIES) if self.stopped else until
+                end = min(until, self._stopped_at + STOP_TIMEOUT_MS) if self.stopped else until
                 if clock.since_boot() >= end:
                     raise
                 if not tries:
                     self.tell("store", why=error.message)
-            self._pause(PAUSES[min(tries, len(PAUSES) - 1)])
+            self._pause(RETRY_PAUSES_S[min(tries, len(RETRY_PAUSES_S) - 1)])
             tries += 1
 
     def _pause(self, seconds: float) -> None:
         clock.sleep(seconds)
 
     def _sweep(self) -> None:
-        if clock.since_boot() - self._swept >= SWEEP:
+        if clock.since_boot() - self._swept >= SWEEP_INTERVAL_MS:
             self._watch.step()
             self._swept = clock.since_boot()

@@ -11,7 +11,7 @@ import json
 import os
 
 from dibs.errors import Invalid, Unavailable
-from dibs.operations.core.declare import MAX_JSON_CHARS as LARGEST_VALUE
+from dibs.operations.core.declare import MAX_JSON_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.session.session import Session
 
-MAX_JSON_CHARS = 64 * 1024 * 1024  # bytes of a file that is kept beside the store
+MAX_FILE_BYTES = 64 * 1024 * 1024  # bytes of a file that is kept beside the store
 FOLDER = "results"  # below .dibs/local/
 
 
@@ -29,7 +29,7 @@ def read(session: Session, name: str, text: str) -> Any:
         return parse(text, name)
     path = os.path.join(session.cwd, text[1:])
     content = _content(path, name)
-    if len(content) <= LARGEST_VALUE:
+    if len(content) <= MAX_JSON_CHARS:
         try:
             return parse(content.decode(), name)
         except (Invalid, UnicodeDecodeError):
@@ -64,11 +64,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _content(path: str, name: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            content = file.read(MAX_JSON_CHARS + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise Invalid(f"{name}: {path} cannot be read: {error.strerror}", field=name, path=path) from None
-    if len(content) > MAX_JSON_CHARS:
-        raise Invalid(f"{name}: {path} is larger than {MAX_JSON_CHARS // 1024 // 1024} MiB", field=name, path=path)
+    if len(content) > MAX_FILE_BYTES:
+        raise Invalid(f"{name}: {path} is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB", field=name, path=path)
     return content
 
 

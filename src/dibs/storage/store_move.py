@@ -1,15 +1,15 @@
-"""Moving a workspace from one store to another: the order of the steps, and what makes each of them safe to lose.
+"""Moves a workspace from one store to another, in steps that are each safe to interrupt.
 
 1. An intention is noted in `.dibs/local/store-move`: the id of the move, from where, to where.
-2. The old store is frozen: from that commit on nobody writes, for half a minute that each page of the copy renews.
-3. Everything is copied to where nobody looks, read back, and compared by digest with the old store.
-4. The old store gives up: its mark says `moved`, if not a single commit was made since it was frozen. This is the one
-   moment that decides. Before it, a crash leaves the old store in charge, which goes on by itself when its time is
-   over. After it, the new one is, and whoever comes next finishes what is left:
+2. The old store is frozen: it takes no writes for half a minute, which each page of the copy renews.
+3. Everything is copied to a staging place, read back, and compared by digest with the old store.
+4. The old store gives up: its mark says `moved`, if not a single commit was made since it was frozen. This is the
+   commit point. After a crash before it, the old store is in charge and accepts writes again once the freeze expires.
+   After it, the new store is in charge, and the next process finishes the rest:
 5. The copy takes its place in the new store, in one step.
-6. The pin names the new store, the intention goes.
+6. The pin names the new store, the intention is deleted.
 
-Steps 5 and 6 are done by `finish`, which may be called by anybody on this machine, any number of times.
+Steps 5 and 6 are done by `finish`, which any process on this machine may call, any number of times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dibs import jsontext
 from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.storage import workspace_store
-from dibs.storage.redis_autostart import Turn
+from dibs.storage.redis_autostart import FileMutex
 from dibs.stores.move import carry, moved_mark
 from dibs.stores.urls import hidden
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.stores.move.carry import Side
 
-INTENTION = "store-move"
-TURN = "store-move.turn"
-PATIENCE = 10.0  # seconds for whoever moves right now
-BEAT = 2_000  # ms after which the old store is kept frozen anew: it stays so for thirty seconds
+INTENTION_FILE = "store-move"
+MUTEX_FILE = "store-move.turn"
+MUTEX_TIMEOUT_S = 10.0  # for another process that is moving the workspace
+FREEZE_RENEWAL_MS = 2_000  # between two renewals of the freeze, which lasts thirty seconds
 
 
 def move(
     session: Session, to: str, call: Any, *, replaces: bool = False, told: Callable[[str], None] | None = None
 ) -> dict[str, Any]:
-    """Move the workspace to that store; what was carried over. The session is closed: open another one."""
+    """Move the workspace to that store; returns what was copied. The session is closed: open another one."""
     local = session.place.local
     pin = workspace_store.read_pin(local)
     workspace_store.refuse_unknown(to)
     if not pin.url:
         raise Invalid("this workspace coordinates through no store yet: name it with `store` in .dibs/config.toml")
-    with Turn(local, TURN) as turn:
-        if not turn.mine:
+    with FileMutex(local, MUTEX_FILE) as mutex:
+        if not mutex.mine:
             raise Unavailable("the workspace is being moved by another process; try again in a moment.")
         _finish_former(session)
         pin = workspace_store.read_pin(local)
@@ -93,7 +93,7 @@ def _move(
     try:
         run_pinned(session, MOVED, call, said)
     except (Busy, Unavailable):
-        pass  # it is moved all the same, and both stores say so
+        pass  # the move is done, and both stores record it
     return {"from": left, "to": where, **contents.as_json(), **({"aside": aside} if aside else {})}
 
 
@@ -105,7 +105,7 @@ def _copy(
 
     def beat() -> None:
         nonlocal last
-        if clock.since_boot() - last > BEAT:
+        if clock.since_boot() - last > FREEZE_RENEWAL_MS:
             last = clock.since_boot()
             old.freeze(identifier, where)
 
@@ -126,48 +126,49 @@ def _compare(was: carry.Contents, is_now: carry.Contents) -> None:
 
 
 def _finish(session: Session, old: Side, new: Side, identifier: str, pin: workspace_store.Pin, to: str) -> str:
-    """The old store has given up: the copy takes its place, then the pin changes. Done again, it comes to the same."""
+    """The old store has given up: the copy takes its place, then the pin changes. Safe to repeat."""
     local = session.place.local
     aside = ""
     if new.origin() != identifier:
-        if not new.staged(identifier):  # lost on the way, on a server that keeps little: the old one still has it all
+        # The copy was lost, on a server without persistence: the old store still has everything.
+        if not new.staged(identifier):
             _copy_again(old, new, identifier)
         aside = new.publish(identifier)
     _pin(local, pin, to)
-    _forget(local, INTENTION)
+    _forget(local, INTENTION_FILE)
     old.retire()
     session.close()
     return aside
 
 
 def _copy_again(old: Side, new: Side, identifier: str) -> None:
-    for _ in carry.copy(old, new, identifier, old.standing()):
+    for _ in carry.copy(old, new, identifier, old.position()):
         pass
     _compare(carry.Contents(old), carry.Contents(new, identifier))
     new.complete(identifier)
 
 
 def follow(session: Session, error: Unavailable) -> bool:
-    """Somebody met a store that was moved: finish that if it is this machine's, and say whether to go on elsewhere."""
+    """A process met a moved store: finish the move if it is this machine's; returns whether to open the new store."""
     local = session.place.local
     before = session.store.address
-    with Turn(local, TURN, PATIENCE) as turn:
+    with FileMutex(local, MUTEX_FILE, MUTEX_TIMEOUT_S) as mutex:
         noted = _noted(local)
-        if turn.mine and noted.get("id") == error.fields["moved"]:
+        if mutex.mine and noted.get("id") == error.fields["moved"]:
             _finish_former(session)
     pin = workspace_store.read_pin(local)
     return bool(pin.url) and workspace_store.address_of(local, pin.url) != before
 
 
 def _finish_former(session: Session) -> None:
-    """A move that was cut short: finish it if the old store has given up, else forget it."""
+    """An interrupted move: finish it if the old store has given up, else cancel it."""
     local = session.place.local
     noted = _noted(local)
     if not noted:
         return
     pin = workspace_store.read_pin(local)
     if pin.url == noted["to"]:
-        _forget(local, INTENTION)
+        _forget(local, INTENTION_FILE)
         return
     old, new = _sides(session, noted["from"], noted["to"], replaces=bool(noted.get("replaces")))
     try:
@@ -196,7 +197,7 @@ def _follow_others(session: Session, old: Side, new: Side, pin: workspace_store.
 
 
 def _pin(local: str, pin: workspace_store.Pin, to: str) -> None:
-    """The new store, which also stands for all that this workspace had before."""
+    """The pin of the new store, with all earlier stores of this workspace."""
     fresh = workspace_store.Pin(to)
     before = [*pin.former, pin.url, pin.fallback]
     fresh.former = [url for url in dict.fromkeys(before) if url and url != to]
@@ -204,13 +205,13 @@ def _pin(local: str, pin: workspace_store.Pin, to: str) -> None:
 
 
 def _take_back(local: str, old: Side, new: Side, identifier: str) -> None:
-    """Nothing came of it. Where a store cannot be told, its mark, or what was filled there, ends by itself."""
+    """Cancel the move. If a store cannot be reached, its mark or its copy expires."""
     for undo in (old.thaw, new.drop):
         try:
             undo(identifier)
         except (Busy, Unavailable):
             pass
-    _forget(local, INTENTION)
+    _forget(local, INTENTION_FILE)
 
 
 # --- the parts
@@ -227,7 +228,7 @@ def side_of(session: Session, url: str, *, replaces: bool = False) -> Side:
 
 
 def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, Any]) -> None:
-    """One operation on the store that is pinned, whatever the environment names."""
+    """Run one operation on the pinned store, ignoring the environment."""
     session.use(workspace_store.open_pinned(session.place.local, session.config.id, session.timeout))
     try:
         session.run(operation, call, fields)
@@ -236,7 +237,7 @@ def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, An
 
 
 def _note(local: str, what: dict[str, Any]) -> None:
-    path = f"{local}/{INTENTION}"
+    path = f"{local}/{INTENTION_FILE}"
     making = f"{path}.{os.getpid()}"
     with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(jsontext.encode(what) + "\n")
@@ -247,7 +248,7 @@ def _note(local: str, what: dict[str, Any]) -> None:
 
 def _noted(local: str) -> dict[str, Any]:
     try:
-        with open(f"{local}/{INTENTION}", encoding="utf-8") as file:
+        with open(f"{local}/{INTENTION_FILE}", encoding="utf-8") as file:
             found: dict[str, Any] = jsontext.decode(file.read().strip())
     except (OSError, ValueError):
         return {}

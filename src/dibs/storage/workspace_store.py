@@ -1,13 +1,13 @@
-"""Which store a workspace coordinates through: `sqlite:`, `redis://…`; found, pinned, opened.
+"""Finds, pins and opens the store of a workspace: `sqlite:`, `redis://…`.
 
 The first opening pins the store in `.dibs/local/store`; another one named later is refused, because agents on two
-stores would not see each other. The pin's first line is the store in use. Lines behind it name what it stands for:
-`moved-from URL` after `dibs store move` (a config that still names the old one is understood), `fallback-from URL`
-while SQLite stands in for a local server that does not start (`dibs up --allow-fallback`).
+stores would not see each other. The pin's first line is the store in use. Further lines name the stores it replaces:
+`moved-from URL` after `dibs store move` (a config that still names the old store is accepted), `fallback-from URL`
+while SQLite is the fallback for a local server that does not start (`dibs up --allow-fallback`).
 
-`git clean -x`, `git stash -a` and `rm` take `.dibs/local/` away as a whole. So the pin, and what was answered, are also
-kept below git's own directory (`Place.shared`), from the first call on that finds the pin: a workspace whose database
-is missing is told from one that never had any, and is not begun anew by itself.
+`git clean -x`, `git stash -a` and `rm` delete `.dibs/local/` as a whole. So the pin and the last answered commit are
+also kept below git's own directory (`Place.shared`), from the first call that finds the pin. A workspace with a missing
+database can then be told from one that never had a database, and is not silently started empty.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.storage.redis_autostart import Missing
+    from dibs.storage.redis_autostart import Autostart
     from dibs.stores.move.carry import Side
     from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Row, Store
 
-REDIS = ("redis", "rediss", "unix", "redis+sentinel")
+REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel")
 MOVED, FALLBACK = "moved-from", "fallback-from"
-REDIS_COMMIT = "redis-commit"  # the highest commit of a server that was answered on this machine
-PIN, ANSWERED = "store", "answered"  # the pin's file; the file below git's directory that has the last answered commit
-WAIT, REFUSE, LEAVE = "wait", "refuse", "leave"  # while a local server that is missing is started; or let it be
+REDIS_COMMIT_FILE = "redis-commit"  # the highest commit of a server answered on this machine
+# The pin's file; the file below git's directory that has the last answered commit.
+PIN_FILE, ANSWERED_FILE = "store", "answered"
+# Wait for the start of a local server that is down, refuse meanwhile, or do not start it.
+WAIT, REFUSE, LEAVE = "wait", "refuse", "leave"
 
 
 class Pin:
@@ -45,13 +47,13 @@ class Pin:
         self.fallback = next((url for word, url in pairs if word == FALLBACK), "")
 
     def stands_for(self, url: str) -> bool:
-        """Does whoever names that URL mean this store?"""
+        """Does that URL mean this store?"""
         if url == self.url or url in self.former or url == self.fallback:
             return True
         return "expire=" in url + self.url and bare(url) in map(bare, (self.url, *self.former, self.fallback))
 
     def text(self) -> str:
-        """As it is written."""
+        """The pin's text in its file."""
         lines = [self.url, *[f"{MOVED} {url}" for url in self.former]]
         return "\n".join([*lines, *([f"{FALLBACK} {self.fallback}"] if self.fallback else [])]) + "\n"
 
@@ -73,7 +75,7 @@ def open_store(
 ) -> Store:
     """Open the store that this workspace coordinates through, and no other."""
     url = configured_url(configured)
-    pin = kept_twice(local, shared)
+    pin = second_copy_path(local, shared)
     if pin.url:
         refuse_other(pin, url)
         if bare(url) != bare(pin.url):
@@ -84,8 +86,8 @@ def open_store(
     return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived, kept=kept_line(local, shared))
 
 
-def kept_twice(local: str, shared: str) -> Pin:
-    """The pin, brought back if `.dibs/local/` was swept away; kept a second time if it was not yet."""
+def second_copy_path(local: str, shared: str) -> Pin:
+    """The pin, restored if `.dibs/local/` was deleted; its second copy is written if it is missing."""
     pin = read_pin(local)
     if not shared or shared == local:
         return pin
@@ -102,12 +104,12 @@ def kept_twice(local: str, shared: str) -> Pin:
     try:
         write_pin(local, found)
     except Unavailable:
-        pass  # it counts all the same
+        pass  # it counts even so
     return found
 
 
 def keep_pin(shared: str, pin: Pin) -> None:
-    """Keep the pin a second time, if that is possible here: a client's sandbox may forbid to write in git's folder."""
+    """Write the pin's second copy, if possible: a client's sandbox may forbid writes in git's folder."""
     try:
         os.makedirs(shared, 0o700, exist_ok=True)
         write_pin(shared, pin)
@@ -116,12 +118,12 @@ def keep_pin(shared: str, pin: Pin) -> None:
 
 
 def kept_line(local: str, shared: str) -> str:
-    """Where the last answered commit is kept a second time; "" where there is no other place."""
-    return f"{shared}/{ANSWERED}" if shared and shared != local else ""
+    """The path of the second copy of the last answered commit; "" without git."""
+    return f"{shared}/{ANSWERED_FILE}" if shared and shared != local else ""
 
 
 def open_new(local: str) -> Store:
-    """A new store in that folder, whatever the environment names; for a workspace that is only a try."""
+    """A new store in that folder, ignoring the environment; for a scratch workspace."""
     _load_apsw()
     from dibs.stores.sqlite import store as sqlite_store
 
@@ -131,7 +133,7 @@ def open_new(local: str) -> Store:
 
 
 def open_pinned(local: str, workspace: str, timeout: float) -> Store:
-    """The store that is pinned, whatever is configured; for those who move it."""
+    """The pinned store, ignoring the configuration; for a move."""
     url = read_pin(local).url
     if is_redis(url):
         return redis_store(local, url, workspace, timeout)
@@ -139,7 +141,7 @@ def open_pinned(local: str, workspace: str, timeout: float) -> Store:
 
 
 def refuse_other(pin: Pin, url: str) -> None:
-    """No two agents ever coordinate through different stores."""
+    """Refuse a URL that does not mean the pinned store: no two agents may use different stores."""
     if pin.stands_for(url):
         return
     from dibs.stores.urls import hidden
@@ -154,7 +156,7 @@ def refuse_other(pin: Pin, url: str) -> None:
 def is_redis(url: str) -> bool:
     """Is that a Redis server?"""
     scheme, mark, _ = url.partition("://")
-    return bool(mark) and scheme in REDIS
+    return bool(mark) and scheme in REDIS_SCHEMES
 
 
 def refuse_unknown(url: str) -> None:
@@ -184,18 +186,18 @@ def _sqlite(local: str, url: str, timeout: float, *, pinned: bool, short_lived: 
     path = sqlite_path(local, url)
     if not pinned:
         if not os.path.exists(path):
-            _refuse_forgotten(path, kept)
+            _refuse_lost_database(path, kept)
             try:
                 sqlite_store.create(path)
             except Unavailable:
-                if not os.path.exists(path):  # else another process made it in the same moment
+                if not os.path.exists(path):  # else another process made it at the same moment
                     raise
         write_pin(local, Pin(url))
     return sqlite_store.SqliteStore(path, timeout=timeout, short_lived=short_lived, kept=kept)
 
 
-def _refuse_forgotten(path: str, kept: str) -> None:
-    """A database that answered here before is missing: an empty one in its place would forget who holds what."""
+def _refuse_lost_database(path: str, kept: str) -> None:
+    """Refuse if a database that answered here before is missing: an empty one would have lost all claims."""
     from dibs.stores.sqlite import database_file
     from dibs.stores.sqlite.gate import Gate
 
@@ -223,21 +225,21 @@ def _redis(
 
 
 def _when_missing(local: str, url: str, *, patient: bool) -> Callable[[], None]:
-    """What the engine calls when no server listens there; loaded only then."""
-    known: list[Missing] = []
+    """The function that the engine calls when no server listens; loaded only then."""
+    known: list[Autostart] = []
 
     def missing() -> None:
         if not known:
-            from dibs.storage.redis_autostart import Missing
+            from dibs.storage.redis_autostart import Autostart
 
-            known.append(Missing(local, url, patient=patient))
+            known.append(Autostart(local, url, patient=patient))
         known[0]()
 
     return missing
 
 
 def fallback_mark(workspace: str) -> str:
-    """The file that tells other clones on this machine that SQLite stands in for their server."""
+    """The file that tells other clones on this machine that SQLite is the fallback for their server."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return f"{state}/dibs/fallback-{workspace}"
 
@@ -257,8 +259,8 @@ def redis_store(local: str, url: str, workspace: str, timeout: float, shared: st
     except ImportError as error:
         message = f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}"
         raise Unavailable(message, store=url) from None
-    kept = f"{shared}/{REDIS_COMMIT}" if shared and shared != local else ""
-    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT}", kept=kept)
+    kept = f"{shared}/{REDIS_COMMIT_FILE}" if shared and shared != local else ""
+    store = RedisStore(wire, workspace, timeout=timeout, memory=f"{local}/{REDIS_COMMIT_FILE}", kept=kept)
     if "expire=" in url:
         from dibs.session import durations
         from dibs.stores.urls import option_of
@@ -268,10 +270,10 @@ def redis_store(local: str, url: str, workspace: str, timeout: float, shared: st
 
 
 def _load_apsw() -> None:
-    """Save apsw from loading all of `collections` (2 ms) for the one class that it wants of it, `abc.Mapping`.
+    """Import apsw without `collections` (2 ms), of which it needs only `abc.Mapping`.
 
-    apsw asks whether the values given to a statement are a Mapping; dibs gives tuples. A stand-in is there while apsw
-    is loaded, and whoever wants `collections` afterwards gets the real one.
+    apsw checks whether a statement's values are a Mapping; dibs passes tuples. A stub is in place while apsw is loaded;
+    a later import of `collections` gets the real module.
     """
     import sys
 
@@ -286,27 +288,27 @@ def _load_apsw() -> None:
     sys.modules["collections"] = standing_in
     sys.modules["collections.abc"] = abc
     try:
-        import apsw  # noqa: F401 - for its being loaded
+        import apsw  # noqa: F401 - imported for its side effect
     finally:
         del sys.modules["collections"], sys.modules["collections.abc"]
 
 
 def database_path(local: str, configured: str) -> str:
-    """Where the store's file lies; "" where it is a server's."""
+    """The path of the store's file; "" for a server."""
     url = read_pin(local).url or configured_url(configured)
     return "" if is_redis(url) else sqlite_path(local, url)
 
 
 def address_of(local: str, url: str) -> str:
-    """The `address` that the store of this URL has once it is opened."""
+    """The `address` of the store of this URL once it is opened."""
     return url if is_redis(url) else sqlite_path(local, url)
 
 
-def begin_anew(local: str, shared: str, path: str, prefix: str) -> tuple[int, str, list[Row]]:
-    """A new database in the place of that one; see stores/sqlite/health.py."""
+def replace_database(local: str, shared: str, path: str, prefix: str) -> tuple[int, str, list[Row]]:
+    """Replace the database with a new one; see stores/sqlite/health.py."""
     from dibs.stores.sqlite import health
 
-    return health.begin_anew(path, kept_line(local, shared), prefix)
+    return health.replace_database(path, kept_line(local, shared), prefix)
 
 
 def open_side(local: str, url: str, workspace: str, timeout: float, *, replaces: bool = False) -> Side:
@@ -321,7 +323,7 @@ def open_side(local: str, url: str, workspace: str, timeout: float, *, replaces:
 
 
 def refuse_missing(local: str) -> None:
-    """Raise if this workspace is pinned to an SQLite file that is not there any more."""
+    """Raise if this workspace is pinned to an SQLite file that no longer exists."""
     url = read_pin(local).url
     if url.startswith("sqlite:") and not os.path.exists(sqlite_path(local, url)):
         from dibs.stores.sqlite import database_file
@@ -330,8 +332,8 @@ def refuse_missing(local: str) -> None:
 
 
 def read_pin(local: str) -> Pin:
-    """The store that this workspace is pinned to; one without a URL where nothing was opened yet."""
-    path = f"{local}/{PIN}"
+    """The pin of this workspace; without a URL if no store was opened yet."""
+    path = f"{local}/{PIN_FILE}"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return Pin(file.read(16_384))
@@ -342,8 +344,8 @@ def read_pin(local: str) -> Pin:
 
 
 def write_pin(local: str, pin: Pin) -> None:
-    """From now on this workspace's store is this one, and a missing database is an error."""
-    path = f"{local}/{PIN}"
+    """Pin this workspace to a store: from now on a missing database is an error."""
+    path = f"{local}/{PIN_FILE}"
     making = f"{path}.{os.getpid()}"
     try:
         with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
@@ -353,14 +355,14 @@ def write_pin(local: str, pin: Pin) -> None:
         os.replace(making, path)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None
-    try:  # another store has another log: what was seen of the former is no witness against it
-        os.unlink(f"{local}/{REDIS_COMMIT}-log")
+    try:  # another store has another log: the witness of the old one does not apply
+        os.unlink(f"{local}/{REDIS_COMMIT_FILE}-log")
     except OSError:
         pass
 
 
 def bare(url: str) -> str:
-    """A URL without what does not say where: when it may go."""
+    """A URL without its `expire` option, which is no part of the address."""
     if "expire=" not in url:
         return url
     from dibs.stores.urls import without_option

@@ -1,7 +1,7 @@
-"""What every engine must do: one suite, run against all of them.
+"""The conformance suite: what every engine must do, run against all of them.
 
 An engine's test calls each of `CASES` with a function that opens a new, empty store. The cases use the seam alone and
-say nothing of what it is for; the memory engine is the reference. A case fails by an AssertionError.
+no domain word; the memory engine is the reference. A case fails by an AssertionError.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def now_never_falls_and_ids_differ(make: Make) -> None:
     assert len(ids) == 40
 
 
-def what_is_run_again_gets_the_same_ids(make: Make) -> None:
+def a_transaction_that_is_run_again_gets_the_same_ids(make: Make) -> None:
     store = make()
     ids: list[list[str]] = []
 
@@ -273,7 +273,7 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
     assert [(s.seq, s.link, s.body) for s in store.seals()] == [(4, before.link, '{"body":1}')]
     try:
         store.run(lambda tx: tx.prune(3))
-    except Exception:  # noqa: BLE001, S110 - whichever error the engine finds fit
+    except Exception:  # noqa: BLE001, S110 - the engine chooses the error
         pass
     else:
         message = "pruned where no seal stands"
@@ -299,7 +299,7 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
     assert [event.seq for event in store.events()] == [8, 9]
 
 
-def a_wake_reaches_who_waits_and_nobody_else(make: Make) -> None:
+def a_wake_reaches_its_waiter_and_no_other(make: Make) -> None:
     store = make()
 
     def wake(tx: Transaction) -> None:
@@ -359,7 +359,7 @@ def threads_take_turns(make: Make) -> None:
     assert store.look(lambda tx: tx.fetch(["count"]).values["count"]) == 100
 
 
-def who_follows_the_log_misses_no_event_between_reading_and_waiting(make: Make) -> None:
+def a_follower_of_the_log_misses_no_event_between_reading_and_waiting(make: Make) -> None:
     store = make()
     store.run(lambda tx: tx.append("first", "a", "", {}))
     assert [event.seq for event in store.events()] == [1]
@@ -404,7 +404,7 @@ def a_store_describes_itself_in_plain_values(make: Make) -> None:
         assert severity in {ERROR, WARNING}
 
 
-def tidying_takes_nothing_from_who_listens(make: Make) -> None:
+def a_sweep_takes_nothing_from_listeners(make: Make) -> None:
     store = make()
 
     def wake(tx: Transaction) -> None:
@@ -436,13 +436,13 @@ CASES: tuple[Callable[[Make], None], ...] = (
     the_log_is_numbered_and_chained,
     a_body_has_the_same_text_on_every_engine,
     now_never_falls_and_ids_differ,
-    what_is_run_again_gets_the_same_ids,
+    a_transaction_that_is_run_again_gets_the_same_ids,
     a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest,
-    a_wake_reaches_who_waits_and_nobody_else,
+    a_wake_reaches_its_waiter_and_no_other,
     a_wake_of_a_transaction_that_failed_reaches_nobody,
     threads_take_turns,
-    who_follows_the_log_misses_no_event_between_reading_and_waiting,
+    a_follower_of_the_log_misses_no_event_between_reading_and_waiting,
     settling_a_store_that_lost_nothing_changes_nothing,
     a_store_describes_itself_in_plain_values,
-    tidying_takes_nothing_from_who_listens,
+    a_sweep_takes_nothing_from_listeners,
 )

@@ -1,9 +1,9 @@
 """The memory engine: the reference for what the seam means, and the simulator's engine.
 
-It keeps everything in dicts and sorted lists of one process; nothing survives it. Two things can be put in its way
-(``faults``), because an optimistic engine will do the same to every operation: ``abort`` decides after each run of a
-transaction whether to throw it away and run it again, and ``between`` is called in that gap, where another transaction
-may commit.
+It keeps everything in dicts and sorted lists of one process; nothing survives the process. A test can
+inject two faults (``faults``), which an optimistic engine causes in every operation too: ``abort`` decides after each
+run of a transaction whether to discard it and run it again; ``between`` is called in that gap, where another
+transaction may commit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dibs.stores.seam import (
     ERROR,
     FETCH_LIMIT,
     GENESIS,
+    MAX_CLOCK_AGE_MS,
     MAX_RUNS,
-    STALE_NOW,
     BaseTransaction,
     Engine,
     Event,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
 
 TIMEOUT_S = 5.0  # to wait for another thread
-PLAIN = 2  # the version of `marshal` that writes everything where it stands, without references, and is read fastest
+MARSHAL_VERSION = 2  # the format without references, which is read fastest
 
 
 def _value(row: tuple[bytes, str | None, str | None]) -> Json:
@@ -49,7 +49,7 @@ def _value(row: tuple[bytes, str | None, str | None]) -> Json:
 
 
 class Faults:
-    """What is put in the way of transactions; a test may change it at any time."""
+    """Faults injected into transactions; a test may change them at any time."""
 
     __slots__ = ("abort", "between")
 
@@ -68,23 +68,23 @@ class MemoryStore(Engine):
         abort: Callable[[], bool] | None = None,
         between: Callable[[], None] | None = None,
     ) -> None:
-        # Looked up at each call: what a test puts in the clock's place afterwards counts.
+        # Looked up at each call, so that a test can replace the clock later.
         self._now = now or (lambda: clock.since_boot())  # noqa: PLW0108 - see above
         self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self.faults = Faults(abort, between)
-        self._turns = Turns(self._set_right, nested=True)  # `between` runs other transactions
-        self._open: MemoryTransaction | None = None  # what was written so far is to be taken back, unless it committed
-        # A value is kept as `marshal` writes it, which is read several times as fast as its text, and each time anew: a
-        # caller may change what it was given.
+        self._turns = Turns(self._repair, nested=True)  # `between` runs other transactions
+        self._open: MemoryTransaction | None = None  # the transaction to roll back, unless it committed
+        # Values are kept as `marshal` bytes: several times as fast to read as JSON text, and each read makes a new
+        # object that the caller may change.
         self._rows: dict[str, tuple[bytes, str | None, str | None]] = {}
         self._keys: list[str] = []
-        self._torn = False  # a row was being changed: keys and entries may not fit the rows
+        self._torn = False  # a change was interrupted: keys and entries may not fit the rows
         self._entries: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
         self._events: list[Event] = []
         self._seals: list[Seal] = []
         self._head = Head(0, 0, GENESIS, 0)
-        self.woken: set[str] = set()  # names that were woken and not waited for since
+        self.woken: set[str] = set()  # names with a wake that no waiter took yet
         self._wakes = 0
 
     # --- the verbs of the store
@@ -101,16 +101,16 @@ class MemoryStore(Engine):
             try:
                 result = fn(tx)
                 if self.faults.abort is not None and self.faults.abort():
-                    self._set_right()
+                    self._repair()
                     if self.faults.between is not None:
                         self.faults.between()
                     continue
-                if self._now() - tx.now > STALE_NOW:
+                if self._now() - tx.now > MAX_CLOCK_AGE_MS:
                     continue
                 self._commit(tx)
             finally:
                 if self._open is tx:
-                    self._set_right()
+                    self._repair()
             filled: T = fill(result, tx.number)
             return filled
         raise Busy(tried=MAX_RUNS)
@@ -126,7 +126,7 @@ class MemoryStore(Engine):
         """Nothing to prepare: `wait` looks at what was woken since."""
 
     def unwatch(self, name: str) -> None:
-        """Forget a wake that nobody will wait for."""
+        """Drop a wake that has no waiter any more."""
         self.woken.discard(name)
 
     def wait(self, name: str, timeout: float) -> bool:
@@ -180,7 +180,7 @@ class MemoryStore(Engine):
     # --- what a commit does
 
     def _commit(self, tx: MemoryTransaction) -> None:
-        """Keep it: from the moment when the head says so. Nothing else that is done here counts before that."""
+        """Commit. The write of the head is the commit point: nothing else done here counts before it."""
         if not tx.touched:
             return
         seq, link = self._head.seq, self._head.link
@@ -191,8 +191,8 @@ class MemoryStore(Engine):
         self._open = None
         self.woken.update(tx.names)
 
-    def _set_right(self) -> None:
-        """Take back what a transaction wrote that did not commit. May itself be interrupted, and done again."""
+    def _repair(self) -> None:
+        """Roll back a transaction that did not commit. Safe to interrupt and repeat."""
         tx = self._open
         if tx is not None:
             if tx.number > self._head.commit:
@@ -220,7 +220,7 @@ class MemoryStore(Engine):
         self._torn = False
 
     def _index(self) -> None:
-        """Make keys and entries anew from the rows."""
+        """Rebuild keys and index entries from the rows."""
         self._keys = sorted(self._rows)
         found: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
         for key, row in self._rows.items():
@@ -234,7 +234,7 @@ class MemoryStore(Engine):
 
 
 class MemoryTransaction(BaseTransaction):
-    """One run of one transaction: it writes in place and remembers how to undo it."""
+    """One run of one transaction: it writes in place and keeps an undo log."""
 
     def __init__(self, store: MemoryStore, now: int, wall: int, identifier: str, *, writes: bool) -> None:
         super().__init__(identifier, writes=writes)
@@ -279,7 +279,7 @@ class MemoryTransaction(BaseTransaction):
 
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self._change(key, (dumps(jsontext.decode(text), PLAIN), i1, i2))
+        self._change(key, (dumps(jsontext.decode(text), MARSHAL_VERSION), i1, i2))
 
     def delete(self, key: str) -> None:
         self._may_write()
@@ -304,7 +304,7 @@ class MemoryTransaction(BaseTransaction):
         store._seals = [seal for seal in store._seals if seal.seq >= through]
 
     def undo(self) -> None:
-        """Take back everything this run wrote, wherever it stopped: what was first there is written again."""
+        """Roll back everything this run wrote, wherever it stopped, by restoring the first values."""
         store = self._store
         if store._torn:
             for key, row in reversed(self._undo):

@@ -1,4 +1,4 @@
-"""The seam between deciding and remembering: what every engine offers, and nothing of what it is for.
+"""The seam between deciding and remembering: what every engine offers, without any domain word.
 
 The story. An operation is a plain function ``fn(tx)``. ``store.run(fn)`` calls it inside one serialisable
 transaction and keeps everything it put, deleted and appended, or nothing. An engine may call ``fn`` again (a
@@ -9,14 +9,14 @@ Keys are text without control characters other than TAB and sort by code point. 
 engine encodes them, so what is read never shares memory with what was put. The log is append-only and chained: the
 engine numbers an event and links it to its predecessor, the operation only says what happened.
 
-A commit that was answered is kept, on every engine but one that stands on a server which may lose it. Such an engine
-notices the loss at its next question and raises ``Unsettled`` from ``run`` and ``look`` until a caller gave up, by
-``store.settle(fn)``, what rests on the lost commits.
+An answered commit is kept, unless the engine uses a server that may lose it. Such an engine notices the loss at its
+next command and raises ``Unsettled`` from ``run`` and ``look`` until a caller has given up, by ``store.settle(fn)``,
+what rests on the lost commits.
 
 The commit's number is unknown until the commit (an optimistic engine learns it last), so operations write the
 placeholder ``COMMIT`` where it belongs and the engine fills it in: in values that are put and in the result of
 ``run``. The body of an event keeps the placeholder as it is, because its digest is taken before the number is
-known; whoever reads the log fills it in from the event's own commit column.
+known; a reader of the log fills it in from the event's own commit column.
 
 This file holds what all engines share. What differs is in the engine's own files and nowhere else: nothing above asks
 which engine it talks to. The only place above that names one is the one that opens a store by its URL.
@@ -41,9 +41,9 @@ except ImportError:
 COMMIT = "\x1a"  # U+001A SUBSTITUTE: refused in everything that people and agents may write (jsontext.clean)
 COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string encodes to this
 
-KEYS_AT_ONCE = 256  # keys in one trip, where there are many: a statement has room for some thousands of values
-FETCH_LIMIT = 512  # rows of ranges in one trip: more than a claim ever meets, small enough to hold in memory
-STALE_NOW = 2_000  # a commit decided by a clock older than this (ms) is run again: the process was paused inside it
+KEYS_PER_FETCH = 256  # keys in one round trip: a statement has room for some thousands of values
+FETCH_LIMIT = 512  # rows of ranges in one round trip: more than a claim ever meets, small enough to hold in memory
+MAX_CLOCK_AGE_MS = 2_000  # a commit decided by an older clock is run again: the process was paused inside it
 MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
 FOLLOW_POLL_S = 0.2  # between two looks at the end of the log; people do not read faster
 GENESIS = "0" * 40  # the link before the first event
@@ -74,25 +74,28 @@ if TYPE_CHECKING:
 
         @property
         def since(self) -> int:
-            """The first commit after which nothing that was answered can be missing; 0 where nothing ever can."""
+            """The first commit after which no answered commit can be missing; 0 where none ever can."""
 
         def id(self) -> str:
-            """A new identifier, the same again when this transaction is run again."""
+            """A new identifier; the same one when this transaction is run again."""
 
         def fetch(self, keys: Sequence[Key], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
-            """Many keys and many ranges in one trip. Ranges are disjoint and sorted; `limit` bounds their rows."""
+            """Many keys and many ranges in one round trip.
+
+            Ranges are disjoint and sorted; `limit` bounds their rows.
+            """
 
         def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
             """Rows by a declared index (1 or 2) whose entry starts with `prefix`, in the order of the entries.
 
-            `after` starts behind that entry, `before` ends in front of that one.
+            `after` starts after that entry, `before` ends before that one.
             """
 
         def put(self, key: Key, value: Json, i1: str | None = None, i2: str | None = None) -> None:
             """Set a key, with its entries in the two indexes."""
 
         def delete(self, key: Key) -> None:
-            """Remove a key; removing what is not there is nothing."""
+            """Remove a key; removing an absent key does nothing."""
 
         def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
             """Say what happened."""
@@ -104,10 +107,10 @@ if TYPE_CHECKING:
             """Leave a seal at the event before this transaction's own."""
 
         def prune(self, through: int) -> None:
-            """Drop the events up to and including `through`, where a seal stands, and the seals before that one."""
+            """Drop the events up to and including `through`, where a seal must be, and the seals before that one."""
 
         def wake(self, name: str) -> None:
-            """After the commit, wake whoever waits for `name`."""
+            """After the commit, wake the waiters of `name`."""
 
     class Store(Protocol):
         """An engine, opened."""
@@ -116,27 +119,27 @@ if TYPE_CHECKING:
             """Run `fn` in one serialisable transaction; durable when this returns."""
 
         def look(self, fn: Callable[[Transaction], T]) -> T:
-            """Run `fn` on one consistent snapshot; it may not write, and it waits for nobody."""
+            """Run `fn` on one consistent snapshot; it may not write, and it never waits for a writer."""
 
         def settle(self, fn: Callable[[], bool]) -> None:
-            """Answered commits were lost (`Unsettled`): call `fn` until it says that nothing is left to give up.
+            """Answered commits were lost (`Unsettled`): call `fn` until it returns that nothing is left to give up.
 
-            `fn` gives up, in transactions of its own (`run`), what rests on commits before `tx.since`, and returns
-            whether there is more. When this returns, `run` and `look` work again for everybody. Where nothing was lost,
-            or somebody else settled it already, nothing is changed.
+            `fn` gives up, in its own transactions (`run`), what rests on commits before `tx.since`, and returns whether
+            more is left. When this returns, `run` and `look` work again for all callers. If nothing was lost, or
+            another caller has settled it already, nothing is changed.
             """
 
         def watch(self, name: str) -> None:
             """Start to listen for `name`: a wake from now on is kept until `wait`. One before may be missed."""
 
         def wait(self, name: str, timeout: float) -> bool:
-            """Wait until `name` is woken, at most `timeout` seconds. False also means: look again yourself."""
+            """Wait until `name` is woken, at most `timeout` seconds. After False the caller must look for itself."""
 
         def unwatch(self, name: str) -> None:
             """Stop listening for `name`."""
 
         def tidy(self) -> int:
-            """Remove what processes that ended without `unwatch` left behind on this machine; how many things."""
+            """Remove leftovers of processes of this machine that ended without `unwatch`; returns how many."""
 
         def head(self) -> Head:
             """Where the log ends. Works also while the store is unsettled: nothing is decided by it."""
@@ -152,7 +155,7 @@ if TYPE_CHECKING:
 
         @property
         def address(self) -> str:
-            """Where it keeps everything; two stores with one address are one. May hold a password: `urls.hidden`."""
+            """The store's URL or path; two stores with one address are one. May hold a password: see `urls.hidden`."""
 
         def describe(self) -> Description:
             """What people should know about this store. Quick: `status` shows the warnings each time."""
@@ -161,15 +164,15 @@ if TYPE_CHECKING:
             """Examine the store itself, one check after the other. May read all of it: for `dibs doctor`."""
 
         def close(self) -> None:
-            """Give back files and connections."""
+            """Close files and connections."""
 
     class Description(TypedDict):
         """A store in plain values."""
 
         engine: str  # a word for people; nothing is decided by it
         address: str  # without a password
-        persistence: str  # what of that which was answered a crash can lose, in one sentence
-        warnings: list[str]  # what somebody should change
+        persistence: str  # which answered commits a crash can lose, in one sentence
+        warnings: list[str]  # what a person should change
         figures: dict[str, int]  # sizes and counts, as far as the engine has them
 
     Check = tuple[str, bool, str, str]  # name, whether it passes, what it found, ERROR or WARNING if it does not pass
@@ -241,21 +244,21 @@ class Scanned:
 
 
 class Engine:
-    """What engines have in common, for those that need nothing better."""
+    """Default implementations that engines share."""
 
     if TYPE_CHECKING:
 
         def head(self) -> Head: ...
 
     def settle(self, fn: Callable[[], bool]) -> None:
-        """Nothing that was answered is ever missing: there is nothing to give up."""
+        """No answered commit is ever missing here: there is nothing to give up."""
 
     def tidy(self) -> int:
-        """Nothing is left behind."""
+        """This engine leaves nothing behind."""
         return 0
 
     def follow(self, after: int, timeout: float) -> bool:
-        """Wait until the log has an event behind number `after`, by looking every now and then."""
+        """Poll until the log has an event after number `after`."""
         from dibs.facts import clock
 
         end = clock.since_boot() + int(timeout * 1000)
@@ -270,7 +273,7 @@ class Engine:
 class BaseTransaction:
     """What the engines' transactions have in common: ids, events to be appended, names to be woken."""
 
-    since = 0  # nothing that was answered is ever missing
+    since = 0  # no answered commit is ever missing
 
     def __init__(self, identifier: str, *, writes: bool) -> None:
         self._identifier, self._writes = identifier, writes
@@ -321,7 +324,7 @@ def link_of(previous: str, seq: int, commit: int, now: int, wall: int, digest: s
 
 
 def chained(seq: int, link: str, commit: int, now: int, wall: int, bodies: Sequence[str]) -> list[Event]:
-    """The events of one commit, numbered and linked behind the one with this number and link."""
+    """The events of one commit, numbered and linked after the one with this number and link."""
     events = []
     for body in bodies:
         seq += 1
@@ -355,7 +358,10 @@ def prefix_range(prefix: str) -> Range:
 
 
 def walk(tx: Transaction, prefix: str, page: int = FETCH_LIMIT) -> Iterator[Row]:
-    """Every row whose key starts with `prefix`, in order, so many in one trip. Rows may be written on the way."""
+    """Every row whose key starts with `prefix`, in order, `page` rows in one round trip.
+
+    Rows may be written on the way.
+    """
     low, high = prefix_range(prefix)
     while True:
         got = tx.fetch((), [(low, high)], page)
@@ -366,10 +372,10 @@ def walk(tx: Transaction, prefix: str, page: int = FETCH_LIMIT) -> Iterator[Row]
 
 
 def values_of(tx: Transaction, keys: Sequence[Key]) -> dict[Key, Json]:
-    """The values of however many keys; None for those that are not there."""
+    """The values of any number of keys; None for absent keys."""
     found: dict[Key, Json] = {}
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        found.update(tx.fetch(keys[start : start + KEYS_AT_ONCE]).values)
+    for start in range(0, len(keys), KEYS_PER_FETCH):
+        found.update(tx.fetch(keys[start : start + KEYS_PER_FETCH]).values)
     return found
 
 

@@ -1,11 +1,11 @@
 """Turns: one thread of this process at a time uses a store, and no interrupt can leave the store taken.
 
 An exception from a signal handler (Ctrl-C) can come at any bytecode, also at those that would give a lock back. So a
-turn is not a lock that has to be given back. It is an entry in a list, and the entry counts for as long as the call
-that made it is on the stack of its thread. Whoever finds an entry in front whose call has ended removes it.
+turn is not a lock that has to be released. It is an entry in a list, and it counts for as long as the call that made it
+is on the stack of its thread. A thread that finds an ended entry in front removes it.
 
-Every change of the list is one call of a C function, which either happened or did not. An engine sets right at the
-start of a turn whatever the turn before left undone.
+Every change of the list is one call of a C function, which either happened or did not. At the start of a turn an engine
+repairs whatever the previous turn left undone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     A = TypeVar("A")
     R = TypeVar("R")
 
-LOOK_EVERY_S = 0.02  # between two looks at who is in front; usually the bell rings earlier
+POLL_S = 0.02  # between two looks at the front of the line; usually the event is set earlier
 
 
 class _Turn:
@@ -50,7 +50,7 @@ class _Turn:
 
 
 class Turns:
-    """The line in front of one store. With `nested`, a call inside a call of the same thread goes on at once.
+    """The line in front of one store. With `nested`, a call inside a call of the same thread runs at once.
 
     `begin` is called when a turn begins that is not inside another one.
     """
@@ -63,7 +63,7 @@ class Turns:
     def call(self, body: Callable[[A], R], argument: A, timeout_s: float) -> R:
         """Run `body(argument)` while no other thread of this process runs one. Raises Busy after the timeout.
 
-        This frame is what says that a turn lasts: it does nothing but this, and is gone when the turn is over.
+        The turn lasts as long as this frame: it does nothing else.
         """
         turn = _Turn(sys._getframe())
         try:
@@ -75,13 +75,13 @@ class Turns:
             turn.frame = None  # it would keep itself alive
             try:
                 self._line.remove(turn)
-            except ValueError:  # it never stood there, or went inside another turn
+            except ValueError:  # it was never in the line, or ran inside another turn
                 pass
             if self._line:
                 self._ring()
 
     def _wait(self, turn: _Turn, timeout_s: float) -> bool:
-        """Wait until this turn is the first in the line; False where it goes on inside another one."""
+        """Wait until this turn is first in the line; False if it runs inside another turn."""
         end = clock.since_boot() + int(timeout_s * 1000)
         turn.bell = _thread.allocate_lock()
         turn.bell.acquire()
@@ -89,7 +89,7 @@ class Turns:
             if first.ended():
                 try:
                     self._line.remove(first)
-                except ValueError:  # another thread was quicker
+                except ValueError:  # another thread was faster
                     pass
                 continue
             if first.thread == turn.thread:  # a call inside a call
@@ -100,14 +100,14 @@ class Turns:
                 return False
             if clock.since_boot() >= end:
                 raise Busy(pid=os.getpid(), stopped=False, waited=timeout_s)
-            turn.bell.acquire(timeout=LOOK_EVERY_S)
+            turn.bell.acquire(timeout=POLL_S)
         return True
 
     def _ring(self) -> None:
-        """Tell the next one, who would otherwise find out a moment later."""
+        """Wake the next thread, which would otherwise notice at its next poll."""
         try:
             bell = self._line[0].bell
             if bell is not None:
                 bell.release()
-        except (IndexError, RuntimeError):  # it has left, or was told already
+        except (IndexError, RuntimeError):  # it has left, or was woken already
             pass

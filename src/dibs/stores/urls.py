@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def option_of(url: str, name: str) -> str:
-    """An option behind the `?` of a URL."""
+    """An option after the `?` of a URL."""
     for part in url.partition("?")[2].split("&"):
         key, _, value = part.partition("=")
         if key == name:

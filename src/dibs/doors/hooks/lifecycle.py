@@ -34,7 +34,7 @@ def boot(event: Event, place: Place) -> str:
         tree.survey()
         tree.write()
     tree.cut()
-    ledger_files.cut_seen(place.private, event.agent)
+    ledger_files.trim_seen(place.private, event.agent)
     session = open_session(place)
     call = identify(session, event)
     fields: dict[str, Any] = {"client_type": event.type or event.client}

@@ -42,6 +42,7 @@ def ask(found: Look, remote: str) -> str:
             found.asked[remote] = ""
         except Unavailable:
             found.asked[remote] = (
-                f"({remote} did not answer within {commits.QUESTION:g} s; this is judged by what is known of it.) "
+                f"({remote} did not answer within {commits.GUARD_FETCH_TIMEOUT_S:g} s; "
+                "this is judged by what is known of it.) "
             )
     return found.asked[remote]

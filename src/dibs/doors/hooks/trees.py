@@ -77,7 +77,7 @@ class Tree:
     def index(self) -> contents.Index:
         """Git's index."""
         if self._index is None:
-            in_git = os.path.basename(self.folder) == workspace.OURS
+            in_git = os.path.basename(self.folder) == workspace.DIBS_FOLDER
             self._index = contents.Index(os.path.dirname(self.folder) if in_git else "")
         return self._index
 
@@ -312,7 +312,7 @@ class Tree:
     def cut(self) -> None:
         """Compact a long ledger, after a look at the whole tree: earlier calls do not matter then."""
         if self.state.is_long:
-            if os.path.basename(self.folder) == workspace.OURS:
+            if os.path.basename(self.folder) == workspace.DIBS_FOLDER:
                 self.look_at_all()
             ledger_files.replace(self.folder, self.state.lines(self.now), self._known)
         else:

@@ -101,7 +101,7 @@ def _kept(place: Place) -> list[str]:
         return []
     trees = os.path.join(place.common, "worktrees")
     own = [os.path.join(trees, name) for name in (os.listdir(trees) if os.path.isdir(trees) else ())]
-    folders = [os.path.join(folder, workspace.OURS) for folder in (place.common, *own)]
+    folders = [os.path.join(folder, workspace.DIBS_FOLDER) for folder in (place.common, *own)]
     return [folder for folder in folders if os.path.isdir(folder)]
 
 

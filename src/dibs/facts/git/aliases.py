@@ -1,6 +1,6 @@
-"""The git commands of a line, with what stands behind them: aliases, and commands that git starts for each submodule.
+"""The git commands of a line, with aliases resolved, and commands that git starts for each submodule.
 
-Git is asked (`git config --get alias.NAME`) only for a subcommand that it has not by itself. An alias that begins with
+Git is asked (`git config --get alias.NAME`) only for a subcommand that is not built in. An alias that begins with
 `!` is a text for the shell and is read as one: what it writes is added to what the line writes.
 """
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from dibs.facts.git.effects import GitEffect
     from dibs.facts.shell.findings import Reading, Simple
 
-HOPS = 5  # aliases that stand for aliases
+MAX_ALIAS_HOPS = 5  # aliases of aliases
 FETCH_LONG = ("depth", "deepen", "shallow-since", "shallow-exclude", "upload-pack", "refmap", "jobs", "server-option")
-MAKES_NAMES = frozenset({"tag", "fetch", "remote"})  # change nothing that others stand on, but what names mean
-SUBMODULES = 64  # of which each is looked into
+MAKES_NAMES = frozenset({"tag", "fetch", "remote"})  # change only what names mean, nothing that other agents work on
+MAX_SUBMODULES = 64  # each is looked into
 
 
 def effects(reading: Reading) -> list[GitEffect]:
@@ -40,7 +40,7 @@ def effects(reading: Reading) -> list[GitEffect]:
 
 
 def _fetches(simple: Simple) -> list[tuple[str, str]]:
-    """The remotes and refspecs that a command fetches; "" for whatever is set up."""
+    """The remotes and refspecs that a command fetches; "" for the configured ones."""
     end, _ = leading(simple.words, "Cc", ("git-dir", "work-tree", "namespace"))
     name = simple.words[end] if end < len(simple.words) else ""
     if name in {"pull", "remote"}:
@@ -53,14 +53,14 @@ def _fetches(simple: Simple) -> list[tuple[str, str]]:
 
 
 def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
-    """The effects of one command: its own, or those of what it stands for."""
+    """The effects of one command: its own, or those of the alias's command."""
     effect = git_effects.effect(simple.words, simple.cwd, simple.assignments)
     if effect is None:
         return []
     effect.text = simple.text
     if effect.kind == "submodule" and effect.action == "foreach":
         return _each_submodule(reading, effect, hops)
-    if effect.kind != "unknown" or effect.unknown or effect.cwd is None or hops >= HOPS:
+    if effect.kind != "unknown" or effect.unknown or effect.cwd is None or hops >= MAX_ALIAS_HOPS:
         return [effect]
     meant = _given(effect) or _alias(effect.cwd, effect.words[effect.at] or "")
     if not meant:
@@ -83,7 +83,7 @@ def _script(reading: Reading, text: str, cwd: str, hops: int) -> list[GitEffect]
     """A text for the shell that git would run."""
     from dibs.facts import shell
 
-    if hops >= HOPS:
+    if hops >= MAX_ALIAS_HOPS:
         reading.doubt(text)
         return []
     inner = shell.read(text, cwd, home=os.environ.get("HOME", ""))
@@ -104,7 +104,7 @@ def _each_submodule(reading: Reading, effect: GitEffect, hops: int) -> list[GitE
         return []
     text = str(words[0]) if len(words) == 1 else " ".join([_quoted(word) for word in words])
     found: list[GitEffect] = []
-    for folder in submodules(effect.cwd)[:SUBMODULES]:
+    for folder in submodules(effect.cwd)[:MAX_SUBMODULES]:
         found += _script(reading, text, folder, hops)
     return found
 
@@ -125,7 +125,7 @@ def submodules(cwd: str) -> list[str]:
 
 
 def _given(effect: GitEffect) -> str:
-    """What `git -c alias.NAME=… NAME` says itself."""
+    """The alias given by `git -c alias.NAME=… NAME`."""
     begins = f"alias.{effect.words[effect.at]}=".lower()
     for option, word in zip(effect.words, effect.words[1 : effect.at], strict=False):
         if option == "-c" and word is not None and word.lower().startswith(begins):
@@ -134,7 +134,7 @@ def _given(effect: GitEffect) -> str:
 
 
 def _alias(cwd: str, name: str) -> str:
-    """What an alias stands for; "" where there is none."""
+    """The command of an alias; "" if there is no alias."""
     from dibs.facts.git import queries as git
 
     try:

@@ -1,8 +1,8 @@
-"""Facts about commits that a git command is about to bring, to replay or to drop: which files, and whose they are.
+"""Facts about commits that a git command is about to fetch, replay or drop: their files and their authors.
 
-`git` has the plain questions; here they are put together: what a merge would change, what is left to do of a rebase or
-a cherry-pick that stopped, which agents made the commits that a command would rewrite. Nothing is changed but what a
-fetch changes. A name that git does not know gives nothing: the command that uses it fails by itself.
+queries.py has the single queries; this module combines them: which files a merge would change, what is left of a paused
+rebase or cherry-pick, which agents made the commits that a command would rewrite. Only a fetch changes anything. An
+unknown name gives an empty result: the command that uses it fails by itself.
 """
 
 from __future__ import annotations
@@ -16,49 +16,53 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MOST = 2_000  # commits of a range that are looked at; what rewrites more is no work of the last days
-PATCH_MOST = 8 * 1024 * 1024  # letters of a patch that are read
-QUESTION = 5.0  # seconds that a fetch may take while an agent waits for the answer of a guard
+MAX_COMMITS = 2_000  # of a range; a command that rewrites more does not concern recent work
+MAX_PATCH_LETTERS = 8 * 1024 * 1024  # read of a patch
+GUARD_FETCH_TIMEOUT_S = 5.0  # while an agent waits for the guard's answer
 TRAILER = "%H%x00%(trailers:key=Dibs-Agent,valueonly,separator=%x2C)"
-# What a line of a rebase's list begins with if it takes up a commit.
+# The first words of a rebase's todo lines that pick a commit.
 TAKES_UP = frozenset({"pick", "p", "reword", "r", "edit", "e", "squash", "s", "fixup", "f", "revert", "merge", "m"})
 
 
-class Stopped:
+class PausedOperation:
     """A rebase, merge, cherry-pick, revert or am that waits for `--continue`."""
 
     __slots__ = ("back", "commits", "onto", "paths", "running")
 
     def __init__(self) -> None:
         self.running = False  # is there one at all?
-        self.onto = ""  # the commit that a rebase goes on from
+        self.onto = ""  # the commit that a rebase continues from
         self.commits: list[str] = []  # still to come
-        self.paths: list[str] = []  # that patches still to come name
-        self.back = ""  # the commit that `--abort` goes back to; "" for the one that is checked out
+        self.paths: list[str] = []  # named by the patches still to come
+        self.back = ""  # the commit that `--abort` returns to; "" for the one that is checked out
 
 
 # --- commits and their files
 
 
 def chosen(cwd: str, words: Sequence[str]) -> list[str]:
-    """The commits that words mean (`C`, `A..B`, `A...B`, `^A B`), as cherry-pick and revert read them."""
+    """The commits that the words mean (`C`, `A..B`, `A...B`, `^A B`), as cherry-pick and revert read them."""
     if not words:
         return []
-    done = git.ask(cwd, "rev-list", f"--max-count={MOST}", "--no-walk", *words, "--", fine=(0, 128, git.USAGE))
+    done = git.ask(
+        cwd, "rev-list", f"--max-count={MAX_COMMITS}", "--no-walk", *words, "--", fine=(0, 128, git.USAGE_ERROR_CODE)
+    )
     return os.fsdecode(done.out).split() if done.ok else []
 
 
 def between(cwd: str, before: str, after: str = "HEAD", *also: str) -> list[str]:
-    """The commits that `after` has, and neither `before` nor any of the others."""
+    """The commits in `after` that are neither in `before` nor in any of the others."""
     without = [f"^{name}" for name in (before, *also) if name]
-    done = git.ask(cwd, "rev-list", f"--max-count={MOST}", after, *without, "--", fine=(0, 128))
+    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", after, *without, "--", fine=(0, 128))
     return os.fsdecode(done.out).split() if done.ok else []
 
 
 def only_on(cwd: str, branch: str) -> list[str]:
-    """The commits that no other branch has, here or as known of a remote."""
+    """The commits that no other branch has, local or remote-tracking."""
     others = (f"--exclude=refs/heads/{branch}", "--branches", "--remotes")
-    done = git.ask(cwd, "rev-list", f"--max-count={MOST}", f"refs/heads/{branch}", "--not", *others, fine=(0, 128))
+    done = git.ask(
+        cwd, "rev-list", f"--max-count={MAX_COMMITS}", f"refs/heads/{branch}", "--not", *others, fine=(0, 128)
+    )
     return os.fsdecode(done.out).split() if done.ok else []
 
 
@@ -97,7 +101,7 @@ def paths_of(cwd: str, commits: Sequence[str], mainline: str = "") -> list[str]:
 
 
 def makers(cwd: str, commits: Sequence[str]) -> dict[str, str]:
-    """Which agents say in their message that they made these commits: agent → one of its commits."""
+    """The agents named in these commits' messages: agent → one of its commits."""
     if not commits:
         return {}
     given = ("\n".join(commits) + "\n").encode()
@@ -112,7 +116,10 @@ def makers(cwd: str, commits: Sequence[str]) -> dict[str, str]:
 
 
 def merged(cwd: str, name: str) -> list[str]:
-    """The files that a merge of this commit would change here: what it changed since both parted, and we have not."""
+    """The files that a merge of this commit would change here.
+
+    What it changed since the merge base, and we have not.
+    """
     theirs = git.commit(cwd, name)
     if not theirs:
         return []
@@ -127,19 +134,19 @@ def merged(cwd: str, name: str) -> list[str]:
 
 
 def changed(cwd: str, commit: str, pathspecs: Iterable[str] = ()) -> list[str]:
-    """The tracked files that are not what a commit has, of those that are named as seen from here."""
+    """The tracked files that differ from a commit, of those that are named relative to here."""
     words = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--")
     out = git.ask(cwd, *git.PLAIN, *words, *pathspecs, fine=(0, 128)).out
     return [os.fsdecode(name) for name in out.split(b"\0") if name]
 
 
-# --- what comes from elsewhere
+# --- remote commits
 
 
-def fetched(cwd: str, remote: str, name: str = "", timeout: float = QUESTION) -> str:
-    """Fetch, and give the commit of a branch there; without a name only what is known of the remote is renewed.
+def fetched(cwd: str, remote: str, name: str = "", timeout: float = GUARD_FETCH_TIMEOUT_S) -> str:
+    """Fetch, and return the commit of a branch there; without a name, only update the remote-tracking branches.
 
-    The commit comes by a ref of dibs' own that is taken away again: FETCH_HEAD stays what it was.
+    The commit comes through a temporary ref of dibs: FETCH_HEAD stays unchanged.
     """
     if not name:
         git.fetch(cwd, remote, timeout)
@@ -154,23 +161,23 @@ def fetched(cwd: str, remote: str, name: str = "", timeout: float = QUESTION) ->
 
 
 def tracking(cwd: str, name: str) -> str:
-    """The commit of the one remote branch of this name, which `git checkout NAME` would make a branch of."""
+    """The commit of the one remote branch of this name, from which `git checkout NAME` would make a branch."""
     done = git.ask(cwd, "for-each-ref", "--format=%(objectname)", f"refs/remotes/*/{name}", fine=(0, 128, 129))
     return (os.fsdecode(done.out).split() or [""])[0]
 
 
-# --- what stopped and waits
+# --- paused operations
 
 
-def stopped(cwd: str, kind: str) -> Stopped:
-    """What is left to do of a rebase, cherry-pick, revert or am here, and where it would go back to."""
-    found = Stopped()
+def stopped(cwd: str, kind: str) -> PausedOperation:
+    """What is left of a rebase, cherry-pick, revert or am here, and where `--abort` would return to."""
+    found = PausedOperation()
     done = git.ask(cwd, "rev-parse", "--absolute-git-dir", fine=(0, 128))
     folder = os.fsdecode(done.out).strip()
     marks = {"merge": "MERGE_HEAD", "cherry-pick": "CHERRY_PICK_HEAD", "revert": "REVERT_HEAD"}
     found.running = kind in marks and os.path.lexists(f"{folder}/{marks[kind]}")
     if kind in {"cherry-pick", "revert"}:
-        found.commits = _listed(cwd, f"{folder}/sequencer/todo")[1:]  # the first one is that which stopped
+        found.commits = _listed(cwd, f"{folder}/sequencer/todo")[1:]  # the first one is where it paused
         found.back = _word(f"{folder}/sequencer/head")
         found.running = found.running or bool(found.back)
     elif kind == "merge":
@@ -196,7 +203,7 @@ def _word(path: str) -> str:
 
 
 def _listed(cwd: str, path: str) -> list[str]:
-    """The commits that a list of steps takes up; what is no commit here is left out."""
+    """The commits that a todo list picks; unknown commits are left out."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             rows = [row.split() for row in file.read(1 << 20).splitlines()]
@@ -208,7 +215,7 @@ def _listed(cwd: str, path: str) -> list[str]:
             words = [word for word in row[1:] if not word.startswith("-")]
             names += words[:1]
     try:
-        return [commit for name in names[:MOST] if (commit := git.commit(cwd, name))]
+        return [commit for name in names[:MAX_COMMITS] if (commit := git.commit(cwd, name))]
     except Unavailable:
         return []
 
@@ -219,7 +226,7 @@ def _patches(folder: str) -> list[str]:
     if not (first.isdigit() and last.isdigit()):
         return []
     found: list[str] = []
-    for number in range(int(first), min(int(last), int(first) + MOST) + 1):
+    for number in range(int(first), min(int(last), int(first) + MAX_COMMITS) + 1):
         found += named_by(f"{folder}/{number:04}") or []
     return found
 
@@ -230,7 +237,7 @@ def named_by(path: str) -> list[str] | None:
 
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read(PATCH_MOST + 1)
+            text = file.read(MAX_PATCH_LETTERS + 1)
     except (OSError, ValueError):
         return None
-    return patches.stripped(text, 1) if len(text) <= PATCH_MOST else None
+    return patches.stripped(text, 1) if len(text) <= MAX_PATCH_LETTERS else None

@@ -1,8 +1,8 @@
 """What a git command would do, from its words alone: git is not asked, and nothing is looked up in the repository.
 
-`effect` gives None for what changes nothing that others work on (status, log, fetch, …). Where the words leave it open
-(is `git checkout x` a branch or a file?) the greater effect is told. Aliases are not resolved: what git does not know
-by itself has the kind `unknown`, and aliases.py asks what it stands for.
+`effect` gives None for what changes nothing that others work on (status, log, fetch, …). Where the words are
+ambiguous (is `git checkout x` a branch or a file?) the greater effect is returned. Aliases are not resolved: a
+subcommand that is not built in has the kind `unknown`, and aliases.py resolves it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell.options import Options, Words
 
 
-HIDDEN = ("words", "options", "at", "text")  # what is not shown of an effect
+NOT_SHOWN = ("words", "options", "at", "text")  # fields that repr leaves out
 
 
 class GitEffect:
@@ -30,7 +30,7 @@ class GitEffect:
     def __init__(self, kind: str, words: Words, cwd: str | None, at: int = 1) -> None:
         self.kind = kind
         self.words = words
-        self.at = at  # where the subcommand stands among the words
+        self.at = at  # index of the subcommand among the words
         self.text = ""  # the command as typed, if that is known
         self.cwd = cwd  # after -C; None if it cannot be known
         self.action = (
@@ -39,21 +39,21 @@ class GitEffect:
         self.options: Options = []
         self.paths: list[str] = []  # pathspecs as typed, relative to cwd
         self.unknown = False  # there are paths or names that cannot be known from the words
-        self.all = False  # not limited to the paths: all that is tracked, or all there is
+        self.all = False  # not limited to the paths: all tracked files, or all files
         self.force = False
         self.index = False  # the index changes
         self.head = False  # HEAD moves
         self.tree = False  # files of the working tree change
-        self.past = ""  # by which words git's own hooks are passed by
+        self.past = ""  # the words that bypass git's hooks
         self.index_file = ""  # another index than the working tree's own
-        self.fetched: list[tuple[str, str]] = []  # what the same line fetches before: remote and refspec, "" for all
-        self.later = False  # the same line has other git commands before it, which may make what this one names
+        self.fetched: list[tuple[str, str]] = []  # what the same line fetches earlier: remote and refspec, "" for all
+        self.later = False  # other git commands come before it in the line, which may make what this one names
         self.remote = ""
         self.refspecs: list[str] = []
         self.dry = False
 
     def __repr__(self) -> str:
-        shown = [name for name in self.__slots__ if name not in HIDDEN and getattr(self, name)]
+        shown = [name for name in self.__slots__ if name not in NOT_SHOWN and getattr(self, name)]
         return f"GitEffect({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def has(self, *names: str) -> bool:
@@ -69,7 +69,7 @@ class GitEffect:
         return found
 
     def take(self, operands: Words) -> list[str]:
-        """The operands that are known; that others are not is remembered."""
+        """The known operands; also notes whether some are unknown."""
         known = [word for word in operands if word is not None]
         self.unknown = self.unknown or len(known) != len(operands)
         return known
@@ -77,7 +77,7 @@ class GitEffect:
 
 _GLOBAL_SHORT, _GLOBAL_LONG = "Cc", ("git-dir", "work-tree", "namespace", "config-env", "super-prefix", "attr-source")
 
-# Changes nothing that another agent's work stands on.
+# Changes nothing that another agent works on.
 _HARMLESS = frozenset((
     "annotate", "archive", "blame", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap",
     "check-ref-format", "cherry", "clone", "column", "commit-graph", "commit-tree", "config", "count-objects",
@@ -123,7 +123,7 @@ def effect(words: Words, cwd: str | None, assignments: dict[str, str | None] | N
     after = len(rest) - rest.index("--") - 1 if "--" in rest else 0
     told = read(found, operands, after)
     if told is not None and told.index_file:
-        told.index = False  # the one that all share stays as it is
+        told.index = False  # the shared one stays unchanged
     return told
 
 
@@ -145,7 +145,7 @@ def _place(cwd: str | None, given: Options, set_here: dict[str, str | None]) -> 
     kept = _joined(cwd, kept)
     if kept is None or os.path.basename(os.path.normpath(kept)) != ".git":
         return cwd
-    home = os.path.dirname(os.path.normpath(kept))  # its HEAD and index change, wherever the files are
+    home = os.path.dirname(os.path.normpath(kept))  # its HEAD and index change, no matter where the files are
     return cwd if cwd is not None and f"{os.path.normpath(cwd)}/".startswith(f"{home}/") else home
 
 
@@ -156,7 +156,7 @@ def _joined(cwd: str | None, path: str | None) -> str | None:
 
 
 def _past(found: GitEffect, given: Options, set_here: dict[str, str | None]) -> str:
-    """The words by which git's own hooks do not run."""
+    """The words that keep git's hooks from running."""
     for option, value in given:
         if option in {"c", "config-env"} and (value is None or value.lower().startswith("core.hookspath")):
             return f"{'-' if option == 'c' else '--'}{option} core.hooksPath"

@@ -1,8 +1,8 @@
-"""Does git ignore a path? Without starting git where the answer is plainly no, which is what it mostly is.
+"""Does git ignore a path? Git is started only where the answer is not plainly no, which is rare.
 
-The ignore files are read and each pattern is held against the path, generously: if none could match, the path is not
-ignored. If one could, git itself is asked. Wrongly "not ignored" (a user's global ignore file is not read) only means
-that a claim is taken which was not needed.
+The ignore files are read and each pattern is matched loosely against the path: if none could match, the path is not
+ignored. If one could, git itself is asked. A wrong "not ignored" (a user's global ignore file is not read) only costs
+an unneeded claim.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LARGEST = 256 * 1024  # bytes of an ignore file that are read; of a longer one, git is asked
+MAX_IGNORE_FILE_BYTES = 256 * 1024  # git is asked about a longer one
 
 
 def is_ignored(top: str, common: str, relative: str) -> bool:
@@ -22,14 +22,14 @@ def is_ignored(top: str, common: str, relative: str) -> bool:
 
 
 def ignored_among(top: str, common: str, relatives: Iterable[str]) -> set[str]:
-    """Those of these paths that git ignores; git is asked once for all that are not plainly otherwise.
+    """The ignored ones of these paths; git is asked once for all that could be.
 
-    What is not there yet and has another one below it will be a folder: a pattern for folders (`build/`) means it.
+    A missing path with another one below it will be a folder: a pattern for folders (`build/`) matches it.
     """
     found: set[str] = set()
     relatives = list(relatives)
     folders = {relative[:place] for relative in relatives for place in _slashes(relative)}
-    doubtful: dict[str, str] = {}  # as git is asked → the path
+    doubtful: dict[str, str] = {}  # the form given to git → the path
     files: dict[str, list[str] | None] = {}  # ignore files that were read
     for relative in relatives:
         if relative in {".git", ".dibs/local"} or relative.startswith((".git/", ".dibs/local/")):
@@ -50,7 +50,7 @@ def _slashes(path: str) -> list[int]:
 
 
 def _may_be(top: str, common: str, relative: str, files: dict[str, list[str] | None]) -> bool:
-    """Could any pattern of any ignore file on the way match?"""
+    """Could any pattern of any ignore file above the path match?"""
     parts = relative.split("/")
     if _file_may_match(f"{common}/info/exclude", parts, files):
         return True
@@ -76,18 +76,18 @@ def _rows(path: str) -> list[str] | None:
     except OSError:
         return []
     try:
-        text = os.read(fd, LARGEST)
+        text = os.read(fd, MAX_IGNORE_FILE_BYTES)
     except OSError:
         return None
     finally:
         os.close(fd)
-    return None if len(text) == LARGEST else text.decode("utf-8", "surrogateescape").split("\n")
+    return None if len(text) == MAX_IGNORE_FILE_BYTES else text.decode("utf-8", "surrogateescape").split("\n")
 
 
 def _may_match(row: str, parts: list[str]) -> bool:
     """Could this line of an ignore file match the path, or a directory that it is in?"""
     row = row.rstrip("\r")
-    if not row or row[0] in "#!":  # what only takes back makes nothing ignored
+    if not row or row[0] in "#!":  # a negation makes nothing ignored
         return False
     row = row.rstrip()
     if "\\" in row or "[" in row:

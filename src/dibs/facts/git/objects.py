@@ -1,8 +1,9 @@
 """Contents that dibs keeps: as git's own loose objects in the repository, or in `.dibs/local/` where there is no git.
 
-An object is named by its content, so keeping twice is keeping once, and reading back proves that nothing was damaged.
-What is kept is the file's bytes as they are, without git's filters: that is what has to come back.
-A kept object lasts as long as git lets unreachable ones (two weeks); `pin` gives it a ref, and then until that goes.
+An object is named by its content, so keeping it twice is the same as once, and reading it back proves that it is
+intact. The file's bytes are kept as they are, without git's filters, because exactly these have to be restored. A kept
+object lasts as long as git keeps unreachable objects (two weeks); `pin` gives it a ref, and it lasts as long as the
+ref.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-LARGEST = 64 * 1024 * 1024  # a bigger file is not kept: reading it would cost a hook its time limit
+MAX_KEPT_BYTES = 64 * 1024 * 1024  # a larger file is not kept: reading it would exceed a hook's timeout
 CHUNK = 1 << 20
-SHA1, SHA256 = 40, 64  # hexadecimal digits of an id
+SHA1_DIGITS, SHA256_DIGITS = 40, 64  # hexadecimal digits of an id
 
 
 def objects_of(common: str, local: str) -> str:
-    """Where this workspace's objects lie: in git's common directory, else in `.dibs/local/`."""
+    """The folder of this workspace's objects: in git's common directory, else in `.dibs/local/`."""
     return os.path.join(common or local, "objects")
 
 
 def blob_of(path: str) -> str:
-    """The id that git gives to this file's bytes as they are; "" for what is not there or not a file.
+    """Git's blob id of this file's bytes, unfiltered; "" if the file is missing or not a file.
 
-    A symbolic link is its target's text, as for git. Always SHA-1: it is compared with others from here.
+    A symbolic link is its target's text, as for git. Always SHA-1: it is compared only with other ids made here.
     """
     try:
         if os.path.islink(path):
             return blob_id(os.fsencode(os.readlink(path)))
         with open(path, "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            digest = _hasher(SHA1)(b"blob %d\0" % size)
+            digest = _hasher(SHA1_DIGITS)(b"blob %d\0" % size)
             while chunk := file.read(CHUNK):
                 digest.update(chunk)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -49,8 +50,8 @@ def blob_of(path: str) -> str:
     return found
 
 
-def blob_id(content: bytes, digits: int = SHA1) -> str:
-    """The id that git gives to this content."""
+def blob_id(content: bytes, digits: int = SHA1_DIGITS) -> str:
+    """Git's blob id of this content."""
     digest = _hasher(digits)(b"blob %d\0" % len(content))
     digest.update(content)
     found: str = digest.hexdigest()
@@ -86,18 +87,18 @@ def keep(objects: str, content: bytes, *, sync: bool = True) -> str:
 
 
 def keep_file(objects: str, path: str, *, sync: bool = True) -> str:
-    """Keep what a file holds now; "" for what is not there, not a file, or too large."""
+    """Keep a file's present content; "" if the file is missing, not a file, or too large."""
     try:
         with open(path, "rb") as file:
-            content = file.read(LARGEST + 1)
+            content = file.read(MAX_KEPT_BYTES + 1)
     except OSError:
         return ""
-    return keep(objects, content, sync=sync) if len(content) <= LARGEST else ""
+    return keep(objects, content, sync=sync) if len(content) <= MAX_KEPT_BYTES else ""
 
 
 def read_blob(objects: str, blob: str) -> bytes | None:
-    """A kept content; None if it is not there or damaged."""
-    if len(blob) not in {SHA1, SHA256} or not set(blob) <= set("0123456789abcdef"):
+    """A kept content; None if it is missing or damaged."""
+    if len(blob) not in {SHA1_DIGITS, SHA256_DIGITS} or not set(blob) <= set("0123456789abcdef"):
         return None
     import zlib
 
@@ -113,20 +114,20 @@ def read_blob(objects: str, blob: str) -> bytes | None:
 
 
 def pin(common: str, name: str, blob: str) -> None:
-    """Give a kept object the ref `refs/dibs/NAME`, so that git does not clear it away."""
+    """Give a kept object the ref `refs/dibs/NAME`, so that git does not prune it."""
     if common:
         git.ask(common, f"--git-dir={common}", "update-ref", f"refs/dibs/{name}", blob)
 
 
 def unpin(common: str, names: Iterable[str]) -> None:
-    """Take the refs `refs/dibs/NAME` away again; what they kept stays as long as git lets it."""
+    """Remove the refs `refs/dibs/NAME`; git may then prune what they kept."""
     if common:
         for name in names:
             git.ask(common, f"--git-dir={common}", "update-ref", "-d", f"refs/dibs/{name}")
 
 
 def _read_packed(objects: str, blob: str) -> bytes | None:
-    """Git packs loose objects now and then; it finds them again."""
+    """Read an object through git, which packs loose objects now and then."""
     common = os.path.dirname(objects)
     if not os.path.exists(f"{common}/HEAD"):
         return None
@@ -140,13 +141,13 @@ def _digits(objects: str) -> int:
         with open(f"{os.path.dirname(objects)}/config", "rb") as file:
             text = file.read(65_536).lower().replace(b" ", b"").replace(b"\t", b"")
     except OSError:
-        return SHA1
-    return SHA256 if b"\nobjectformat=sha256" in text else SHA1
+        return SHA1_DIGITS
+    return SHA256_DIGITS if b"\nobjectformat=sha256" in text else SHA1_DIGITS
 
 
 def _hasher(digits: int) -> Any:
-    """Git's digest; by the C module behind hashlib, which costs several milliseconds to import."""
-    if digits == SHA256:
+    """Git's digest, by the C module: importing hashlib costs several milliseconds."""
+    if digits == SHA256_DIGITS:
         from hashlib import sha256
 
         return sha256

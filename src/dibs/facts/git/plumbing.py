@@ -1,6 +1,6 @@
 """The table of git's subcommands that change something, second part: refs, branches, submodules, the index itself.
 
-Each entry fills in a `GitEffect`, or gives None where the words turn out to change nothing. See `gitwords`, `gitkinds`.
+Each entry fills in a `GitEffect`, or returns None if the words change nothing. See effects.py and subcommands.py.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _reference(found: GitEffect, operands: Words, _after: int) -> GitEffect | No
 
 
 def _everything(found: GitEffect, operands: Words, _after: int) -> GitEffect:
-    """filter-branch, filter-repo: history and files."""
+    """filter-branch, filter-repo: they change history and files."""
     found.index = found.head = found.tree = found.all = found.force = True
     found.refspecs = found.take(operands)
     return found
@@ -76,7 +76,7 @@ def _submodule(found: GitEffect, operands: Words, _after: int) -> GitEffect | No
     found.action = first or ""
     if first is not None and found.action in {"", "status", "summary", "init", "sync", "absorbgitdirs"}:
         return None
-    if found.action == "foreach":  # what follows is a command of its own, see aliases.py
+    if found.action == "foreach":  # a command follows, see aliases.py
         found.force = False
         return found
     names = found.take(operands)
@@ -138,7 +138,7 @@ def _update_index(found: GitEffect, operands: Words, _after: int) -> GitEffect |
     return found
 
 
-# Subcommand → its options that take a value in a word of their own, short and long; and who reads the rest.
+# Subcommand → its options with a separate value, short and long; and the function that reads the rest.
 KINDS: dict[str, Kind] = {
     "bisect": ("", (), _bisect),
     "branch": ("u", ("set-upstream-to", "sort", "format", "points-at"), _branch),

@@ -1,8 +1,8 @@
-"""Facts by asking git: what is staged, what is changed, where a branch stands, what a commit holds.
+"""Queries to git: staged files, changed files, a branch's position, a commit's content.
 
 Each function starts git once or twice (a few milliseconds each), never a pager, a prompt or an editor, and never takes
 git's own lock on the index. Paths come NUL-separated, so that no name can be misread; they are relative to the top of
-the working tree, whatever directory is asked from. Where git cannot answer, Unavailable is raised.
+the working tree, no matter which directory the query starts from. If git cannot answer, Unavailable is raised.
 
 facts/workspace.py finds repositories without git; facts/git/objects.py has the contents that dibs keeps.
 """
@@ -12,29 +12,29 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.facts.programs import Done, run
+from dibs.facts.programs import Outcome, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-TIMEOUT = 10.0  # seconds for a look at the repository; a hook has more, and less than twice as much
-NETWORK = 30.0  # seconds for a fetch
-USAGE = 129  # git's exit code for a word that it does not know
+QUERY_TIMEOUT_S = 10.0  # for a local query; a hook has more time than this, but less than twice as much
+FETCH_TIMEOUT_S = 30.0  # for a fetch
+USAGE_ERROR_CODE = 129  # git's exit code for an unknown option
 
-# What a git hook inherits and what would lead another git astray: each of these names one repository or one index.
+# Variables that a git hook inherits; each names one repository or one index and would misdirect another git.
 ASTRAY = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE",
     "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS",
 )  # fmt: skip
 
-# Nothing waits for a person, takes the index's lock for a mere look, or speaks the person's language.
+# No prompt for a person, no lock on the index for a read, no translated messages.
 FIXED = {
     "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "GIT_EDITOR": "false",
     "GIT_ASKPASS": "", "SSH_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "GIT_TRACE": "0",
 }  # fmt: skip
 
-# Settings of the person's that would change what is listed.
+# The user's settings that would change what is listed.
 PLAIN = ("-c", "diff.relative=false", "-c", "status.relativePaths=false", "-c", "core.quotePath=false")
 
 
@@ -55,12 +55,12 @@ class Change:
 
     @property
     def untracked(self) -> bool:
-        """Does git know nothing of it?"""
+        """Is it untracked?"""
         return self.tree in "?!"
 
 
 class Upstream:
-    """What a branch follows: the ref kept here, the remote's name, and the branch's name there."""
+    """A branch's upstream: the remote-tracking ref, the remote's name, and the branch's name there."""
 
     __slots__ = ("branch", "ref", "remote")
 
@@ -77,7 +77,7 @@ class Upstream:
 
 
 def environment(index: str = "") -> dict[str, str]:
-    """What git is started with; `index` is another index file than the working tree's own."""
+    """Git's environment; `index` names an index file other than the working tree's own."""
     env = {name: value for name, value in os.environ.items() if name not in ASTRAY}
     env.update(FIXED)
     if index:
@@ -86,9 +86,14 @@ def environment(index: str = "") -> dict[str, str]:
 
 
 def ask(
-    cwd: str, *words: str, given: bytes = b"", index: str = "", timeout: float = TIMEOUT, fine: Sequence[int] = (0,)
-) -> Done:
-    """Run `git -C cwd WORDS…`. Another exit code than the `fine` ones is raised as Unavailable."""
+    cwd: str,
+    *words: str,
+    given: bytes = b"",
+    index: str = "",
+    timeout: float = QUERY_TIMEOUT_S,
+    fine: Sequence[int] = (0,),
+) -> Outcome:
+    """Run `git -C cwd WORDS…`. Raises Unavailable for any exit code not in `fine`."""
     done = run(["git", "-C", cwd, *words], env=environment(index), given=given, timeout=timeout)
     if done.code not in fine:
         what = next((word for word in words if not word.startswith("-") and "=" not in word), "")
@@ -100,7 +105,7 @@ def _names(out: bytes) -> list[str]:
     return [os.fsdecode(name) for name in out.split(b"\0") if name]
 
 
-def _line(done: Done) -> str:
+def _line(done: Outcome) -> str:
     return os.fsdecode(done.out).strip()
 
 
@@ -119,7 +124,12 @@ def staged(cwd: str, index: str = "") -> list[str]:
 
 
 def dirty(
-    cwd: str, pathspecs: Sequence[str] = (), *, untracked: bool = True, ignored: bool = False, timeout: float = TIMEOUT
+    cwd: str,
+    pathspecs: Sequence[str] = (),
+    *,
+    untracked: bool = True,
+    ignored: bool = False,
+    timeout: float = QUERY_TIMEOUT_S,
 ) -> list[Change]:
     """What differs from HEAD or the index, and what is untracked; pathspecs are read as written in `cwd`."""
     words = ["status", "--porcelain=v1", "-z", "--no-renames", f"--untracked-files={'all' if untracked else 'no'}"]
@@ -141,7 +151,7 @@ def known(cwd: str, pathspecs: Sequence[str]) -> list[str]:
 
 
 def is_ignored(cwd: str, paths: Sequence[str]) -> set[str]:
-    """Those of these paths, given as seen from `cwd`, that git ignores."""
+    """The ignored ones of these paths, which are relative to `cwd`."""
     if not paths:
         return set()
     given = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
@@ -149,7 +159,7 @@ def is_ignored(cwd: str, paths: Sequence[str]) -> set[str]:
 
 
 def differing(cwd: str, commit: str, paths: Sequence[str]) -> set[str]:
-    """Those of these paths (from the top, tracked) whose file is not what the commit has, by git's own filters."""
+    """The paths (tracked, from the top) whose file differs from the commit's, after git's filters."""
     if not paths:
         return set()
     words = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--")
@@ -160,7 +170,7 @@ def differing(cwd: str, commit: str, paths: Sequence[str]) -> set[str]:
 
 
 def _batches(paths: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
-    """So many at once that they fit on a command line."""
+    """Split into batches that fit on a command line."""
     for start in range(0, len(paths), size):
         yield paths[start : start + size]
 
@@ -227,7 +237,7 @@ def remotes(cwd: str) -> list[str]:
 
 
 def upstream(cwd: str, name: str = "") -> Upstream | None:
-    """What a branch (the one checked out, if none is named) follows; None if nothing."""
+    """The upstream of a branch (by default the one checked out); None if it has none."""
     name = name or branch(cwd)
     if not name:
         return None
@@ -238,9 +248,9 @@ def upstream(cwd: str, name: str = "") -> Upstream | None:
     return Upstream(found[0], found[1], found[2].removeprefix("refs/heads/"))
 
 
-def fetch(cwd: str, remote: str, timeout: float = NETWORK) -> None:
-    """Bring the remote's branches up to date here. Raises Unavailable where the remote does not answer."""
-    # Only what is known of the remote changes: no tags, no submodules, no FETCH_HEAD that a `git pull` might meet.
+def fetch(cwd: str, remote: str, timeout: float = FETCH_TIMEOUT_S) -> None:
+    """Fetch the remote's branches. Raises Unavailable if the remote does not answer."""
+    # Only remote-tracking branches change: no tags, no submodules, no FETCH_HEAD that a `git pull` might use.
     words = (
         "-c",
         "gc.auto=0",
@@ -251,13 +261,13 @@ def fetch(cwd: str, remote: str, timeout: float = NETWORK) -> None:
         "--no-tags",
         "--no-recurse-submodules",
     )
-    done = ask(cwd, *words, "--no-write-fetch-head", "--", remote, timeout=timeout, fine=(0, USAGE))
+    done = ask(cwd, *words, "--no-write-fetch-head", "--", remote, timeout=timeout, fine=(0, USAGE_ERROR_CODE))
     if not done.ok:  # a git from before 2.29 does not know that option
         ask(cwd, *words, "--", remote, timeout=timeout)
 
 
 def behind_ahead(cwd: str, ref: str, here: str = "HEAD") -> tuple[int, int] | None:
-    """How many commits `here` is behind a ref and ahead of it; None if one of them is not there."""
+    """How many commits `here` is behind a ref and ahead of it; None if one of them is missing."""
     done = ask(cwd, "rev-list", "--left-right", "--count", f"{here}...{ref}", "--", fine=(0, 128))
     if not done.ok:
         return None
@@ -269,11 +279,13 @@ def behind_ahead(cwd: str, ref: str, here: str = "HEAD") -> tuple[int, int] | No
 
 
 def command_of(pid: int) -> list[str]:
-    """The words that a process was started with; empty where they cannot be seen."""
+    """The command line of a process; empty if it cannot be read."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return _names(file.read(65_536))
     except OSError:
         pass
-    done = run(["ps", "-o", "command=", "-p", str(pid)], env=environment())  # macOS: blanks in words are not told
+    done = run(
+        ["ps", "-o", "command=", "-p", str(pid)], env=environment()
+    )  # macOS: blanks within words cannot be recognised
     return _line(done).split()

@@ -1,19 +1,18 @@
-"""What moved HEAD in a working tree since a moment ago, and which commits were made: git's own diary, read by itself.
+"""What moved HEAD in a working tree since an earlier point, and which commits were made: from git's reflog file.
 
-Git writes there whatever moves HEAD, also where its hooks are switched off (`-c core.hooksPath=`, a client that does so
-in its shell).
+Git logs every move of HEAD there, also when its hooks are switched off (`-c core.hooksPath=`, or by a client's shell).
 """
 
 from __future__ import annotations
 
 import os
 
-MOST = 256 * 1024  # bytes of the diary that are read
+MAX_REFLOG_BYTES = 256 * 1024  # read of the reflog
 FIELDS = 2  # before the tab: the old and the new commit come first
 
 
 def size(top: str) -> int:
-    """How long the diary is now; 0 where there is none."""
+    """The reflog's size now; 0 if there is none."""
     try:
         return os.stat(_path(top)).st_size
     except OSError:
@@ -21,7 +20,7 @@ def size(top: str) -> int:
 
 
 def commits_since(top: str, before: int) -> list[str]:
-    """The commits that were made here since the diary was that long, in order."""
+    """The commits made here since the reflog had that size, in order."""
     found = []
     for row in _rows(top, before):
         said, tab, what = row.partition("\t")
@@ -32,11 +31,11 @@ def commits_since(top: str, before: int) -> list[str]:
 
 
 def moves_since(top: str, before: int) -> list[tuple[int, str, str, str]]:
-    """What moved HEAD here since the diary was that long, in order.
+    """The moves of HEAD here since the reflog had that size, in order.
 
-    Of each: where its line ends in the diary, the old commit ("" for the first), the new one, and what git says. A
-    branch that is moved by its name (`update-ref`, `branch -f`) is in it while it is checked out; what is said is then
-    empty, or what the command gave. Another branch at the same commit is a move, too.
+    Each has the offset of its line's end, the old commit ("" for the first), the new one, and git's message. A
+    checked-out branch that is moved by its name (`update-ref`, `branch -f`) is included; its message is then empty, or
+    the one that the command gave. A switch to another branch at the same commit is a move, too.
     """
     found = []
     end = before
@@ -50,13 +49,13 @@ def moves_since(top: str, before: int) -> list[tuple[int, str, str, str]]:
 
 
 def _rows(top: str, before: int) -> list[str]:
-    """What was written since the diary was that long; nothing where it is shorter now, or was never there."""
+    """The reflog's text after that size; empty if the file is shorter now or missing."""
     try:
         with open(_path(top), "rb") as file:
             if os.fstat(file.fileno()).st_size <= before:
                 return []
             file.seek(before)
-            return file.read(MOST).decode("utf-8", "surrogateescape").split("\n")
+            return file.read(MAX_REFLOG_BYTES).decode("utf-8", "surrogateescape").split("\n")
     except OSError:
         return []
 

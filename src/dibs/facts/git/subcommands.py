@@ -1,6 +1,6 @@
-"""The table of git's subcommands that change something: their options, and what their words mean; see also gitplumbing.
+"""The table of git's subcommands that change something: their options, and what their words mean; see also plumbing.py.
 
-Each entry fills in a `GitEffect`, or gives None where the words turn out to change nothing. See `gitwords`.
+Each entry fills in a `GitEffect`, or returns None if the words change nothing. See effects.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.facts.git.plumbing import Kind
     from dibs.facts.shell.options import Words
 
-PATCH_MAX = 1 << 20  # bytes of a patch that are looked at for its names
+MAX_PATCH_BYTES = 1 << 20  # read of a patch for its file names
 
 
 def _limited(found: GitEffect, operands: Words) -> None:
@@ -25,7 +25,7 @@ def _limited(found: GitEffect, operands: Words) -> None:
 
 
 def _on_disk(found: GitEffect, word: str | None) -> bool:
-    """Is this a path rather than a name of a commit? Something that is there, or that no commit can be called."""
+    """Is this a path rather than a name of a commit? An existing file, or a text that cannot name a commit."""
     if word is None:
         return False
     if word in {".", ".."} or word.startswith((":", "./", "../", "/")) or any(mark in word for mark in "*?["):
@@ -34,7 +34,7 @@ def _on_disk(found: GitEffect, word: str | None) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------------
-# The kinds: each gets the operands, and how many of them stand behind `--`.
+# The kinds: each gets the operands, and how many of them come after `--`.
 
 
 def _add(found: GitEffect, operands: Words, _after: int) -> GitEffect:
@@ -71,14 +71,14 @@ def _checkout(found: GitEffect, operands: Words, after: int) -> GitEffect | None
         _limited(found, paths)
         return found
     if not operands and not found.has("d", "detach", "f", "force"):
-        return None  # only says how things stand
+        return None  # only shows the state
     found.refspecs = found.take(operands)
     found.head = found.index = found.tree = found.all = True
     return found
 
 
 def _branched(found: GitEffect, operands: Words) -> GitEffect:
-    """A new branch: where it starts from elsewhere, the files follow."""
+    """A new branch; if it starts at another commit, the files change."""
     found.action = "create"
     found.head = True
     found.refspecs = found.take([found.value("b", "B", "c", "C", "create", "force-create", "orphan"), *operands])
@@ -149,7 +149,7 @@ def _clean(found: GitEffect, operands: Words, _after: int) -> GitEffect:
 
 
 def _moving(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    """pull, merge, rebase, cherry-pick, revert, am: HEAD moves and the files follow."""
+    """pull, merge, rebase, cherry-pick, revert, am: HEAD moves and the files change."""
     for action in ("abort", "continue", "quit", "skip", "edit-todo"):
         if found.has(action):
             found.action = action
@@ -192,10 +192,10 @@ def _apply(found: GitEffect, operands: Words, _after: int) -> GitEffect:
 def _text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read(PATCH_MAX + 1)
+            text = file.read(MAX_PATCH_BYTES + 1)
     except (OSError, ValueError):
         return ""
-    return text if len(text) <= PATCH_MAX else ""
+    return text if len(text) <= MAX_PATCH_BYTES else ""
 
 
 def top_of(cwd: str) -> str:
@@ -231,7 +231,7 @@ def _push(found: GitEffect, operands: Words, _after: int) -> GitEffect:
     return found
 
 
-# Subcommand → its options that take a value in a word of their own, short and long; and who reads the rest.
+# Subcommand → its options with a separate value, short and long; and the function that reads the rest.
 KINDS: dict[str, Kind] = {
     **plumbing.KINDS,
     "add": ("", ("chmod",), _add),

@@ -1,11 +1,11 @@
-"""Facts about staleness: where a commit stands against the branch that counts, and whether it contains another one.
+"""Facts about staleness: how far a commit is behind the reference branch, and whether it contains another commit.
 
-The branch that counts is the remote's default branch, whatever is checked out: a feature branch, a detached HEAD, a CI
-checkout. `refs/remotes/REMOTE/HEAD` names it, else the remote is asked, else it is `main` or `master`. It is always
-fetched by its own name, because a clone of a single branch would not bring it otherwise.
+The reference branch is the remote's default branch, no matter what is checked out: a feature branch, a detached HEAD, a
+CI checkout. `refs/remotes/REMOTE/HEAD` names it, else the remote is asked, else it is `main` or `master`. It is always
+fetched by its own name, because a single-branch clone would not fetch it otherwise.
 
-What cannot be known is said (`why`) and never guessed. In a shallow clone history ends early, so that a commit may be
-missing here and yet be in the part that was cut off: there only what the visible history proves is an answer.
+What cannot be known is stated (`why`) and never guessed. In a shallow clone history ends early, so a commit that is
+missing here may be in the part that was cut off: there only what the visible history proves counts.
 Nothing is decided here; operations/guards/deploy_guard.py does.
 """
 
@@ -21,14 +21,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-USUAL_NAMES = ("main", "master")  # of a default branch, where the remote does not say
-NOT_THERE = "couldn't find remote ref"  # git's words (in the C locale) for a branch that the remote does not have
-RACED = "cannot lock ref"  # git's words where another fetch moved the same ref meanwhile
-COMMITS = 10_000  # looked through for the same content; what is further back counts as not contained
+USUAL_NAMES = ("main", "master")  # tried if the remote does not name its default branch
+NO_SUCH_BRANCH = "couldn't find remote ref"  # git's message (C locale) for a branch that the remote does not have
+LOST_RACE = "cannot lock ref"  # git's message when another fetch moved the same ref
+MAX_COMMITS = 10_000  # searched for the same content; an older commit counts as not contained
 
 
-class Standing:
-    """Where a commit stands. `behind` is None where that cannot be known; then `why` says why."""
+class BranchStatus:
+    """A commit's position against the reference branch. `behind` is None if unknown; then `why` gives the reason."""
 
     __slots__ = ("ahead", "behind", "branch", "commit", "note", "upstream", "why")
 
@@ -36,7 +36,7 @@ class Standing:
         self.branch, self.commit, self.upstream, self.why = branch, commit, upstream, why
         self.behind: int | None = None
         self.ahead: int | None = None
-        self.note = ""  # what is remarkable although nothing is wrong
+        self.note = ""  # a note, although nothing is wrong
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, for an operation and for an answer."""
@@ -57,13 +57,13 @@ def stand(
     *,
     here: str = "HEAD",
     or_else: str = "",
-    timeout: float = git.NETWORK,
-) -> Standing:
-    """Fetch the branch that counts, or the one that is named, and compare a commit with it.
+    timeout: float = git.FETCH_TIMEOUT_S,
+) -> BranchStatus:
+    """Fetch the reference branch, or the named one, and compare a commit with it.
 
-    `or_else` is the branch that a push is about to make: where the remote has no default branch, it is that one.
+    `or_else` is the branch that a push is about to make: it is used if the remote has no default branch.
     """
-    standing = Standing(git.branch(top), git.commit(top, here))
+    standing = BranchStatus(git.branch(top), git.commit(top, here))
     if not standing.commit:
         standing.why = "there is no commit yet"
         return standing
@@ -85,13 +85,13 @@ def stand(
         compare(top, standing, tip)
     elif branch != or_else:
         standing.why = f"{remote} has no branch {branch}"
-    else:  # the remote answered, and has no such thing: nobody has anything there that could be missing here
+    else:  # the remote answered that there is no such branch: nothing there can be missing here
         standing.behind, standing.note = 0, f"{remote} has no {f'branch {branch}' if branch else 'branches'} yet"
     return standing
 
 
-def compare(top: str, standing: Standing, tip: str) -> None:
-    """How far the commit is behind a tip and ahead of it. In a shallow clone only what is certain counts."""
+def compare(top: str, standing: BranchStatus, tip: str) -> None:
+    """How far the commit is behind and ahead of a tip. In a shallow clone only what is certain counts."""
     counts = git.behind_ahead(top, tip, standing.commit) if git.commit(top, tip) else None
     if counts is not None and (not counts[0] or not counts[1] or not is_shallow(top)):
         standing.behind, standing.ahead = counts
@@ -102,14 +102,14 @@ def compare(top: str, standing: Standing, tip: str) -> None:
 
 
 def contains(top: str, commit: str, other: str) -> bool | None:
-    """Is another commit, or exactly its content, part of this one's history? None where that cannot be known."""
+    """Is another commit, or exactly its content, part of this one's history? None if unknown."""
     if not git.commit(top, other):
         return None if is_shallow(top) else False
     if git.ask(top, "merge-base", "--is-ancestor", other, commit, fine=(0, 1)).ok:
         return True
-    # A squash or a rebase makes a new commit with the same content: nothing of the other is missing then.
+    # A squash or a rebase makes a new commit with the same content: then nothing of the other commit is missing.
     tree = _text(git.ask(top, "rev-parse", f"{other}^{{tree}}").out)
-    since = git.ask(top, "log", f"--max-count={COMMITS}", "--format=%T", f"{other}..{commit}", "--").out
+    since = git.ask(top, "log", f"--max-count={MAX_COMMITS}", "--format=%T", f"{other}..{commit}", "--").out
     if tree in _text(since).split():
         return True
     earlier = git.ask(top, "merge-base", "--is-ancestor", commit, other, fine=(0, 1)).ok
@@ -122,24 +122,24 @@ def is_shallow(top: str) -> bool:
 
 
 def _tip(top: str, remote: str, branch: str, or_else: str, timeout: float) -> tuple[str, str]:
-    """The branch that counts and the commit it is at; no commit if the remote has no such branch, no name if none."""
+    """The reference branch and its commit; no commit if the remote has no such branch, no name if it has none."""
     name = branch or known_default(top, remote)
     tip = fetched(top, remote, name, timeout) if name else ""
     if tip or branch:
         return name, tip
-    name = _asked_default(top, remote, or_else, timeout)  # nothing is known here, or it was renamed there
+    name = _asked_default(top, remote, or_else, timeout)  # not known here, or renamed there
     return name, fetched(top, remote, name, timeout) if name else ""
 
 
 def known_default(top: str, remote: str) -> str:
-    """The remote's default branch as the clone noted it; "" if it did not."""
+    """The remote's default branch as recorded by the clone; "" if it was not."""
     there = f"refs/remotes/{remote}/"
     found = _text(git.ask(top, "symbolic-ref", "--quiet", f"{there}HEAD", fine=(0, 1, 128)).out)
     return found.removeprefix(there) if found.startswith(there) else ""
 
 
 def _asked_default(top: str, remote: str, or_else: str, timeout: float) -> str:
-    """The same, asked of the remote; "" if it has no branches. Raises Unavailable where it does not say."""
+    """The same, asked of the remote; "" if it has no branches. Raises Unavailable if it does not say."""
     out = _text(git.ask(top, "ls-remote", "--symref", "--", remote, "HEAD", "refs/heads/*", timeout=timeout).out)
     heads = []
     for line in out.splitlines():
@@ -157,20 +157,20 @@ def _asked_default(top: str, remote: str, or_else: str, timeout: float) -> str:
 
 
 def fetched(top: str, remote: str, branch: str, timeout: float) -> str:
-    """The commit that a branch of the remote is at, which is here afterwards; "" if there is no such branch."""
+    """Fetch a branch of the remote and return its commit; "" if there is no such branch."""
     for tries in (2, 1):
         try:
             return commits.fetched(top, remote, f"refs/heads/{branch}", timeout)
         except Unavailable as error:
-            if NOT_THERE in error.message:
+            if NO_SUCH_BRANCH in error.message:
                 return ""
-            if RACED not in error.message or tries == 1:
+            if LOST_RACE not in error.message or tries == 1:
                 raise
     return ""
 
 
 def usual_remote(top: str, known: list[str]) -> str:
-    """The remote that is meant where none is named."""
+    """The default remote."""
     if "origin" in known or len(known) == 1:
         return "origin" if "origin" in known else known[0]
     follows = git.upstream(top)

@@ -1,11 +1,11 @@
 """Reads a shell command as an agent typed it: which files it would write, which git commands it would run.
 
 Nothing is run. The words are read with a grammar of bash (tree-sitter-bash), and followed as the shell would: into
-subshells, branches, loops, functions, `bash -c`, through `cd` and variables with a known value. Where a command writes
-something that cannot be known from its words, that is said, and the caller decides.
+subshells, branches, loops, functions, `bash -c`, through `cd` and variables with a known value. If a command writes
+something that cannot be known from its words, the result says so, and the caller decides.
 
-What is not seen: what a program does that is not in the table of writers (`make`, `python x.py`), aliases, and whatever
-depends on the state of a shell that was there before.
+Not seen: what programs do that are not in the table of writers (`make`, `python x.py`), aliases, and the state of an
+earlier shell.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell.commands import PLAIN_LOOKS
-from dibs.facts.shell.findings import Doubt, Env, Reader, Reading, Simple, Target, TooMuch, unreadable
+from dibs.facts.shell.findings import Doubt, Env, Reader, Reading, Simple, Target, TooComplex, unreadable
 from dibs.facts.shell.globs import Look
-from dibs.facts.shell.words import SAFE
+from dibs.facts.shell.words import LITERAL_LETTERS
 
 __all__ = ["PLAIN_LOOKS", "Doubt", "Reading", "Simple", "Target", "read"]
 
-# Words that begin something the parser has to look at; all else in a line of harmless characters is one command.
+# Words that need the parser; any other line of harmless characters is one command.
 _KEYWORDS = frozenset((
     "case", "coproc", "do", "done", "elif", "else", "esac", "export", "fi", "for", "function", "if", "in", "select",
     "then", "until", "while",
@@ -34,27 +34,27 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     env = Env([cwd], {"HOME": home} if home else {})
     reader = Reader(reading, home, look)
     try:
-        if command.strip(SAFE + " \t") or not _plain(reader, command, env):
+        if command.strip(LITERAL_LETTERS + " \t") or not _plain(reader, command, env):
             reader.level = -1
             if unreadable(command):
-                raise TooMuch  # noqa: TRY301 - one place for what is not read
+                raise TooComplex  # noqa: TRY301 - one place for unread commands
             reader.script(command, env)
-    except (TooMuch, RecursionError):
+    except (TooComplex, RecursionError):
         reading.broken = True
     if reading.broken:
         from dibs.facts.shell.commands import signs
 
         if signs(command):
-            reading.doubt(command if len(command) <= SHOWN else command[:SHOWN] + "…")
+            reading.doubt(command if len(command) <= SHOWN_LETTERS else command[:SHOWN_LETTERS] + "…")
     reading.settle()
     return reading
 
 
-SHOWN = 500  # characters of a command that could not be read, to say which
+SHOWN_LETTERS = 500  # of a command that could not be read, in the message
 
 
 def _plain(reader: Reader, command: str, env: Env) -> bool:
-    """A line of words that mean themselves needs no parser."""
+    """Read a line of literal words without the parser."""
     from dibs.facts.shell.commands import Call
 
     words = command.split()

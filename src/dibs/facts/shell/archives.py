@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell.commands import Call
     from dibs.facts.shell.options import Given
 
-PATCH_MAX = 1 << 20  # bytes of a patch file that are looked at for its names
+MAX_PATCH_BYTES = 1 << 20  # read of a patch file for its file names
 
 
 def packed(suffixes: tuple[str, ...], *, unpack: bool = False, keeps: bool = False) -> Callable[[Call], None]:
@@ -52,7 +52,7 @@ def _unpacked(path: str, suffixes: tuple[str, ...]) -> str:
 
 
 def tar(call: Call) -> None:
-    """Creating writes the archive; of what extracting writes, only the folder is in the words."""
+    """Creating writes the archive; for extracting, only the folder is in the words."""
     first = call.words[1] if len(call.words) > 1 else "-"
     if isinstance(first, str) and first and not first.startswith("-"):
         # The old style: `tar xzf a.tgz`, the values follow in order.
@@ -72,7 +72,7 @@ def tar(call: Call) -> None:
 
 
 def zipped(call: Call) -> None:
-    """The archive; with -m its files go."""
+    """The archive; -m deletes the files."""
     given, operands = call.options("bnotixP")
     for path in operands[:1]:
         call.write(path if not isinstance(path, str) or "." in os.path.basename(path) else path + ".zip")
@@ -82,7 +82,7 @@ def zipped(call: Call) -> None:
 
 
 def unzip(call: Call) -> None:
-    """Of what it writes, only the folder is in the words."""
+    """Only the folder that it writes to is in the words."""
     given, _ = call.options("dPx")
     if not has(given, "l", "p", "t", "Z", "v", "c", "z"):
         call.doubt_in(last(given, "d") or ".")
@@ -112,7 +112,7 @@ def cpio(call: Call) -> None:
 
 
 def split(call: Call) -> None:
-    """The names of the pieces are counted up from a prefix."""
+    """The names of the pieces are a prefix with a counter."""
     if call.name == "csplit":
         given, _ = call.options("bfnk", ("prefix", "suffix-format", "digits"))
         call.doubt(last(given, "f", "prefix") or "xx")
@@ -162,7 +162,7 @@ def patch(call: Call) -> None:
 
 
 def _named(names: list[str], text: str, given: Given) -> list[str]:
-    """Without -p, patch takes the base names; those of the whole paths are added, so that nothing is missed."""
+    """Without -p, patch uses base names; the whole paths are added, so that nothing is missed."""
     from dibs.facts import patches
 
     if names or has(given, "p", "strip"):
@@ -179,10 +179,10 @@ def _patch_text(call: Call, source: str | None) -> str:
         return ""
     try:
         with open(call.full(source), encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read(PATCH_MAX + 1)
+            text = file.read(MAX_PATCH_BYTES + 1)
     except (OSError, ValueError):
         return ""
-    return text if len(text) <= PATCH_MAX else ""
+    return text if len(text) <= MAX_PATCH_BYTES else ""
 
 
 def apply_patch(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Commands of the shell itself that change what it knows: its directory, its variables and parameters, its traps."""
+"""Builtins of the shell that change its state: its directory, its variables and parameters, its traps."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _trap(call: Call) -> Env | None:
 
 
 def _names(call: Call) -> Env | None:
-    """Commands that give variables new values: read, mapfile, getopts, printf -v, let, unset, export and their like."""
+    """Commands that set variables: read, mapfile, getopts, printf -v, let, unset, export and similar ones."""
     for word in call.words[1:]:
         name = word.partition("=")[0].partition("[")[0] if isinstance(word, str) else ""
         call.env.variables.pop(name.rstrip("+-*/%"), None)
@@ -86,7 +86,7 @@ def _names(call: Call) -> Env | None:
 
 
 def _read(call: Call) -> Env | None:
-    """`read`, `mapfile`: the first name, or the array, gets what begins as the lines of the input do."""
+    """`read`, `mapfile`: the first name, or the array, gets a value that begins like the lines of the input."""
     short = "adinNptu" if call.name == "read" else "dnOsuCc"
     given, names = call.options(short)
     array = last(given, "a") if call.name == "read" else names[0] if names else "MAPFILE"
@@ -121,7 +121,7 @@ def _shift(call: Call) -> Env | None:
 
 
 def _mkdir(call: Call) -> Env | None:
-    """A new directory is no file that anybody could lose; it matters for what is put into it."""
+    """A new directory is not a file that could be lost; it matters for later writes into it."""
     for word in call.options("m", ("mode",))[1]:
         if isinstance(word, str) and (call.cwd is not None or word.startswith("/")):
             path = os.path.normpath(call.full(word))
@@ -132,7 +132,7 @@ def _mkdir(call: Call) -> Env | None:
 
 
 def _wait(call: Call) -> Env | None:
-    """What was put into the background has ended then."""
+    """Background commands have ended after it."""
     if call.name == "wait":
         call.reading.left = False
     else:

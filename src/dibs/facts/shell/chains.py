@@ -1,9 +1,10 @@
 """Commands joined by `&&`, `||` and `|`, put back into the shell's own order.
 
-The grammar nests them otherwise than the shell does as soon as there is a redirection: in `cd a && b 2>&1 | c > d` it
-takes the first two together for the left side of the pipe, with the redirection around both, and the second one around
-everything; and what follows a here-document in its line stands inside of it. So the nodes are laid out in a line, as
-they were typed, and grouped again: a pipe binds more than `&&`, and a redirection belongs to the command before it.
+With a redirection, the grammar nests them differently than the shell does: in `cd a && b 2>&1 | c > d` it takes the
+first two commands together as the left side of the pipe, with the first redirection around both and the second one
+around everything. It also puts the rest of a here-document's line inside the here-document. So the nodes are laid out
+in a line, as typed, and grouped again: a pipe binds tighter than `&&`, and a redirection belongs to the command before
+it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell.text import Text
 
-JOINED = frozenset(("list", "pipeline", "redirected_statement", "negated_command"))  # what is laid out here
+JOINED = frozenset(("list", "pipeline", "redirected_statement", "negated_command"))  # the nodes that are laid out here
 REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _OPERATORS = frozenset(("&&", "||", "|", "|&"))
 
 
 class Part:
-    """One command of a chain, with the redirections behind it."""
+    """One command of a chain, with the redirections after it."""
 
     __slots__ = ("mixed", "negated", "node", "tail")
 
@@ -28,7 +29,7 @@ class Part:
         self.node = node  # None: redirections alone
         self.tail = tail
         self.negated = False
-        self.mixed = False  # its messages about errors go through the pipe as well
+        self.mixed = False  # its stderr goes through the pipe as well
 
 
 def pipelines(script: Text, node: Node, tail: list[Node]) -> list[tuple[str, list[Part]]]:
@@ -53,7 +54,7 @@ def _line(script: Text, node: Node, tail: list[Node]) -> list[Part | str]:
         own = [child for child in node.children if child.type in REDIRECTS]
         for child in node.children:
             if child.is_error and script.text(child) == "<":
-                script.repaired(child)  # `<>`, of which the grammar knows only the second half
+                script.repaired(child)  # `<>`: the grammar knows only its second half
         line = _line(script, body, own + tail) if body else [Part(None, own + tail)]
         return [*line, *(one for redirect in own for one in _behind(script, redirect))]
     if node.type == "negated_command":
@@ -78,7 +79,7 @@ def _counts(node: Node) -> bool:
 
 
 def _behind(script: Text, node: Node) -> list[Part | str]:
-    """What goes on in the line of a here-document; where the grammar lost itself in it, that is read again later."""
+    """The rest of a here-document's line; where the grammar misread it, it is read again later."""
     line: list[Part | str] = []
     if node.type != "heredoc_redirect" or node.has_error:
         return line

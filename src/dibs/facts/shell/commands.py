@@ -1,7 +1,7 @@
-"""One simple command: what it is called through is taken off, and what it does to the shell or to files is found.
+"""One simple command: its wrappers are removed, and its effects on the shell or on files are found.
 
 Commands that run other commands (`sudo`, `env`, `xargs`, `bash -c`, `eval`, `find -exec`) are followed. The commands
-that write files are in the table of `shell_writers`. All others are noted and nothing else.
+that write files are in the table of writers.py. All others are only noted.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from dibs.facts.shell.streams import Stream
     from dibs.facts.shell.unknown import Field
 
-CARRIED = ("DIBS_AGENT",)  # variables of the shell that a command is told by: as whom it calls dibs
-WRAPPED = 16  # wrappers around one command
-FED = "DIBS_FED"  # a variable that stands for what xargs puts into a script
+AGENT_VARIABLES = ("DIBS_AGENT",)  # they name the agent as which a command calls dibs
+MAX_WRAPPERS = 16  # wrappers around one command
+XARGS_INPUT = "DIBS_FED"  # a variable in the place of xargs's input in a script
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
-# The names in the table of `shell_writers`, which is loaded only for them.
+# The names in the table of writers.py, which is loaded only for them.
 WRITERS = frozenset((
     "7z", "apply_patch", "applypatch", "awk", "bunzip2", "bzip2", "cp", "cpio", "csplit", "curl", "dd", "dos2unix",
     "ed", "ex", "fallocate", "gawk", "gcp", "gmv", "grm", "gsed", "gtar", "gunzip", "gzip", "iconv", "install",
@@ -35,9 +35,9 @@ WRITERS = frozenset((
     "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget", "xz", "yq", "zip", "zstd",
 ))  # fmt: skip
 
-_PROGRAMMED = frozenset(("awk", "gawk", "perl"))  # what they do is in a program of their own
+_PROGRAM_INTERPRETERS = frozenset(("awk", "gawk", "perl"))  # their effects are in their program text
 
-# The most frequent of those that write nothing, whatever their words are: the whole table is loaded for others.
+# The most frequent commands that never write, whatever their arguments; the whole table is loaded for others.
 PLAIN_LOOKS = frozenset((
     "[", "basename", "cat", "cmp", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "file", "find", "grep",
     "head", "hostname", "id", "jq", "less", "ls", "md5sum", "nl", "od", "printenv", "ps", "pwd", "realpath", "seq",
@@ -45,13 +45,13 @@ PLAIN_LOOKS = frozenset((
 ))  # fmt: skip
 _GIT_LOOKS = (["status"], ["log"], ["diff"], ["show"], ["rev-parse"], ["ls-files"], ["blame"], ["fetch"])
 
-# The names in the table of `runners`, which is loaded only for them.
+# The names in the table of runners.py, which is loaded only for them.
 RUNNERS = frozenset((
     "bun", "bundle", "bunx", "codex", "hatch", "node", "npm", "npx", "pdm", "pipenv", "pipx", "pnpm", "poetry",
     "python", "python3", "ruby", "rye", "uv", "uvx", "yarn",
 ))  # fmt: skip
 
-# Wrapper → its options that take a value, short and long; and how many words stand before the command.
+# Wrapper → its options with a value, short and long; and the number of words before the command.
 WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "builtin": ("", (), 0),
     "busybox": ("", (), 0),
@@ -114,7 +114,7 @@ class Call:
         self.name = ""
 
     def run(self) -> Env | None:
-        """Find out what it does; what the shell would know if it failed, where that differs."""
+        """Find its effects; returns the shell's state if the command failed, where that differs."""
         if not self._unwrap():
             self.reading.prints(ANY)
             return None
@@ -152,15 +152,15 @@ class Call:
         return None
 
     def _judge(self) -> None:
-        """Note whether it may write what it does not name."""
-        if self.name in WRITERS and self.name not in _PROGRAMMED:
-            return  # it names what it writes, or leaves a doubt
+        """Note whether it may write files that it does not name."""
+        if self.name in WRITERS and self.name not in _PROGRAM_INTERPRETERS:
+            return  # it names its files, or left a doubt
         from dibs.facts.shell import harmless as shell_harmless
 
         shell_harmless.judge(self)
 
     def _through(self) -> bool:
-        """`uv run X`, `npx X`, `python -m X`: X is read like any other command. False if it is none of these."""
+        """`uv run X`, `npx X`, `python -m X`: X is read like any other command. False for other commands."""
         from dibs.facts.shell import runners as shell_runners
 
         end, package = shell_runners.TABLE[self.name](self)
@@ -173,22 +173,22 @@ class Call:
         Call(self.reader, rest, self.env, self.text, self.assignments, self.stdin).run()
         return True
 
-    # What the writers use.
+    # Used by the writers.
 
     def write(self, path: Field, how: str = "write", *, merges: bool = False) -> Target | None:
-        """This path is written."""
+        """The command writes this path."""
         return self.reading.write(self.cwd, path, how, self.text, merges=merges)
 
     def doubt(self, *fields: Field) -> None:
-        """Something is written, and nobody can tell what; at most, how its path begins."""
+        """The command writes an unknown path, of which at most the beginning is known."""
         self.reading.doubt(self.text, either(fields) if fields else ANY, self.cwd)
 
     def doubt_in(self, folder: Field) -> None:
-        """Something in this folder is written, and nobody can tell what."""
+        """The command writes an unknown path in this folder."""
         self.doubt(folder.rstrip("/") + "/" if isinstance(folder, str) else folder)
 
     def full(self, path: str) -> str:
-        """A path joined with the directory, as far as that is known."""
+        """A path joined with the directory, as far as it is known."""
         return path if path.startswith("/") or self.cwd is None else os.path.join(self.cwd, path)
 
     def is_directory(self, path: str) -> bool:
@@ -202,8 +202,8 @@ class Call:
     # Commands that run commands.
 
     def _unwrap(self) -> bool:
-        """Take off what the command is called through; False if nothing is run."""
-        for _ in range(WRAPPED):
+        """Remove the wrappers; False if nothing is run."""
+        for _ in range(MAX_WRAPPERS):
             while self.words and self.words[0] in {"{", "!"}:  # `coproc { rm x; }`, which the grammar does not know
                 self.words.pop(0)
             while self.words and _assignment(self.words[0]):
@@ -243,7 +243,7 @@ class Call:
         return True
 
     def _shell(self) -> None:
-        """`bash -c TEXT`, or a text on its input."""
+        """`bash -c TEXT`, or a script on its input."""
         inline, operands, i = False, self.words[1:], 0
         while i < len(operands):
             word = operands[i]
@@ -280,14 +280,14 @@ class Call:
         self.reader.script(text, inside)
 
     def _note(self, words: Fields) -> None:
-        carried = {name: self.env.variables[name] for name in CARRIED if name in self.env.variables}
+        carried = {name: self.env.variables[name] for name in AGENT_VARIABLES if name in self.env.variables}
         given = {**carried, **self.assignments}
         known = {name: value if isinstance(value, str) else None for name, value in given.items()}
         typed = [word if isinstance(word, str) else None for word in words]
         self.reading.note(Simple(typed, self.cwd, self.text, known))
 
     def _fed(self, words: Fields, given: Given) -> Fields:
-        """The command of xargs: with words from its input at the end, or in the place that was named."""
+        """The command of xargs: with words from its input at the end, or in the place named by -I."""
         place = next((value for option, value in given if option == "I"), None)
         place = "{}" if any(option in {"i", "replace"} for option, _ in given) else place
         text = None if any(option in {"a", "arg-file"} for option, _ in given) or not self.stdin else self.stdin.text
@@ -296,13 +296,13 @@ class Call:
             split = "\0" if any(option in {"0", "null"} for option, _ in given) else None
             return [*words, *([word] if text is None else [one for one in text.split(split) if one.strip()])]
         one: Field = text.rstrip("\n") if text is not None and text.count("\n") <= 1 else word
-        if words and words[0] in SHELLS and isinstance(one, Unknown):  # its text is read with a variable in the place
-            self.assignments[FED] = one
-            one = "${" + FED + "}"
+        if words and words[0] in SHELLS and isinstance(one, Unknown):  # its text is read with a variable in that place
+            self.assignments[XARGS_INPUT] = one
+            one = "${" + XARGS_INPUT + "}"
         return [_replaced(word, place, one) for word in words]
 
     def opaque(self) -> None:
-        """A text that is run and cannot be known; only if what is typed of it shows that it writes is it a doubt."""
+        """An unknown text is run; it is a doubt only if its known part shows that it writes."""
         self.reading.opened = True
         if signs(self.text):
             self.doubt()
@@ -336,10 +336,10 @@ def _replaced(word: Field, place: str, by: Field) -> Field:
 
 
 def signs(text: str) -> bool:
-    """Does a text look as if it wrote something?"""
+    """Does a text look like it writes files?"""
     if ">" in text:
         return True
     for mark in "\"'`$(){};&|":
         text = text.replace(mark, " ")
     words = {os.path.basename(word) for word in text.split()}
-    return bool(words & WRITERS - {"curl", "wget"})  # what they bring is run, not kept
+    return bool(words & WRITERS - {"curl", "wget"})  # their output is run, not kept

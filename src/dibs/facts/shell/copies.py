@@ -1,10 +1,10 @@
-"""Commands that put files elsewhere (cp, mv, ln, rsync, …): which paths they write, for the table of writers."""
+"""Commands that copy or move files (cp, mv, ln, rsync, …): which paths they write, for the table of writers."""
 
 from __future__ import annotations
 
 import os
 
-from dibs.facts.shell.globs import Unknowable
+from dibs.facts.shell.globs import LimitReached
 from dibs.facts.shell.options import has, last
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _into(call: Call, folder: Field, source: Field, how: str = "write") -> None:
-    """A source is put into a directory under its own name."""
+    """Put a source into a directory under its own name."""
     if not isinstance(folder, str) or not isinstance(source, str):
         call.doubt_in(folder)
         return
@@ -27,7 +27,7 @@ def _into(call: Call, folder: Field, source: Field, how: str = "write") -> None:
 
 
 def _arrives(call: Call, source: str, to: str, how: str) -> None:
-    """A source gets this path; if it is a directory, all that is in it comes along."""
+    """Put a source at this path; a directory with everything in it."""
     call.write(to, how)
     if call.cwd is None and not to.startswith("/"):
         return
@@ -43,10 +43,10 @@ def _arrives(call: Call, source: str, to: str, how: str) -> None:
 
 
 def _contents(call: Call, folder: str, source: str, how: str) -> None:
-    """What is in a directory is put into another one."""
+    """Put a directory's contents into another one."""
     try:
         names = call.reader.look.entries(call.full(source)) if call.cwd is not None or source.startswith("/") else []
-    except Unknowable:
+    except LimitReached:
         names = []
     for name in names:
         call.write(os.path.join(folder, name), how)
@@ -55,7 +55,7 @@ def _contents(call: Call, folder: str, source: str, how: str) -> None:
 
 
 def _copy(call: Call, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
-    """Sources go to a place, or into it if it is a directory."""
+    """Put sources at a path, or into it if it is a directory."""
     plain = has(given, "T", "no-target-directory")
     if not isinstance(to, str):
         call.doubt(to)
@@ -72,7 +72,7 @@ _COPY_SHORT, _COPY_LONG = "tSgmo", ("target-directory", "suffix", "group", "mode
 
 
 def _places(call: Call, short: str, long: tuple[str, ...]) -> tuple[Given, Fields, Field]:
-    """Options, sources and where they go; "" for where if that is not said."""
+    """Options, sources and destination; "" if no destination is given."""
     given, operands = call.options(short, long)
     if has(given, "t", "target-directory"):
         into = last(given, "t", "target-directory")
@@ -129,7 +129,7 @@ def ln(call: Call) -> None:
 
 
 def rsync(call: Call) -> None:
-    """What goes to a local place."""
+    """Files copied to a local destination."""
     long = (
         "exclude", "include", "filter", "rsh", "rsync-path", "files-from", "exclude-from", "include-from", "temp-dir",
         "backup-dir", "suffix", "chmod", "chown", "log-file", "partial-dir", "compare-dest", "copy-dest", "link-dest",
@@ -180,7 +180,7 @@ def _synced(call: Call, source: Field, to: str, *, several: bool) -> None:
 
 
 def scp(call: Call) -> None:
-    """What comes to a local place."""
+    """Files received at a local destination."""
     given, operands = call.options("cDFiJloPSX")
     to = operands[-1] if len(operands) > 1 else "host:"
     if not isinstance(to, str) or not _remote(to):

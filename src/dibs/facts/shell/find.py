@@ -1,7 +1,7 @@
-"""`find`: which of the existing files its actions (-delete, -exec) would reach.
+"""`find`: the existing files that its actions (-delete, -exec) would reach.
 
-The expression is worked out for each entry below the starting points. A test that is not known here may be true or
-false; an action counts as reached unless it is certainly not.
+The expression is evaluated for each entry below the starting points. An unknown test may be true or false; an action
+counts as reached unless it certainly is not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from dibs.facts.shell import globs as shell_globs
 from dibs.facts.shell.findings import Reading
 from dibs.facts.shell.flows import SHOWS
-from dibs.facts.shell.unknown import ANY, WAYS
+from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _begins(word: Field) -> bool:
 
 
 def _does_something(call: Call, expression: Fields, index: int) -> bool:
-    """Would this action write? A command of -exec is tried with an unknown file, apart from the reading."""
+    """Would this action write? A command of -exec is tried with an unknown file, in a separate reading."""
     if expression[index] == "-delete":
         return True
     from dibs.facts.shell.commands import Call as Inner
@@ -86,7 +86,7 @@ def _command(expression: Fields, index: int) -> Fields:
 
 
 def _reach(call: Call, root: Field, expression: Fields) -> None:
-    """Work the expression out for all that is below a starting point."""
+    """Evaluate the expression for all entries below a starting point."""
     if not isinstance(root, str) or (call.cwd is None and not root.startswith("/")):
         call.doubt(root)
         return
@@ -114,20 +114,20 @@ def _reach(call: Call, root: Field, expression: Fields) -> None:
                         later += [(below, depth + 1)] if name != ".git" and wanted.goes_into(below) else []
                     elif below not in tree.pruned and wanted.goes_into(below):
                         waiting.append((below, depth + 1))
-    except shell_globs.Unknowable:  # too many to look at: then whatever is in the folders that are left
+    except shell_globs.LimitReached:  # too many entries: report the remaining folders as a whole
         call.doubt(*_few([path for path, _ in (*later, *waiting)]))
 
 
 def _few(folders: list[str]) -> list[str]:
-    """So many folders as can be said, or those that they are in."""
+    """These folders, or their parents if there are too many."""
     deepest = max([path.count("/") for path in folders])
-    while len(folders) > WAYS and deepest:
+    while len(folders) > MAX_BEGINNINGS and deepest:
         folders = sorted({path.rpartition("/")[0] if path.count("/") >= deepest else path for path in folders})
         deepest -= 1
     return [f"{path}/" for path in folders]
 
 
-# Folders with many entries that are hardly ever meant; they come last. Git's own are git's.
+# Large folders that are rarely meant; they come last. Git's own is left out.
 _HEAVY = frozenset((
     ".git", ".mypy_cache", ".next", ".nox", ".pnpm-store", ".tox", ".turbo", ".venv", ".yarn", "bower_components",
     "build", "dist", "env", "node_modules", "out", "site-packages", "target", "vendor", "venv",
@@ -135,7 +135,7 @@ _HEAVY = frozenset((
 
 
 class _Names:
-    """The names that an expression asks for, where it plainly does: what has another name is not worked out."""
+    """The names that an expression requires, if that is plain: entries with other names are not evaluated."""
 
     __slots__ = ("_ends", "_names", "_patterns", "_without")
 
@@ -162,11 +162,11 @@ class _Names:
                 self._patterns.append(_atoms(pattern))
 
     def goes_into(self, path: str) -> bool:
-        """Could the expression mean anything in this folder?"""
+        """Could the expression match anything in this folder?"""
         return not any(shell_globs.matches(pattern, f"{path}/") for pattern in self._without)
 
     def may_be(self, name: str) -> bool:
-        """Could the expression mean an entry of this name?"""
+        """Could the expression match an entry of this name?"""
         if not (self._names or self._ends or self._patterns):
             return True
         return (
@@ -177,7 +177,7 @@ class _Names:
 
 
 def _left_out(words: list[str]) -> list[list[shell_globs.Atom]]:
-    """Folders of which `-not -path 'DIR/*'` leaves out all that is in them, as patterns with the slash at their end."""
+    """Folders excluded by `-not -path 'DIR/*'`, as patterns that end with the slash."""
     found: list[list[shell_globs.Atom]] = []
     if "-o" in words or "-or" in words or "," in words:
         return found
@@ -199,7 +199,7 @@ def _bracketed(words: list[str]) -> bool:
 
 
 class _Expression:
-    """The tests and actions, worked out for one entry after the other; None stands for `maybe`."""
+    """The tests and actions, evaluated for one entry after the other; None means `maybe`."""
 
     __slots__ = ("_at", "_call", "_depth", "_path", "_words", "deepest", "pruned", "shallowest")
 
@@ -218,14 +218,14 @@ class _Expression:
         return default
 
     def work_out(self, path: str, depth: int) -> None:
-        """Do for one entry what the expression says."""
+        """Evaluate the expression for one entry."""
         if depth >= self.deepest:
             self.pruned.add(path)
         if self.shallowest <= depth <= self.deepest:
             self._at, self._path, self._depth = 0, path, depth
             while self._at < len(self._words):
                 self._either(live=True)
-                self._at += 1  # a comma, or a bracket too many
+                self._at += 1  # a comma, or an extra bracket
 
     def _either(self, *, live: bool | None) -> bool | None:
         found = self._both(live=live)
@@ -275,7 +275,7 @@ class _Expression:
         return self._test(word if isinstance(word, str) else "", value if isinstance(value, str) else None)
 
     def _execute(self, *, live: bool | None) -> bool | None:
-        """Whether the command succeeds decides what comes next; nobody knows that."""
+        """The command's success decides what comes next, and is unknown."""
         from dibs.facts.shell.commands import Call
 
         command = _command(self._words, self._at - 1)
@@ -302,7 +302,7 @@ class _Expression:
         if word == "-type":
             full = self._call.full(self._path)
             if not os.path.lexists(full):
-                return None  # the command itself will have made it
+                return None  # the command itself makes it
             kind = "l" if os.path.islink(full) else "d" if os.path.isdir(full) else "f" if os.path.isfile(full) else ""
             return None if not kind else kind in value.split(",")
         return None

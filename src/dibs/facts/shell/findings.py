@@ -1,7 +1,7 @@
-"""What reading a shell command finds, and what is known of the shell at one point of it.
+"""The result of reading a shell command, and the known state of the shell at one point of it.
 
-Plain records, shared by the parts of the reader: `shell_words` (words), `shell_walk` (statements), `shell_commands`
-(single commands), `shell_writers` (the table of commands that write). Nothing is looked at and nothing decided here.
+Plain records, shared by the parts of the reader: words.py, walk.py (statements), commands.py (single commands),
+writers.py (the table of commands that write). Nothing is looked up or decided here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell.streams import Stream
-from dibs.facts.shell.unknown import ANY, WAYS, Unknown, either, places
+from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, Unknown, either, places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,54 +20,54 @@ if TYPE_CHECKING:
     from dibs.facts.shell.streams import Shown
     from dibs.facts.shell.unknown import Field
 
-    Value = str | list[Field] | Unknown  # a variable: its text, an array's elements, or not knowable
+    Value = str | list[Field] | Unknown  # a variable: its text, an array's elements, or unknown
 
-STEPS = 20_000  # words and commands that are read before it is too much; a long script of a person has some hundreds
-SCRIPTS = 8  # scripts in scripts (`bash -c`, `eval`)
-LONG = 200_000  # characters of a command; what is longer is data, and nobody can say where it goes
-HERE = 500  # here-documents in a command: the grammar takes the square of their number
-HOPS = 8  # links that lead to links, all made by the command itself
-PLACES = 8  # directories a command may run in (each `cd` that may fail adds one) before that counts as not knowable
+MAX_STEPS = 20_000  # words and commands read; a person's long script has some hundreds
+MAX_NESTED_SCRIPTS = 8  # `bash -c`, `eval` within each other
+MAX_COMMAND_LETTERS = 200_000  # a longer command is data with an unknown destination
+MAX_HERE_DOCUMENTS = 500  # the grammar's time grows with the square of their number
+MAX_LINK_HOPS = 8  # links to links, all made by the command itself
+MAX_DIRECTORIES = 8  # where a command may run (each `cd` that may fail adds one); with more, unknown
 
 
 def unreadable(source: str) -> bool:
-    """Is this no command that the grammar could be asked about?"""
-    return len(source) > LONG or "\0" in source or source.count("<<") > HERE
+    """Is this text unfit for the grammar?"""
+    return len(source) > MAX_COMMAND_LETTERS or "\0" in source or source.count("<<") > MAX_HERE_DOCUMENTS
 
 
-class TooMuch(Exception):
-    """The command asks for more work than reading it is worth."""
+class TooComplex(Exception):
+    """The command takes more steps to read than allowed."""
 
 
 class Target:
     """One file or directory that a command would create, change or delete.
 
-    A path that is written in several ways has a target for each; it keeps what it held before only if all merge.
+    A path that is written in several ways has a target for each; its old content is kept only if all of them merge.
     """
 
     __slots__ = ("acts", "how", "merges", "path", "text", "words")
 
     def __init__(self, path: str, how: str, words: str) -> None:
-        self.path = path  # absolute, joined with the directory; links, `.` and `..` stay as they are
+        self.path = path  # absolute, joined with the directory; links, `.` and `..` are kept
         self.how = how  # write, append, delete, move, link, symlink, touch
         self.words = words  # the command as typed
-        self.merges = False  # the command reads the file itself while it writes it: what it held before is in it
-        self.text: str | None = None  # the exact content that it will have, where the words say so
-        self.acts: list[tuple[int, bool]] = []  # each time it is written: at which moment, and does that merge
+        self.merges = False  # the command reads the file while it writes it: the old content is kept in it
+        self.text: str | None = None  # the exact new content, if the words contain it
+        self.acts: list[tuple[int, bool]] = []  # for each write: the step, and does it merge
 
     def __repr__(self) -> str:
         return f"Target({self.path!r}, {self.how!r}, {self.words!r})"
 
 
 class Doubt:
-    """Something is written, and the words do not say what."""
+    """A write to a path that the words do not give."""
 
     __slots__ = ("below", "cwd", "words")
 
     def __init__(self, words: str, below: list[str] | None, cwd: str | None) -> None:
         self.words = words  # the command as typed
         self.below = below  # how the absolute path begins: one of these ("/" at the end: in this folder); None: unknown
-        self.cwd = cwd  # where it is run; None if that cannot be known
+        self.cwd = cwd  # where it is run; None if unknown
 
     def __repr__(self) -> str:
         return f"Doubt({self.words!r}, {self.below!r})"
@@ -79,8 +79,8 @@ class Simple:
     __slots__ = ("assignments", "cwd", "text", "words")
 
     def __init__(self, words: list[str | None], cwd: str | None, text: str, assignments: dict[str, str | None]) -> None:
-        self.words = words  # None: cannot be known from the words
-        self.cwd = cwd  # None: cannot be known
+        self.words = words  # None: not known from the words
+        self.cwd = cwd  # None: unknown
         self.text = text  # as typed
         self.assignments = assignments  # `A=b` before the command, or through env
 
@@ -89,7 +89,7 @@ class Simple:
 
 
 class Reading:
-    """What is known about a command after reading it."""
+    """The result of reading a command."""
 
     __slots__ = (
         "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "absent",
@@ -104,24 +104,24 @@ class Reading:
         self.git: list[Simple] = []
         self.commands: list[Simple] = []
         self.unresolved: list[Doubt] = []
-        self.absent: list[str] = []  # what it would delete, and what is not there
+        self.absent: list[str] = []  # what it would delete although it is missing
         self.broken = False
-        self.opened = False  # a program runs of which nobody knows what it writes
-        self.left = False  # something was put into the background and not waited for
-        self.detached = False  # something was made to outlive the shell
-        # While the command is walked through:
-        self.sink = self._agent = Stream()  # where the output of the commands goes
-        self.piped: Stream | None = None  # what came out of the last `<(…)`
-        self.moment = 0  # statements so far: what is read later than a file is written is not in it
-        self.capturing = 0  # in how many `$(…)`
-        self.mixing = False  # in front of `|&`, where messages about errors go along
-        self.unsure = 0  # in how many branches that may not be taken
-        self.from_where: dict[str, str] = {}  # copies that the command makes → of what
-        self.traps: list[str] = []  # what runs when the shell ends
+        self.opened = False  # it runs a program with unknown writes
+        self.left = False  # a command runs in the background without `wait`
+        self.detached = False  # a command outlives the shell
+        # During the walk:
+        self.sink = self._agent = Stream()  # the destination of the commands' output
+        self.piped: Stream | None = None  # the output of the last `<(…)`
+        self.moment = 0  # statements so far: a read after a write does not flow into it
+        self.capturing = 0  # nesting in `$(…)`
+        self.mixing = False  # before `|&`, where stderr goes along
+        self.unsure = 0  # nesting in branches that may not run
+        self.from_where: dict[str, str] = {}  # copies that the command makes → their originals
+        self.traps: list[str] = []  # traps that run when the shell ends
         self._seen: set[tuple[str, str]] = set()
         self._known: dict[tuple[str, str], Target] = {}
-        self._times: dict[str, int] = {}  # how often a path is written
-        self._read: dict[str, int] = {}  # files whose content is read → since which moment
+        self._times: dict[str, int] = {}  # number of writes of a path
+        self._read: dict[str, int] = {}  # files whose content is read → since which step
         self._steps = 0
 
     @property
@@ -131,31 +131,31 @@ class Reading:
 
     @property
     def git_shown(self) -> list[tuple[str, str]]:
-        """Absolute paths of which git shows something, and what: "diff" or "show" (a version of the file)."""
+        """Absolute paths that git shows, and how: "diff" or "show" (a version of the file)."""
         return list(dict.fromkeys([shown for shown in self._agent.files if shown[1]]))
 
     @property
     def kind(self) -> str:
-        """Open: nobody knows all that it writes; closed: `writes` are all; harmless: it writes nothing."""
+        """Open: some writes are unknown; closed: `writes` has all of them; harmless: it writes nothing."""
         if self.opened or self.broken or self.unresolved:
             return "open"
         return "closed" if self.writes else "harmless"
 
     @property
     def background(self) -> bool:
-        """Do the words leave something running?"""
+        """Does the command leave something running?"""
         return self.left or self.detached
 
     def step(self, steps: int = 1) -> None:
-        """Some work was done; too much of it ends the reading."""
+        """Count steps; too many end the reading."""
         self._steps += steps
-        if self._steps > STEPS:
-            raise TooMuch
+        if self._steps > MAX_STEPS:
+            raise TooComplex
 
     def write(
         self, cwd: str | None, path: Field, how: str, words: str, *, merges: bool = False, hops: int = 0
     ) -> Target | None:
-        """A path that is written, as it is named from a directory; what cannot be told is unresolved."""
+        """Note a written path, relative to a directory; an unknown one is a doubt."""
         if isinstance(path, Unknown):
             self.doubt(words, path, cwd)
             return None
@@ -163,14 +163,14 @@ class Reading:
             self.doubt(words, ANY, cwd)
             return None
         if not path or path == "-":
-            return None  # the empty name opens nothing; a lone dash is a stream wherever it may stand
+            return None  # the empty name opens nothing; a lone dash is a stream
         full = path if path.startswith("/") else os.path.join(cwd or "", path)
         if _is_device(full):
             return None
         target = self._known.get((full, how))
         if target is None and how == "delete" and not self.opened and not self._look.is_there(full):
             self.absent.append(full)
-            return None  # there is nothing to delete, and nothing in the command that could make it
+            return None  # there is nothing to delete, and the command does not make it
         if target is None:
             target = self._known[full, how] = Target(full, how, words)
             self.step()
@@ -179,7 +179,7 @@ class Reading:
         target.acts.append((self.moment, merges or how in {"append", "move", "touch"}))
         self._times[full] = self._times.get(full, 0) + 1
         other = self._look.through(full, itself=how not in {"delete", "move", "link", "symlink"})
-        if other is not None and hops < HOPS:
+        if other is not None and hops < MAX_LINK_HOPS:
             self.write(None, other, how, words, merges=merges, hops=hops + 1)
         return target
 
@@ -190,33 +190,33 @@ class Reading:
         return made
 
     def mixes(self, stream: Stream | None) -> None:
-        """Messages about errors go to where the output goes: so its text is not certain."""
+        """Stderr goes where the output goes: its text is not certain."""
         stream = stream or self.sink
         if stream is not self._agent:
             stream.mixed = True
 
     def prints(self, piece: Field | Call, files: Iterable[Shown] = ()) -> None:
-        """A command puts something into its output: a text, or what it prints, and the content of files."""
+        """Note a command's output: a text, or what it prints, and the content of files."""
         certain = self.unsure <= self.sink.level
         self.sink.add(piece, certain=certain)
         if certain:
             self.sink.files += files
 
     def read(self, path: str) -> None:
-        """The content of this absolute path is read by something that may put it elsewhere."""
+        """Note a read of this absolute path by a command that may write its content elsewhere."""
         path = os.path.normpath(path)
         while path not in self._read:
             self._read[path] = self.moment
             path = self.from_where.get(path, path)
 
     def copied(self, source: str, to: str) -> None:
-        """A file gets the content of another one; who reads the copy reads that one."""
+        """Note a copy of a file; a read of the copy counts as a read of the original."""
         source, to = os.path.normpath(source), os.path.normpath(to)
         if source != to:
             self.from_where[to] = source
 
     def settle(self) -> None:
-        """All is read: which writes merge, and which texts are certain."""
+        """Finish the reading: which writes merge, and which texts are certain."""
         for target in self.writes:
             if self._times[target.path] > 1 or target.how != "write":
                 target.text = None
@@ -228,28 +228,28 @@ class Reading:
             target.merges = all(merges or (derived and since <= moment) for moment, merges in target.acts)
 
     def _origin(self, path: str) -> bool:
-        """Does a file come back to where its content was copied from?"""
+        """Does a copy return to its original?"""
         place = self.from_where.get(path, path)
-        for _ in range(HOPS):
+        for _ in range(MAX_LINK_HOPS):
             if place == path:
                 break
             place = self.from_where.get(place, "")
         return place == path and path in self.from_where
 
     def doubt(self, words: str, target: Unknown = ANY, cwd: str | None = None) -> None:
-        """Something is written, and nobody can tell what; at most, where."""
+        """Note a write to an unknown path, of which at most the beginning is known."""
         below = places(target, cwd)
         if below is not None and all(map(_is_device, below)):
             return
         for known in self.unresolved:
             if known.words == words and known.cwd == cwd:
                 both = None if known.below is None or below is None else sorted({*known.below, *below})
-                known.below = both if both is not None and len(both) <= WAYS else None
+                known.below = both if both is not None and len(both) <= MAX_BEGINNINGS else None
                 return
         self.unresolved.append(Doubt(words, below, cwd))
 
     def note(self, command: Simple) -> None:
-        """A simple command was found."""
+        """Note a simple command."""
         self.step()
         key = (command.text, f"{command.cwd} {command.words}")
         if key in self._seen:
@@ -267,7 +267,7 @@ def _is_device(path: str) -> bool:
 
 
 class Reader:
-    """What every part of the reading has at hand."""
+    """The state shared by all parts of the reading."""
 
     __slots__ = ("home", "level", "look", "reading")
 
@@ -278,11 +278,11 @@ class Reader:
         self.level = level
 
     def script(self, source: str, env: Env) -> None:
-        """Read a text as a script of its own (`bash -c`, `eval`)."""
+        """Read a text as a separate script (`bash -c`, `eval`)."""
         from dibs.facts.shell import walk as shell_walk
 
-        if self.level >= SCRIPTS:
-            raise TooMuch
+        if self.level >= MAX_NESTED_SCRIPTS:
+            raise TooComplex
         if unreadable(source):
             self.reading.broken = True
         else:
@@ -294,7 +294,7 @@ class Reader:
 
 
 class Env:
-    """The shell at one point: where it may be, and which variables have a known value."""
+    """The shell's state at one point: its possible directories, and its variables with known values."""
 
     __slots__ = ("cwds", "given", "made", "old", "variables")
 
@@ -303,23 +303,23 @@ class Env:
         self.variables = variables
         self.old: str | None = None  # where `cd -` leads
         self.made: set[str] = set()  # directories that the command itself makes
-        self.given: Stream | None = None  # what stands on the input, if anything is known of it
+        self.given: Stream | None = None  # the input, if something of it is known
 
     def copy(self) -> Env:
-        """The same, to be changed apart."""
+        """A copy that can change independently."""
         other = Env(self.cwds, dict(self.variables))
         other.old, other.made, other.given = self.old, set(self.made), self.given
         return other
 
     def become(self, other: Env) -> None:
-        """From now on, what the other is."""
+        """Take over the other's state."""
         self.cwds, self.variables = list(other.cwds), dict(other.variables)
         self.old, self.made = other.old, set(other.made)
 
     def join(self, other: Env) -> None:
-        """One or the other, nobody knows which: keep what holds in both."""
+        """Merge with another possible state: keep what holds in both."""
         self.cwds += [cwd for cwd in other.cwds if cwd not in self.cwds]
-        if None in self.cwds or len(self.cwds) > PLACES:
+        if None in self.cwds or len(self.cwds) > MAX_DIRECTORIES:
             self.cwds = [None]
         joined: dict[str, Value] = {}
         for name, value in self.variables.items():
@@ -332,12 +332,12 @@ class Env:
                     joined[name] = one
         self.variables = joined
         self.old = self.old if self.old == other.old else None
-        self.made |= other.made  # taken to be there: then both the file and what is below the directory are found
+        self.made |= other.made  # kept: then both the file and the directory's contents are found
 
     def same(self, other: Env) -> bool:
-        """Does the other know exactly this?"""
+        """Does the other have exactly this state?"""
         return self.cwds == other.cwds and self.old == other.old and self.variables == other.variables
 
     def is_directory(self, path: str) -> bool:
-        """Is this absolute path a directory, or will it be one by what the command did before?"""
+        """Is this absolute path a directory, or has the command made it one before?"""
         return os.path.normpath(path) in self.made or os.path.isdir(path)

@@ -1,6 +1,6 @@
-"""What commands read: which files' content flows where, and what of it the agent gets to see.
+"""What commands read: where files' content flows, and which of it the agent sees.
 
-What they print, as far as that is known, is in `outputs`; which commands write is in `writers`.
+The texts they print, as far as known, are in outputs.py; the commands that write are in writers.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell.options import Given
     from dibs.facts.shell.unknown import Field
 
-# Commands that print nothing when all goes well.
+# Commands that print nothing on success.
 SILENT = frozenset((
     ":", "[", "alias", "bg", "break", "cd", "chdir", "chgrp", "chmod", "chown", "continue", "cp", "declare", "disown",
     "exit", "export", "false", "getopts", "install", "kill", "ln", "local", "mapfile", "mkdir", "mkfifo", "mv", "read",
@@ -23,7 +23,7 @@ SILENT = frozenset((
     "truncate", "typeset", "ulimit", "umask", "unalias", "unlink", "unset", "wait",
 ))  # fmt: skip
 
-# Commands that read the files they name → options with a value, short and long, and how many operands come before.
+# Commands that read the files they name → options with a value, short and long, and the number of operands before.
 READERS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "ack": ("ABCgm", (), 1),
     "ag": ("ABCGm", (), 1),
@@ -78,7 +78,7 @@ SHOWS = frozenset((
     "xxd",
 ))  # fmt: skip
 
-# Of what comes in, enough goes out for whoever looks at it.
+# Filters whose output shows enough of their input.
 PASSES = SHOWS | frozenset((
     "ack", "ag", "column", "egrep", "expand", "fgrep", "fmt", "fold", "grep", "rg", "sort", "tee", "uniq",
 ))  # fmt: skip
@@ -91,7 +91,7 @@ _GREPS = frozenset(("ack", "ag", "egrep", "fgrep", "grep", "rg"))
 
 
 def flow(call: Call) -> None:
-    """What a simple command takes in and puts out."""
+    """Note a simple command's input and output."""
     name = call.name
     if name in SILENT:
         return
@@ -100,7 +100,7 @@ def flow(call: Call) -> None:
         short, long, _ = READERS[name]
         given, operands = options(call.words[1:], short, long)
         if name in {"sed", "gsed", "perl"} and any(option[:1] == "i" for option, _ in given):
-            return  # in place: they say so themselves
+            return  # in place: the table of writers handles it
         shown = _read(call, given, operands)
     elif name == "tee" and call.stdin:
         shown = call.stdin.files
@@ -117,7 +117,7 @@ def named(call: Call) -> list[Field]:
 
 
 def _read(call: Call, given: Given, operands: list[Field]) -> list[tuple[str, str]]:
-    """A command that reads what it names, or its input: of which files it shows the content."""
+    """A command that reads the files it names, or its input: which files' content it shows."""
     first = 0 if has(given, *_SCRIPTED) else READERS[call.name][2]
     names = [word for word in operands[first:] if word not in {"-", ""}]
     known = [name for name in names if isinstance(name, str) and (call.cwd is not None or name.startswith("/"))]
@@ -140,7 +140,7 @@ _NO_CONTENT = ("stat", "name-only", "name-status", "numstat", "shortstat", "summ
 
 
 def _git(call: Call) -> list[tuple[str, str]]:
-    """`git diff FILE`, `git show REV:FILE`: what they show of a file as it is, git itself has to be asked."""
+    """`git diff FILE`, `git show REV:FILE`: only git itself knows what they show of a file."""
     if "diff" not in call.words and "show" not in call.words:
         return []
     from dibs.facts.shell.outputs import git_words, top

@@ -1,7 +1,7 @@
-"""Programs that rewrite the files they are given: formatters, and linters that mend what they find.
+"""Programs that rewrite the files they are given: formatters, and linters with fixes.
 
-With the names of files they are writers like others, and merge: what was in the file stays in it, in another shape.
-With folders, or nothing at all, they may write whatever they find: then the command is open.
+With file names they are writers that merge: the file keeps its content in another format. With folders, or no operands,
+they may write any file they find: then the command is open.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Formatter:
-    """How one of them is told to write."""
+    """The options that make a formatter write."""
 
     __slots__ = ("long", "never", "only", "short", "sub")
 
     def __init__(self, only: str = "", never: str = "", short: str = "", long: str = "", sub: str = "") -> None:
-        self.only = frozenset(only.split())  # it writes only with one of these options, if there are any
+        self.only = frozenset(only.split())  # if not empty, it writes only with one of these options
         self.never = frozenset(never.split())  # with one of these it does not write
         self.short, self.long = short, tuple(long.split())  # options with a value
-        self.sub = frozenset(sub.split())  # commands of its own that format; others do something else
+        self.sub = frozenset(sub.split())  # its subcommands that format
 
 
 _BIOME = Formatter("write apply fix unsafe apply-unsafe", "", "", "config-path stdin-file-path", "format check lint")
@@ -85,7 +85,7 @@ _RUFF_CHECK = Formatter(
 
 
 def judge(call: Call) -> str:
-    """Name the files that one of these would write: closed, or open, harmless, or "" where it is about other things."""
+    """Name the files that a formatter would write; returns closed, open, harmless, or "" if it does not apply."""
     one = FORMATTERS[call.name]
     words = call.words[1:]
     if one.sub:
@@ -108,5 +108,5 @@ def judge(call: Call) -> str:
             call.write(path, merges=True)
     if operands == ["-"]:
         return "harmless"
-    # What cannot be known is left to the audit, as with a folder: such a tool keeps what is in a file.
+    # Unknown files are left to the audit, as with a folder: a formatter keeps a file's content.
     return "closed" if files and not folders and len(files) == len(operands) else "open"

@@ -1,7 +1,7 @@
-"""Patterns of the shell: which texts they match, and which files they name now.
+"""Patterns of the shell: the texts they match, and the files they match now.
 
 A pattern is a list of atoms, (text of one character, is it active): an active `*`, `?` or `[` is a wildcard, an
-inactive one is itself. That is how quoting survives until here. `fnmatch` would cost `re`, and knows no quoting.
+inactive one is a literal. This keeps the quoting. `fnmatch` would import `re`, and has no quoting.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
 
     Atom = tuple[str, bool]
 
-# Entries of directories that are looked at for one command; beyond, a pattern is not knowable. A tree with its packages
-# has some 30,000; to look at so many takes a tenth of a second where nothing else runs.
-ENTRIES = 100_000
-PATIENCE = 250  # milliseconds that looking may take where much else runs
+# Directory entries looked at for one command; with more, a pattern counts as unknown. A tree with its packages has some
+# 30,000, which take a tenth of a second on an idle machine.
+MAX_ENTRIES = 100_000
+TIMEOUT_MS = 250  # for looking at entries on a busy machine
 
 
-class Unknowable(Exception):
-    """The files cannot be told within the limit."""
+class LimitReached(Exception):
+    """Matching the files would exceed the limit."""
 
 
 class Look:
-    """What directories hold: what is there now, and what the command itself will have put there."""
+    """Directory contents: the present entries, and those that the command itself adds."""
 
     __slots__ = ("_folders", "_left", "_links", "_made", "_until", "_whole")
 
     def __init__(self) -> None:
-        self._left = ENTRIES  # entries that may still be looked at
-        self._until = 0  # when looking has to end
-        self._folders: dict[str, set[str]] = {}  # directory → names in it that can be gone through
+        self._left = MAX_ENTRIES  # entries left in the limit
+        self._until = 0  # the deadline
+        self._folders: dict[str, set[str]] = {}  # directory → its present names
         self._made: dict[str, set[str]] = {}  # directory → names in it that the command writes
-        self._links: dict[str, str] = {}  # names that the command gives to other files → those
-        self._whole: set[str] = set()  # directories that come from elsewhere, with whatever is in them
+        self._links: dict[str, str] = {}  # links that the command makes → their targets
+        self._whole: set[str] = set()  # directories that the command moves or copies here, with unknown contents
 
     def made(self, path: str) -> None:
-        """The command writes this absolute path: from then on its name may match a pattern."""
+        """Note that the command writes this absolute path: later patterns may match it."""
         path = os.path.normpath(path)
         while path not in self._made:
             above, name = os.path.split(path)
@@ -51,11 +51,11 @@ class Look:
             path = above
 
     def entries(self, folder: str) -> list[str]:
-        """The names in an absolute directory, sorted; none where there is no such directory."""
+        """The names in an absolute directory, sorted; none if there is no such directory."""
         folder = os.path.normpath(folder) if ".." not in folder else folder
         own = self._made.get(folder, set())
         if self._whole and self.is_whole(folder):
-            raise Unknowable
+            raise LimitReached
         names = set(own)
         folders = self._folders[folder] = set()
         try:
@@ -70,17 +70,17 @@ class Look:
         return sorted(names)
 
     def _spend(self, entries: int) -> None:
-        """So much was looked at; too much of it, or too long, is not knowable."""
+        """Count entries; raises LimitReached beyond the limit or the deadline."""
         from dibs.facts import clock
 
         now = clock.since_boot()
-        self._until = self._until or now + PATIENCE
+        self._until = self._until or now + TIMEOUT_MS
         self._left -= entries
         if self._left < 0 or now > self._until:
-            raise Unknowable
+            raise LimitReached
 
     def whole(self, path: str) -> None:
-        """The command moves or copies a directory to this absolute path."""
+        """Note that the command moves or copies a directory to this absolute path."""
         self._whole.add(os.path.normpath(path))
 
     def is_whole(self, path: str) -> bool:
@@ -96,11 +96,11 @@ class Look:
         return True
 
     def linked(self, path: str, to: str) -> None:
-        """The command makes this absolute path another name of a file or directory."""
+        """Note that the command makes this absolute path a link to a file or directory."""
         self._links[os.path.normpath(path)] = os.path.normpath(to)
 
     def through(self, path: str, *, itself: bool) -> str | None:
-        """What is really written under a path that goes through such a name; `itself`: also if it is such a name."""
+        """The path with such links resolved; with `itself`, also if the path itself is a link."""
         if not self._links:
             return None
         path = os.path.normpath(path)
@@ -113,14 +113,14 @@ class Look:
         return self._links[name] + path[len(name) :]
 
     def is_there(self, path: str) -> bool:
-        """Is this path there, or will it be?"""
+        """Does this path exist, or will it?"""
         plain = os.path.normpath(path)
         above, name = os.path.split(plain)
         made = plain in self._made or name in self._made.get(above, ())
         return made or os.path.lexists(path) or self.is_whole(path)
 
     def is_folder(self, path: str) -> bool:
-        """Is this a directory that can be gone through, now or then?"""
+        """Is this a directory, now or later?"""
         above, _, name = path.rpartition("/")
         known = self._folders.get(above)
         there = name in known if known is not None else os.path.isdir(path) and not os.path.islink(path)
@@ -128,17 +128,17 @@ class Look:
 
 
 def is_pattern(atoms: list[Atom]) -> bool:
-    """Would the shell look for files?"""
+    """Does this contain a wildcard?"""
     return any(active and text in "*?[" for text, active in atoms)
 
 
 def plain(atoms: list[Atom]) -> str:
-    """The text without the difference between quoted and not."""
+    """The text without the quoting."""
     return "".join(text for text, _ in atoms)
 
 
 def files(atoms: list[Atom], cwd: str | None, look: Look) -> list[str]:
-    """The existing paths that a pattern names, as the shell would put them into its words; [] if none."""
+    """The existing paths that match a pattern, in the form the shell would give them; [] if none."""
     parts: list[list[Atom]] = [[]]
     for atom in atoms:
         if atom[0] == "/":
@@ -147,7 +147,7 @@ def files(atoms: list[Atom], cwd: str | None, look: Look) -> list[str]:
             parts[-1].append(atom)
     absolute = bool(atoms) and atoms[0][0] == "/"
     if cwd is None and not absolute:
-        raise Unknowable
+        raise LimitReached
     return list(_below("/" if absolute else "", parts[1:] if absolute else parts, cwd or "/", look))
 
 
@@ -222,7 +222,7 @@ def _tokens(pattern: list[Atom]) -> list[str | tuple[str, str]]:
 
 
 def _closing(pattern: list[Atom], start: int) -> int:
-    """Where the brackets that open here close; 0 if they do not."""
+    """The place where the brackets that open here close; 0 if they do not."""
     i = start + 1
     if i < len(pattern) and pattern[i][0] in "!^":
         i += 1
@@ -246,7 +246,7 @@ def _one(token: str | tuple[str, str], character: str) -> bool:
     if how == "is":
         return what == character
     if "[:" in what or "[." in what or "[=" in what:
-        return True  # classes depend on the locale: taken as a match, so that nothing is missed
+        return True  # classes depend on the locale: they count as a match, so that nothing is missed
     return _member(what, character) == (how == "in")
 
 

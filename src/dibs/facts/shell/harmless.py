@@ -1,8 +1,8 @@
-"""Which commands are known to write no file of a working tree, and which may write anything.
+"""The commands that write no file of a working tree; any other may write anything.
 
-An agent whose command can write nothing is not asked when a file has changed meanwhile, so what is missing here costs
-doubt, and what is here wrongly costs the truth. A command that keeps to caches which git ignores (a linter's) counts as
-harmless. The commands of `writers` say themselves what they write; everything else is open.
+An agent whose command can write nothing is not suspected when a file has changed. So a missing entry costs a doubt, and
+a wrong entry costs a wrong answer. A command that writes only caches which git ignores (a linter's) counts as harmless.
+The commands of writers.py name what they write; everything else is open.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell.commands import Call
 
-# Whatever their words are.
+# With any arguments.
 NAMES = frozenset((
     ".", ":", "[", "ack", "actionlint", "ag", "alias", "apropos", "arch", "b2sum", "b3sum", "bandit", "base32",
     "base64", "basename", "bat", "batcat", "bc", "bg", "bind", "blkid", "break", "builtin", "bzcat", "cal", "caller",
@@ -44,7 +44,7 @@ NAMES = frozenset((
     "zipinfo", "zless", "zmore",
 ))  # fmt: skip
 
-# The names in the table of `formatters`, which is loaded only for them.
+# The names in the table of formatters.py, which is loaded only for them.
 FORMATTERS = frozenset((
     "autoflake", "autopep8", "biome", "black", "buf", "clang-format", "cmake-format", "deno", "docformatter",
     "dprint", "eslint", "eslint_d", "gofmt", "gofumpt", "goimports", "golines", "google-java-format", "isort",
@@ -52,7 +52,7 @@ FORMATTERS = frozenset((
     "sqlfluff", "standard", "stylelint", "stylua", "swiftformat", "taplo", "terraform", "tofu", "xo", "yapf", "zig",
 ))  # fmt: skip
 
-# Programs with commands of their own → those of them that only look, or act elsewhere.
+# Programs with subcommands → those subcommands that only read, or act elsewhere.
 COMMANDS: dict[str, frozenset[str]] = {
     "apt": frozenset(("list", "search", "show", "policy", "depends")),
     "apt-cache": frozenset(("search", "show", "policy", "depends", "madison")),
@@ -104,7 +104,7 @@ COMMANDS["pip3"], COMMANDS["apt-get"], COMMANDS["docker-compose"] = (
     COMMANDS["pip"], COMMANDS["apt"], frozenset(("ps", "logs", "config", "images", "top", "stop", "down", "port")),
 )  # fmt: skip
 
-# Programs that only look unless one of these words is among theirs.
+# Programs that only read unless one of these words is among their arguments.
 UNLESS: dict[str, tuple[str, ...]] = {
     "ast-grep": ("-U", "--update-all", "-i", "--interactive", "new"),
     "crontab": ("-e", "-r", "-"),
@@ -128,7 +128,7 @@ UNLESS: dict[str, tuple[str, ...]] = {
     "yq": ("-i", "--inplace"),
 }
 
-# Programs that only look if one of these words is among theirs.
+# Programs that only read if one of these words is among their arguments.
 IF: dict[str, tuple[str, ...]] = {
     "cargo": ("--check",),
     "tsc": ("--noEmit", "--showConfig", "--listFiles"),
@@ -137,14 +137,14 @@ IF: dict[str, tuple[str, ...]] = {
 
 _ASKS = (["--version"], ["--help"], ["-V"], ["-v"], ["version"], ["-h"], ["help"], ["-version"])
 _SOURCED = ("activate", ".bashrc", ".bash_profile", ".profile", ".zshrc", "nvm.sh", ".env", "env", ".envrc", "env.sh")
-# Of dibs, what runs other programs or brings contents back.
+# dibs commands that run other programs or restore contents.
 _DIBS_OPEN = frozenset(
     ("restore", "init", "worker", "lead", "deploy", "up", "undo", "import", "land", "demo", "doctor")
 )
 
 
 def judge(call: Call) -> None:
-    """Note whether a command may write what it does not name, and whether it leaves something running."""
+    """Note whether a command may write files that it does not name, and whether it leaves something running."""
     words = [word if isinstance(word, str) else "" for word in call.words[1:]]
     if call.name in FORMATTERS:
         from dibs.facts.shell import formatters as shell_formatters
@@ -180,12 +180,12 @@ def is_harmless(call: Call, words: list[str]) -> bool:
 
 
 def _writes_by_name(call: Call, words: list[str]) -> bool:
-    """Is it a program of awk or perl that keeps to what its words name?"""
+    """Is it a program of awk or perl that touches only the files its words name?"""
     program = " ".join(words)
     return call.name in {"perl", "awk", "gawk"} and not any(sign in program for sign in _PROGRAMS)
 
 
-# In a program of awk or perl: it starts others, or opens files.
+# In a program of awk or perl: these start programs or open files.
 _PROGRAMS = (
     "system(",
     "system ",
@@ -207,12 +207,12 @@ _PROGRAMS = (
 
 
 def _source(_call: Call, words: list[str]) -> bool:
-    """`source x`: what a shell is set up with is no program that writes."""
+    """`source x`: a file that sets up a shell does not write."""
     return bool(words) and os.path.basename(words[0]) in _SOURCED
 
 
 def _git(call: Call, _words: list[str]) -> bool:
-    """Git: by what its words would do to files; a commit runs hooks, and those of a formatter change files."""
+    """Git: by its effects on files; a commit runs hooks, and a formatter's hook changes files."""
     from dibs.facts.git import effects
 
     found = effects.effect([word if isinstance(word, str) else None for word in call.words], call.cwd)
@@ -233,7 +233,7 @@ _MANAGERS = (".pre-commit-config.yaml", ".husky", "lefthook.yml", "lefthook.yaml
 
 
 def _formats(cwd: str) -> bool:
-    """Is there something in this repository that runs formatters at a commit?"""
+    """Does this repository run formatters at a commit?"""
     from dibs.facts.shell.outputs import top
 
     where = top(cwd)
@@ -288,7 +288,7 @@ _RULES: dict[str, Callable[[Call, list[str]], bool]] = {
 }
 
 # ------------------------------------------------------------------------------------------------------------------
-# What goes on afterwards
+# What keeps running
 
 _DAEMONS = frozenset(("at", "batch", "daemon", "daemonize", "disown", "start-stop-daemon", "systemd-run"))
 _DETACHED = (
@@ -309,7 +309,7 @@ _DETACHED = (
 
 
 def _leaves(name: str, words: list[str]) -> bool:
-    """Does this command go on when its shell has ended?"""
+    """Does this command keep running after its shell has ended?"""
     if name in _DAEMONS:
         return True
     if name in {"tmux", "screen"}:

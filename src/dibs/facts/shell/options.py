@@ -1,6 +1,6 @@
-"""Options of commands, as getopt reads them: short ones in clusters, long ones abbreviated, values attached or apart.
+"""Options of commands, as getopt reads them: short ones in clusters, long ones abbreviated, values attached or not.
 
-Which options take a value has to be said for each command; one taken for a flag makes its value an operand.
+Each command's options with a value must be declared: if one is taken for a flag, its value becomes an operand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell.unknown import Field
 
-    T = TypeVar("T")  # what stands for a word that cannot be known
+    T = TypeVar("T")  # in the place of an unknown word
     Words = list[str | None]
     Options = list[tuple[str, str | None]]
     Fields = list[Field]
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def leading(words: list[str | T], short: str, long: tuple[str, ...]) -> tuple[int, list[tuple[str, str | T | None]]]:
-    """The options at the beginning, up to the first operand: where that is, and what they are."""
+    """The options before the first operand, and the operand's place."""
     given: list[tuple[str, str | T | None]] = []
     i = 1
     while i < len(words):
@@ -36,7 +36,7 @@ def leading(words: list[str | T], short: str, long: tuple[str, ...]) -> tuple[in
 def options(
     words: list[str | T], short: str, long: tuple[str, ...]
 ) -> tuple[list[tuple[str, str | T | None]], list[str | T]]:
-    """Options and operands, wherever they stand."""
+    """Options and operands, in any order."""
     given: list[tuple[str, str | T | None]] = []
     operands: list[str | T] = []
     i = 0
@@ -70,12 +70,12 @@ def last(given: Given, *names: str) -> Field:
 def _option(
     words: list[str | T], i: int, short: str, long: tuple[str, ...], given: list[tuple[str, str | T | None]]
 ) -> int:
-    """Take one word of options; where the next word is. A value that is missing is None."""
+    """Read one word of options; returns the place of the next word. A missing value is None."""
     word = words[i]
     assert isinstance(word, str), "options are known"
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
-        # An abbreviation is taken for the option it may stand for.
+        # An abbreviation counts as the option it may mean.
         full = name if name in long else next((known for known in long if known.startswith(name)), name)
         if equals or full not in long:
             given.append((full, value if equals else None))

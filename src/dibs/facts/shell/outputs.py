@@ -1,7 +1,7 @@
-"""What commands print, as far as their words and what stands on their input say it.
+"""What commands print, as far as it is known from their words and their input.
 
-The whole text for those that only work on their words (`echo`, `basename`, `seq`); how each line begins for those that
-print names of files (`find lib`, `grep -l x lib`), and for those that pass on what they are given (`head`, `sort`).
+The whole text for commands that only use their words (`echo`, `basename`, `seq`); the beginning of each line for
+commands that print file names (`find lib`, `grep -l x lib`) or pass on their input (`head`, `sort`).
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from dibs.facts.shell.options import Given
     from dibs.facts.shell.unknown import Field
 
-COUNTED = 1_000  # numbers that `seq` may give
+MAX_SEQ_NUMBERS = 1_000  # printed by `seq`
 
-# What these print is a number, a date, a name: nothing that leads out of a folder.
+# These print a number, a date or a name: nothing that leads out of a folder.
 _PLAIN = frozenset((
     "arch", "b2sum", "bc", "cal", "cksum", "date", "dc", "df", "du", "expr", "factor", "getconf", "groups", "hostid",
     "hostname", "id", "jobs", "jot", "logname", "ls", "lsof", "md5", "md5sum", "nproc", "numfmt", "openssl", "pgrep",
     "pidof", "ps", "pwgen", "sha1sum", "sha256sum", "sha512sum", "shasum", "stat", "sum", "tty", "uname", "uptime",
     "uuidgen", "wc", "whoami",
 ))  # fmt: skip
-# What these print is what stands on their input, or some of its lines.
+# These print their input, or some of its lines.
 _PASS = frozenset(("cat", "head", "less", "more", "shuf", "sort", "sponge", "tac", "tail", "tee", "uniq"))
-# What these print is made of what stands on their input.
+# These print something made from their input.
 _CHANGE = frozenset(("awk", "column", "cut", "fmt", "fold", "gawk", "gsed", "nl", "paste", "perl", "rev", "sed", "tr"))
 _GREPS = frozenset(("ack", "ag", "egrep", "fgrep", "grep", "rg"))
-_RECURSE = frozenset(("ack", "ag", "rg"))  # below the directory, if nothing is named
+_RECURSE = frozenset(("ack", "ag", "rg"))  # search below the directory, without operands
 
 
 def piece(call: Call) -> Field:
@@ -67,7 +67,7 @@ def _filter(call: Call) -> Field:
 
 
 def _first_column(call: Call) -> bool:
-    """Is what is kept of each line its beginning?"""
+    """Does the command keep the beginning of each line?"""
     words = [word for word in call.words[1:] if isinstance(word, str)]
     text = " ".join(words)
     if call.name == "cut":
@@ -80,14 +80,14 @@ def _first_column(call: Call) -> bool:
 
 
 def folder(name: Field) -> Field:
-    """What the names that are found below a starting point begin with."""
+    """The beginning of the names found below a starting point."""
     if isinstance(name, Unknown):
         return name
     return name if name.endswith("/") or os.path.splitext(name)[1] else name + "/"
 
 
 def _grep(call: Call) -> Field:
-    """The names of files, their lines behind their names, or lines alone."""
+    """File names, lines after their file names, or lines alone."""
     from dibs.facts.shell.flows import READERS, named
 
     given, _ = options(call.words[1:], *READERS[call.name][:2])
@@ -106,7 +106,7 @@ def _grep(call: Call) -> Field:
 
 
 def _below(call: Call, name: Field) -> Field:
-    """A file itself, or what begins with the name of a folder."""
+    """A file itself, or names that begin with a folder."""
     if isinstance(name, Unknown) or os.path.isfile(call.full(name)):
         return name
     return name if name.endswith("/") else name + "/"
@@ -174,7 +174,7 @@ def _realpath(call: Call) -> Field:
 
 
 def git_words(call: Call) -> tuple[str | None, list[str]]:
-    """Where a git command is run, and its words behind the options of git itself; none if some cannot be known."""
+    """A git command's directory, and its words after git's own options; none if some are unknown."""
     end, cwd = 1, call.cwd
     while end < len(call.words) and str(call.words[end]).startswith("-"):
         if call.words[end] == "-C":
@@ -211,7 +211,7 @@ def _git(call: Call) -> Field:
 
 
 def _listed(cwd: str | None, words: list[str]) -> Field:
-    """Names of files, from where it is run or from the top: below the folders that are named, or below here."""
+    """File names relative to the directory or to the top: below the named folders, or below the directory."""
     if any(".." in word.split("/") for word in words) or cwd is None:
         return ANY
     behind = words[words.index("--") + 1 :] if "--" in words else words[1:]
@@ -251,7 +251,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "r": "\r", "a": "\a", "b": "\b", "
 
 
 def _escaped(text: str) -> str | None:
-    """A text with its backslashes resolved; None for those that are not in the table."""
+    """A text with its escapes resolved; None for an escape that is not in the table."""
     if "\\" not in text:
         return text
     found, i = "", 0
@@ -268,7 +268,7 @@ def _escaped(text: str) -> str | None:
 
 
 def _vague(words: list[Field]) -> Unknown:
-    """A line of words, some of which cannot be known: how it begins."""
+    """The beginning of a line with some unknown words."""
     before = ""
     for word in words:
         if isinstance(word, Unknown):
@@ -360,11 +360,11 @@ def _seq(call: Call) -> Field:
     numbers = [int(word) for word in words]
     first, final = (1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[-1])
     counted = range(first, final + 1, numbers[1] or 1 if len(numbers) > 2 else 1)  # noqa: PLR2004 - from, step, to
-    return "".join([f"{number}\n" for number in counted]) if len(counted) <= COUNTED else PLAIN
+    return "".join([f"{number}\n" for number in counted]) if len(counted) <= MAX_SEQ_NUMBERS else PLAIN
 
 
 def _mktemp(call: Call) -> Field:
-    """A name that nobody has yet, and so nobody holds. Outside of here, any will do that lies where it will."""
+    """A new name, which no agent can hold. In another folder, any name there will do."""
     given, operands = call.options("p", ("suffix",))
     place = _temporary(given)
     template = operands[0] if operands else "tmp.XXXXXXXXXX"
@@ -375,11 +375,11 @@ def _mktemp(call: Call) -> Field:
         template = os.path.join(place or os.environ.get("TMPDIR", "").rstrip("/") or "/tmp", template)  # noqa: S108
     if template.startswith("/") and isinstance(suffix, str):
         return _line(template + suffix)
-    return Unknown((template.partition("XXX")[0],))  # below the directory where it is run, beside what is somebody's
+    return Unknown((template.partition("XXX")[0],))  # in the current directory, next to files that agents may hold
 
 
 def _temporary(given: Given) -> Field:
-    """The folder that is named for it; "" if none is."""
+    """The folder that is named for it; "" if none."""
     for option, value in given:
         if option == "p" or (option == "tmpdir" and value is not None):
             return ANY if value is None else value

@@ -1,6 +1,6 @@
-"""The value of `$A`, `${A%.py}`, `$(basename a/b)`, where it can be known without running anything.
+"""The value of `$A`, `${A%.py}`, `$(basename a/b)`, if it can be known without running anything.
 
-The commands in a substitution are walked through on the way: they run, whatever becomes of their output.
+The commands in a substitution are walked too: they run, even if their output is unused.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def lookup(name: str, env: Env, cwd: str | None) -> Value:
     found = env.variables.get(name)
     if found is None:
         if name == "TMPDIR":
-            return os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where it is if it is anywhere
+            return os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - the usual place
         return PLAIN if name in _PLAIN else ANY
     return (found[0] if found else "") if isinstance(found, list) else found
 
@@ -73,7 +73,7 @@ def _substitution(script: Text, node: Node, env: Env, cwd: str | None) -> Stream
     reading, sink = script.reading, script.reading.sink
     text = script.text(node)
     out = reading.sink = reading.stream()
-    writes_in = text.startswith(">")  # `>(…)`: what is in there prints to where the command around it does
+    writes_in = text.startswith(">")  # `>(…)`: its commands print to the output of the command around it
     if writes_in:
         reading.sink = sink
     reading.capturing += 1
@@ -89,7 +89,7 @@ def _substitution(script: Text, node: Node, env: Env, cwd: str | None) -> Stream
 
 
 def substituted(text: str, seen: list[tuple[int, int]]) -> list[str]:
-    """The commands in backticks and `$(…)` of a text that the shell expands, but for the places already seen."""
+    """The commands in backticks and `$(…)` of a text that the shell expands, except at the places already seen."""
     found: list[str] = []
     i = 0
     while i < len(text):
@@ -154,7 +154,7 @@ def _braced(inner: str, env: Env, cwd: str | None) -> Value:
 
 
 def _derived(found: Unknown, rest: str) -> Unknown:
-    """What is left of the beginning when an unknown value is cut or changed."""
+    """What remains of the known beginning when an unknown value is cut or changed."""
     if not rest:
         return found
     if rest[0] in ":-=?+" and rest[:2].strip(":-=?+") == "":

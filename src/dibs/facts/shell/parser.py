@@ -1,11 +1,11 @@
-"""The shell's grammar: tree-sitter-bash, loaded the cheap way, because this is on the way of every hook call.
+"""The shell's grammar: tree-sitter-bash, loaded with few imports, because every hook call needs it.
 
-`import tree_sitter` costs over 20 ms, all of it for `typing`, `re` and `enum`, which its package file and the start of
-its C module ask for and parsing never uses. So only the two C modules are loaded, without the package files, and what
-they ask for at their start is lent to them. Afterwards the table of modules is as it was: a plain import later on gets
-the real thing. Whenever any of this fails, the plain import does the work.
+`import tree_sitter` costs over 20 ms, all of it for `typing`, `re` and `enum`: its package file and its C module import
+them, and parsing never uses them. So only the two C modules are loaded, without the package files, with stubs for these
+imports. Afterwards `sys.modules` is restored: a later plain import gets the real modules. If any of this fails, the
+plain import is used.
 
-Only loading is here; what a tree means is read in `shell_walk`.
+Only loading is here; walk.py reads the tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node, Parser
 
-STAND_IN = "%"  # belongs to a word, and to no name of a variable
+STAND_IN = "%"  # can be part of a word, but not of a variable's name
 _MISSING = object()
 _GRAMMAR = "tree_sitter_bash"
 _kept: dict[str, Any] = {}  # the parser, and the C modules that must outlive it
@@ -27,15 +27,15 @@ _kept: dict[str, Any] = {}  # the parser, and the C modules that must outlive it
 def parse(source: str) -> Node:
     """The tree of a script's text; places in it are counted in characters.
 
-    The grammar never sees a character above ASCII: with some of them behind a brace it reads beyond a table and takes
-    the process down with it (tree-sitter-bash issue 337). To the shell they are letters of a word like others, so each
-    has a stand-in, and a byte is a character.
+    The grammar never sees a character above ASCII: with some of them after a brace it reads beyond a table and crashes
+    the process (tree-sitter-bash issue 337). To the shell they are ordinary letters, so each gets a stand-in, and a
+    byte is a character.
     """
     data = source if source.isascii() else "".join([one if one < "\x80" else STAND_IN for one in source])
     if "parser" not in _kept:
         try:
             _kept["parser"] = _light()
-        except Exception:  # noqa: BLE001 - whatever went wrong on the short way, the long way is still there
+        except Exception:  # noqa: BLE001 - if the fast import fails, the plain one is used
             _kept["parser"] = _plain()
     parser: Parser = _kept["parser"]
     tree = parser.parse(data.encode("ascii"))
@@ -51,13 +51,13 @@ def _plain() -> Parser:
 
 
 def _light() -> Parser:
-    """A parser without `typing`, `re` and `enum`; what is in the table of modules now is there again afterwards."""
+    """A parser without `typing`, `re` and `enum`; `sys.modules` is restored afterwards."""
     if "tree_sitter" in sys.modules:
         return _plain()
     names = ("tree_sitter", "tree_sitter._binding", _GRAMMAR, f"{_GRAMMAR}._binding", "re", "enum")
     before = {name: sys.modules.get(name, _MISSING) for name in names}
     if before["enum"] is not _MISSING and before["re"] is not _MISSING:
-        return _plain()  # nothing to be saved: another part of this process has loaded the dear ones already
+        return _plain()  # nothing to save: another part of this process has loaded the slow ones already
     try:
         for name in ("tree_sitter", _GRAMMAR):
             sys.modules[name] = _bare(name)
@@ -76,7 +76,7 @@ def _light() -> Parser:
 
 
 def _bare(name: str) -> Any:
-    """A package of which only the folder is known, so that the C module in it is found and its package file not run."""
+    """A package with only its folder, so that its C module is found and its package file does not run."""
     import os
 
     for folder in sys.path:
@@ -95,12 +95,12 @@ def _lend(name: str, attribute: str, value: Any) -> Any:
 
 
 def _compile(*arguments: Any) -> Any:
-    """For `re.compile`, which queries would use; dibs makes none."""
+    """Stub for `re.compile`, which only queries use; dibs has none."""
     import re
 
     return re.compile(*arguments)
 
 
 def _numbers(_name: str, members: dict[str, int]) -> Any:
-    """For `enum.IntEnum`, of which the C module makes the kinds of its log's lines; dibs logs none."""
+    """Stub for `enum.IntEnum`, which the C module uses for its log levels; dibs does not use its log."""
     return members

@@ -1,4 +1,4 @@
-"""Redirections and here-documents, and a simple command with all that stands around it."""
+"""Redirections and here-documents, and a simple command with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell.chains import REDIRECTS
 from dibs.facts.shell.streams import Stream
 from dibs.facts.shell.unknown import ANY, either
-from dibs.facts.shell.words import SAFE
+from dibs.facts.shell.words import LITERAL_LETTERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
 _BEFORE = frozenset(("variable_assignment", "file_redirect", "herestring_redirect"))
 _HOW = {">>": "append", "&>>": "append"}
-_WHOLE = frozenset((">", ">|"))  # with `&>`, what goes wrong is in the file as well
+_WHOLE = frozenset((">", ">|"))  # with `&>`, stderr is in the file as well
 
 
 class Tail:
-    """The redirections of one command: their targets are told to the reading, the rest is kept for the command."""
+    """The redirections of one command: their targets go to the reading, the rest is kept for the command."""
 
     __slots__ = ("_cwd", "_env", "_script", "extras", "out", "stdin")
 
     def __init__(self, script: Script, nodes: list[Node], env: Env, cwd: str | None) -> None:
         self._script, self._env, self._cwd = script, env, cwd
-        self.extras: list[Node] = []  # words of the command that stand behind a redirection
+        self.extras: list[Node] = []  # words of the command after a redirection
         self.stdin: Stream | None = None
-        self.out: Stream | None = None  # where the output goes, if it is led elsewhere
+        self.out: Stream | None = None  # the destination of the output, if it is redirected
         for node in nodes:
             self._one(node)
 
@@ -73,7 +73,7 @@ class Tail:
                     self.out = script.reading.stream()
                 elif descriptor == "2" and path == "1":
                     script.reading.mixes(self.out)
-                continue  # another descriptor, or the end of one
+                continue  # another descriptor, or a closed one
             target = script.reading.write(self._cwd, path, _HOW.get(operator, "write"), text)
             if descriptor == "1" and not both:
                 self.out = script.reading.stream()
@@ -81,7 +81,7 @@ class Tail:
                     self.out.targets.append(target)
 
     def _input(self, path: Field) -> None:
-        """The input is a file, or what came out of `<(…)`."""
+        """The input is a file, or the output of `<(…)`."""
         reading = self._script.reading
         if path == "/dev/fd/63" and reading.piped:
             self.stdin = reading.piped
@@ -93,7 +93,7 @@ class Tail:
             self.stdin.files.append((full, ""))
 
     def around(self, walk: Walk, node: Node, env: Env) -> Env | None:
-        """Walk through what these redirections stand behind."""
+        """Walk the statement that these redirections follow."""
         reading, given, sink = self._script.reading, env.given, self._script.reading.sink
         env.given, reading.sink = self.stdin or given, self.out or sink
         failed = walk(node, env)
@@ -103,12 +103,12 @@ class Tail:
         return failed
 
     def pour(self) -> None:
-        """`$(< file)` gives what is in the file."""
+        """`$(< file)` is the file's content."""
         if self.stdin and self.stdin.file and not self.out and self._script.reading.capturing:
             self._script.reading.prints(ANY, self.stdin.files)
 
     def alone(self) -> None:
-        """They stand behind nothing: what they open is made empty."""
+        """Redirections without a command: the files they open become empty."""
         if self.out:
             self.out.settle()
 
@@ -117,7 +117,9 @@ class Tail:
         wrong = node.has_error
         delimiter = "".join(self._script.text(child) for child in node.children if child.type == "heredoc_start")
         if not delimiter.isascii():
-            self._script.reading.broken = True  # the grammar does not see its letters, and may take another line for it
+            self._script.reading.broken = (
+                True  # the grammar does not see its letters and may confuse it with another line
+            )
         quoted = any(mark in delimiter for mark in "'\"\\")
         certain = not wrong and (quoted or not any(mark in text for mark in "$`\\"))
         self.stdin = Stream(text if certain else ANY, raw=text)
@@ -127,7 +129,7 @@ class Tail:
                 if not quoted:
                     self._script.hidden(child, self._env)
             elif wrong:
-                continue  # the line is read again as a line of its own
+                continue  # the line is read again separately
             elif child.type in {"file_redirect", "herestring_redirect"}:
                 self._one(child)
             elif node.field_name_for_child(index) == "argument":
@@ -151,7 +153,7 @@ def body(script: Script, node: Node) -> str:
 
 
 def go_on(script: Script, tail: list[Node], env: Env) -> None:
-    """What stands behind a here-document in its line, where the grammar lost itself in it: `cat <<X > f; rm y`."""
+    """The text after a here-document in its line, where the grammar misread it: `cat <<X > f; rm y`."""
     for node in tail:
         if node.type == "heredoc_redirect" and node.has_error:
             script.repaired(node)
@@ -159,7 +161,7 @@ def go_on(script: Script, tail: list[Node], env: Env) -> None:
 
 
 def _again(script: Script, node: Node, env: Env) -> None:
-    """Read the rest of the line as a line of its own."""
+    """Read the rest of the line as a separate line."""
     start = next((script.end(child) for child in node.children if child.type == "heredoc_start"), None)
     if start is None:
         script.reading.broken = True
@@ -169,7 +171,7 @@ def _again(script: Script, node: Node, env: Env) -> None:
     if "<<" in line or line.endswith("\\"):
         script.reading.broken = True  # a second document: its lines would be taken for commands
     before = script.reading.mixing
-    script.reading.mixing = True  # what is written there is not what `:` prints
+    script.reading.mixing = True  # the written text is not the output of `:`
     script.script(": " + line, env)
     script.reading.mixing = before
 
@@ -184,7 +186,7 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
         if child.is_missing or (child.type == "command_name" and not script.text(child)):
             script.repaired(child)  # `A=b > f`: the grammar misses a command
         elif child.type in _BEFORE and _goes_on(script, child):
-            script.reading.broken = True  # what looks like the command is a part of this
+            script.reading.broken = True  # the seeming command is a part of this
         elif child.type == "subshell" or child.is_error:
             script.run(child, env.copy())
     behind = Tail(script, own + tail, env, cwd)
@@ -214,7 +216,7 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
 
 
 def _goes_on(script: Script, node: Node) -> bool:
-    """Does a word go on behind its node? Where quotes are followed by an escape, the grammar cuts it short."""
+    """Does a word continue after its node? The grammar cuts it short where an escape follows quotes."""
     following = script.source[script.end(node) : script.end(node) + 2]
     return bool(following) and following != "\\\n" and following[0] not in " \t\n\r;&|<>()`"
 
@@ -235,12 +237,12 @@ def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
     """Words of a command that the grammar left out: `git switch - 2>&1` has lost its dash."""
     found: list[Span] = []
     parts = [*node.children, *tail]
-    for before, after in zip(parts, parts[1:], strict=False):  # noqa: RUF007 - itertools would be one more module on the way of a hook
+    for before, after in zip(parts, parts[1:], strict=False):  # noqa: RUF007 - itertools would be one more import in a hook
         if before.type == "heredoc_redirect":
             break
         end, start = script.end(before), script.start(after)
         text = script.dropped(end, start) if end < start else ""
-        if text and not text.strip(SAFE + " \t"):
+        if text and not text.strip(LITERAL_LETTERS + " \t"):
             script.recovered.add(start)
             at = end
             for word in text.split():

@@ -1,6 +1,6 @@
-"""Programs that run others by name: `uv run X`, `npx X`, `python -m X`, and those that run a text in their own words.
+"""Programs that run others by name: `uv run X`, `npx X`, `python -m X`, and those that run a text in their arguments.
 
-For each: where the other command begins in its words (0: not here), and whether that is the name of a package.
+For each: the place of the other command in its words (0: none), and whether that is the name of a package.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _behind(short: str, long: tuple[str, ...], *commands: str) -> Callable[[Call], tuple[int, bool]]:
-    """`uv run X`, `poetry run X`: behind their own command, and its options."""
+    """`uv run X`, `poetry run X`: X comes after their own command and its options."""
 
     def find(call: Call) -> tuple[int, bool]:
         end, _ = leading(call.words, short, long)
@@ -37,7 +37,7 @@ def _package(call: Call) -> tuple[int, bool]:
 
 
 def _yarn(call: Call) -> tuple[int, bool]:
-    """`yarn X` runs a script or a program; what is yarn's own is not."""
+    """`yarn X` runs a script or a program, unless X is one of yarn's commands."""
     end, _ = leading(call.words, "", ("cwd",))
     if end < len(call.words) and call.words[end] in {"run", "exec", "dlx"}:
         end += 1
@@ -45,7 +45,7 @@ def _yarn(call: Call) -> tuple[int, bool]:
 
 
 def _python(call: Call) -> tuple[int, bool]:
-    """`python -m X`; a program in its own words is looked through."""
+    """`python -m X`; a program in its arguments is searched."""
     short = "WXcm"
     end, given = leading(call.words, short, ())
     for option, value in given:
@@ -76,7 +76,7 @@ def _node(call: Call) -> tuple[int, bool]:
 
 
 def _program(call: Call, text: str) -> None:
-    """Look through a program, or through what stands on the input for one."""
+    """Search a program, given as an argument or on the input."""
     if not text and call.stdin:
         text = call.stdin.raw or call.stdin.text or ""
     if text:

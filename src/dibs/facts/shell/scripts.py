@@ -1,8 +1,8 @@
-"""Short programs in a command's own words (`python -c`, `python - <<E`, `node -e`): files that they name plainly.
+"""Short programs in a command's arguments (`python -c`, `python - <<E`, `node -e`): files that they name plainly.
 
-Not a reader of Python or JavaScript: calls by which files are opened for writing are looked for in the text, with a
-literal name or a variable that was given one just before. What is found is written, most likely; what is not found may
-be written all the same, so that such a command stays open.
+This is not a parser of Python or JavaScript: it searches the text for calls that open files for writing, with a literal
+name or a variable that was just set to one. A file found is most likely written; others may be written too, so such a
+command stays open.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.shell.commands import Call
 
-LONGEST = 200_000  # characters of a program that are looked through
+MAX_PROGRAM_LETTERS = 200_000  # of a program that are searched
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-# Calls with the name of a file as their first argument: what they do to it, and to the file of their second.
+# Calls with a file name as their first argument: their effect on it, and on the file of their second.
 _CALLS: dict[str, tuple[str, str]] = {
     "fs.appendFileSync": ("append", ""), "fs.copyFileSync": ("read", "write"), "fs.readFileSync": ("read", ""),
     "fs.renameSync": ("move", "write"), "fs.rmSync": ("delete", ""), "fs.unlinkSync": ("delete", ""),
@@ -36,7 +36,7 @@ _METHODS = {
 
 def look(call: Call, source: str) -> None:
     """Name the files that a program plainly writes."""
-    if len(source) > LONGEST or "chdir(" in source or call.cwd is None:
+    if len(source) > MAX_PROGRAM_LETTERS or "chdir(" in source or call.cwd is None:
         return
     found = _Program(source)
     found.read()
@@ -47,19 +47,19 @@ def look(call: Call, source: str) -> None:
 
 
 class _Program:
-    """A text in which calls are looked for."""
+    """A text that is searched for calls."""
 
     __slots__ = ("_at", "_text", "_values", "reads", "writes")
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._values: dict[str, list[str]] = {}  # variables that were given a literal name
+        self._values: dict[str, list[str]] = {}  # variables set to a literal name
         self.reads: list[str] = []
         self.writes: list[tuple[str, str]] = []
 
     def read(self) -> None:
-        """Go through the text: comments and literals are left out, names are looked at."""
+        """Scan the text: skip comments and literals, look at names."""
         text = self._text
         while self._at < len(text):
             one = text[self._at]
@@ -74,7 +74,7 @@ class _Program:
                 self._at += 1
 
     def _word(self) -> None:
-        """A name with dots: a call, or a variable that is given a value."""
+        """A dotted name: a call, or a variable that is set."""
         start, text = self._at, self._text
         while self._at < len(text) and (text[self._at] in _NAME or text[self._at] == "."):
             self._at += 1
@@ -124,7 +124,7 @@ class _Program:
                 return
 
     def _opened(self, values: list[str], *, first: bool = False) -> None:
-        """A file is opened, in the mode that its next argument says."""
+        """A call that opens a file, in the mode of its next argument."""
         mode = "r"
         if first or self._comma():
             self._blanks()
@@ -171,7 +171,7 @@ class _Program:
                 self._values[name] = values
 
     def _argument(self) -> list[str]:
-        """The names that an argument may have; none if that cannot be told."""
+        """The names that an argument may have; none if unknown."""
         self._blanks()
         text = self._text
         for wrapped in ("Path(", "pathlib.Path(", "str("):
@@ -198,7 +198,7 @@ class _Program:
         return []
 
     def _ends(self) -> bool:
-        """Is the argument over here, so that nothing is added to it?"""
+        """Does the argument end here, so that nothing is added to it?"""
         at = self._at
         while at < len(self._text) and self._text[at] in " \t":
             at += 1
@@ -216,7 +216,7 @@ class _Program:
             self._at += 1
 
     def _literal(self) -> str:
-        """A literal text; "" for one that is no plain name."""
+        """A literal text; "" if it is not a plain name."""
         text, start = self._text, self._at
         mark = text[start]
         if text.startswith(mark * 3, start):

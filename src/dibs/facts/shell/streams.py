@@ -1,7 +1,7 @@
-"""What flows out of commands: to the agent, through a pipe, into a word, into a file.
+"""The output of commands: to the agent, through a pipe, into a word, into a file.
 
-A stream knows the text that comes along where the words say it, and the files whose content is in it. Which command
-puts what into it is in `flows`.
+A stream has its text, if that is known from the words, and the files whose content is in it. flows.py knows which
+command puts what into it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Shown = tuple[str, str]  # an absolute path, and how its content got here: "" as it is, "diff" or "show" by git
 
-LONGEST = 100_000  # characters of a text that is followed; what is longer is data, and its file is looked at afterwards
+MAX_TEXT_LETTERS = 100_000  # a longer text is data; its file is checked afterwards
 
 
 class Stream:
@@ -29,17 +29,17 @@ class Stream:
         self.files: list[Shown] = []  # whose content comes along
         self.file = file  # the file that it is read from, as it was named
         self.raw = raw  # a here-document as typed, expansions and all
-        self.mixed = False  # messages about errors come along
-        self.level = 0  # in how many branches that may not be taken it begins
+        self.mixed = False  # stderr is included
+        self.level = 0  # nesting in branches that may not run, at its start
         self.targets: list[Target] = []  # the files that it ends in
 
     def add(self, piece: Field | Call, *, certain: bool) -> None:
-        """A command prints something: worked out only when somebody asks."""
+        """Add a command's output, which is worked out only when needed."""
         self._pieces.append((piece, certain) if not isinstance(piece, (str, Unknown)) else piece if certain else ANY)
 
     @property
     def pieces(self) -> list[Field]:
-        """What is printed, one command after the other."""
+        """The printed texts, one command after the other."""
         found: list[Field] = []
         for piece in self._pieces:
             if isinstance(piece, tuple):
@@ -54,19 +54,19 @@ class Stream:
 
     @property
     def text(self) -> str | None:
-        """All that comes along, if it is known."""
+        """The whole text, if it is known."""
         if self.mixed:
             return None
         pieces = self.pieces
         known = [piece for piece in pieces if isinstance(piece, str)]
-        return "".join(known) if len(known) == len(pieces) and sum(map(len, known)) <= LONGEST else None
+        return "".join(known) if len(known) == len(pieces) and sum(map(len, known)) <= MAX_TEXT_LETTERS else None
 
     @property
     def lines(self) -> Unknown:
-        """One of its lines, whichever."""
+        """Any one of its lines."""
         return either(self.pieces)
 
     def settle(self) -> None:
-        """Nothing more comes: the files that this ends in have this content."""
+        """End the stream: its destination files have this content."""
         for target in self.targets:
             target.text = self.text

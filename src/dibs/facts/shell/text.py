@@ -1,9 +1,8 @@
-"""The text of a script with the tree that the grammar made of it: where words are, and what they may become.
+"""The text of a script with the grammar's tree of it: the places of words, and their possible values.
 
-The grammar has its own view of some words: an escaped blank behind quotes, or at the beginning, falls out between two
-of them, a word before a redirection may be left out, and commands in the text of a here-document or in `${…}` are not
-always shown. That is put right; whatever else is left out makes the reading a broken one.
-Statements are walked in `shell_walk`.
+The grammar misreads some words: an escaped blank after quotes, or at the beginning, is lost between two of them; a word
+before a redirection may be left out; commands in a here-document or in `${…}` are not always shown. This module repairs
+that; any other text left out makes the reading broken. walk.py walks the statements.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from dibs.facts.shell.globs import Look
     from dibs.facts.shell.unknown import Field
 
-    Span = tuple[int, int, list[Node]]  # where a word starts and ends, and the nodes it is made of
+    Span = tuple[int, int, list[Node]]  # a word's start and end, and its nodes
 
-VALUE = 10_000  # characters or elements of a variable; what doubles in a loop is not followed for ever
+MAX_VALUE_LENGTH = 10_000  # characters or elements of a variable; limits a value that doubles in a loop
 
 _EXPANSIONS = frozenset((
     "simple_expansion", "expansion", "command_substitution", "arithmetic_expansion", "process_substitution",
@@ -33,17 +32,17 @@ _EXPANSIONS = frozenset((
 
 
 class Text(Reader):
-    """One text that is read as a script: its words."""
+    """One text that is read as a script."""
 
     __slots__ = ("recovered", "source")
 
     def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
         super().__init__(reading, home, look, level)
         self.source = source
-        self.recovered: set[int] = set()  # before which nodes text was left out that is accounted for
+        self.recovered: set[int] = set()  # nodes before which a left-out text is accounted for
 
     def sequence(self, nodes: list[Node], env: Env) -> Env | None:
-        """Walk through statements, one after the other."""
+        """Walk statements, one after the other."""
         raise NotImplementedError
 
     def repaired(self, node: Node) -> None:
@@ -64,8 +63,8 @@ class Text(Reader):
 
     @staticmethod
     def set(env: Env, name: str, value: Value) -> None:
-        """A variable has a value from now on, or an unknown one."""
-        too_long = not isinstance(value, Unknown) and len(value) > VALUE
+        """Set a variable to a value, or to unknown."""
+        too_long = not isinstance(value, Unknown) and len(value) > MAX_VALUE_LENGTH
         if too_long or value == ANY:
             env.variables.pop(name, None)
         else:
@@ -124,11 +123,11 @@ class Text(Reader):
         return found
 
     def dropped(self, end: int, start: int) -> str:
-        """The text between two nodes that belongs to nothing: the grammar leaves some out without a word."""
+        """The text between two nodes that belongs to no node: the grammar silently leaves some out."""
         return self.source[end:start].replace("\\\n", "  ").strip()
 
     def apart(self, end: int, start: int) -> bool:
-        """Do two words stand apart? What is between them may also be a redirection, which is known on its own."""
+        """Are two words separate? A redirection between them separates them too."""
         gap = self.source[end:start].replace("\\\n", "")
         return bool(gap) and (gap[0] in " \t\n" or gap[0] in "<>|&;()")
 
@@ -155,14 +154,14 @@ class Text(Reader):
                 waiting += node.children[::-1]
 
     def substitutions(self, node: Node, env: Env) -> Env | None:
-        """Walk through the commands that run while something else is worked out."""
+        """Walk the commands that run during an expansion."""
         for inner in self.expansions([node]):
             for cwd in env.cwds:
                 shell_parameters.value(self, inner, env, cwd)
         return None
 
     def hidden(self, node: Node, env: Env) -> None:
-        """Commands in a text that is expanded, where the grammar does not show them: in here-documents and `${…}`."""
+        """Commands in expanded text that the grammar does not show: in here-documents and `${…}`."""
         text, start = self.text(node), self.start(node)
         if "`" not in text and "$(" not in text:
             return
@@ -174,7 +173,7 @@ class Text(Reader):
                 self.script(inside, here)
 
     def arithmetic(self, node: Node, env: Env) -> None:
-        """Variables that stand in an arithmetic expression may be any number afterwards."""
+        """Variables in an arithmetic expression may be any number afterwards."""
         text = self.text(node)
         if "=" in text or "++" in text or "--" in text:
             for name in "".join([one if one.isalnum() or one == "_" else " " for one in text]).split():

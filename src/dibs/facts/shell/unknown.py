@@ -1,8 +1,8 @@
-"""Texts that cannot be known from the words alone, and what can be said of them all the same: how they begin.
+"""Texts that cannot be known from the words alone; often their beginning can.
 
-`> build/$n.txt` writes somewhere below `build/`, whatever the variable holds, and what `grep -rl x lib` prints begins
-with `lib/`. A beginning is a text like a path in a word: relative ones count from the directory where the word is used.
-One that ends with a slash stands for the folder and all that is in it.
+`> build/$n.txt` writes somewhere below `build/`, whatever the variable's value, and the output of `grep -rl x lib`
+begins with `lib/`. A beginning is a text like a path in a word: relative ones count from the directory where the word
+is used. One that ends with a slash means the folder and everything in it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
     Field: TypeAlias = "str | Unknown"  # a word of a command
 
-WAYS = 64  # beginnings of one text; with more, nothing is said of it
+MAX_BEGINNINGS = 64  # of one text; with more, it is fully unknown
 
 
 class Unknown:
-    """A text of which at most the beginning is known."""
+    """A text whose beginning, at most, is known."""
 
     __slots__ = ("below",)
 
     def __init__(self, below: Iterable[str] | None) -> None:
         ways = None if below is None else tuple(sorted(set(below)))
-        self.below = ways if ways is not None and len(ways) <= WAYS else None  # None: it may begin with anything
+        self.below = (
+            ways if ways is not None and len(ways) <= MAX_BEGINNINGS else None
+        )  # None: it may begin with anything
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Unknown) and self.below == other.below
@@ -43,12 +45,12 @@ class Unknown:
         return self.below is not None and not any(way.startswith("/") for way in self.below)
 
     def inside(self) -> Unknown:
-        """A text made out of this one in some way: of a relative one it is taken that it stays relative."""
+        """A text derived from this one: a relative one is assumed to stay relative."""
         return PLAIN if self.relative else ANY
 
 
 ANY = Unknown(None)
-PLAIN = Unknown(("",))  # a number, a date, a name: nothing that leads out of where it stands
+PLAIN = Unknown(("",))  # a number, a date, a name: nothing that leads out of the folder
 
 
 def between(before: str, unknown: Unknown, after: str) -> Unknown:
@@ -59,23 +61,23 @@ def between(before: str, unknown: Unknown, after: str) -> Unknown:
         if unknown.below is None:
             return ANY
         return unknown
-    # An agent does not write `build/../src`: what is behind a known folder stays in it.
+    # Assumption: agents do not write `build/../src`, so a path after a known folder stays in it.
     return Unknown([before + way for way in unknown.below] if unknown.relative and unknown.below else (before,))
 
 
 def either(fields: Iterable[Field]) -> Unknown:
-    """One of these, nobody knows which."""
+    """One of these, unknown which."""
     ways: list[str] = []
     for field in fields:
-        below = field.split("\n")[:WAYS] if isinstance(field, str) else field.below
-        if below is None or (isinstance(field, str) and field.count("\n") >= WAYS):
+        below = field.split("\n")[:MAX_BEGINNINGS] if isinstance(field, str) else field.below
+        if below is None or (isinstance(field, str) and field.count("\n") >= MAX_BEGINNINGS):
             return ANY
         ways += [way for way in below if way] if isinstance(field, str) and "\n" in field else below
     return Unknown(ways)
 
 
 def places(unknown: Unknown, cwd: str | None) -> list[str] | None:
-    """The beginnings as absolute paths, as they are from a directory; None: anywhere."""
+    """The beginnings as absolute paths, relative to a directory; None: anywhere."""
     if unknown.below is None or (cwd is None and not all(way.startswith("/") for way in unknown.below)):
         return None
     found = []

@@ -1,11 +1,10 @@
-"""Statements of the shell: the tree of a script is walked as the shell would, with every branch taken.
+"""Statements of the shell: walks the tree of a script as the shell would, and takes every branch.
 
-What the shell knows at each point (directory, variables with a known value) is carried along in an `Env`. Where two
-ways meet, only what holds on both stays known; a directory may be one of several. A loop over known words is walked
-once for each; another loop until nothing changes any more. A function is walked where it is called, or once if it never
-is.
+An `Env` holds the shell's state at each point (directory, variables with known values). Where two branches join, only
+what holds in both stays known; a directory may be one of several. A loop over known words is walked once for each word;
+any other loop until its state no longer changes. A function is walked at each call, or once if it is never called.
 
-`run` gives what the shell would know if the statement failed, where that differs (a `cd`), else None.
+`run` returns the shell's state if the statement failed, where that differs (a `cd`), else None.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 from dibs.facts.shell import chains as shell_chains
 from dibs.facts.shell import parser as shell_parser
 from dibs.facts.shell import redirects as shell_redirects
-from dibs.facts.shell.findings import Env, Reading, TooMuch
+from dibs.facts.shell.findings import Env, Reading, TooComplex
 from dibs.facts.shell.text import Text
 from dibs.facts.shell.unknown import ANY, Unknown, either
 
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
     Walk = Callable[[Node, Env], Env | None]
 
-DEPTH = 60  # statements in statements; each takes some frames of the interpreter's own stack
-ROUNDS = 3  # of a loop, until what is known stays the same: one loses what changes, one what depended on it
+MAX_DEPTH = 60  # of nested statements; each takes some frames of Python's stack
+LOOP_ROUNDS = 3  # until the state is stable: the first drops what changes, the second what depended on it
 
 
 class Script(Text):
@@ -42,11 +41,11 @@ class Script(Text):
         self._functions: dict[str, tuple[Node, list[Node]]] = {}
         self._called: set[str] = set()
         self._depth = 0
-        self._repaired: set[int] = set()  # where the grammar erred and this module knew better
+        self._repaired: set[int] = set()  # grammar errors that this module repairs
 
     def function(self, name: str, env: Env) -> bool:
-        """Walk through the function of this name, if there is one."""
-        if name not in self._functions or self._depth > DEPTH // 2:
+        """Walk the function of this name, if there is one."""
+        if name not in self._functions or self._depth > MAX_DEPTH // 2:
             return False
         self._called.add(name)
         body, tail = self._functions[name]
@@ -56,7 +55,7 @@ class Script(Text):
         return True
 
     def read(self, env: Env) -> None:
-        """Walk through all of it."""
+        """Walk the whole script."""
         root = shell_parser.parse(self.source)
         alternative = self.run(root, env)
         if alternative:
@@ -85,7 +84,7 @@ class Script(Text):
             waiting += inner.children
 
     def _admit(self, root: Node) -> None:
-        """The grammar could not make sense of a part; whatever that part would write is not known."""
+        """The grammar could not parse a part; what that part writes is unknown."""
         waiting = [root]
         while waiting:
             node = waiting.pop()
@@ -96,14 +95,14 @@ class Script(Text):
                 waiting += node.children
 
     def _lost(self, root: Node) -> bool:
-        """Is there text that belongs to nothing in the tree, and was not found again?"""
+        """Is there text that belongs to no node and was not accounted for?"""
         if self.source[: self.start(root)].strip() or self.source[self.end(root) :].strip():
             return True
         waiting = [root]
         while waiting:
             node = waiting.pop()
             children = node.children
-            for before, after in zip(children, children[1:], strict=False):  # noqa: RUF007 - itertools would be one more module on the way of a hook
+            for before, after in zip(children, children[1:], strict=False):  # noqa: RUF007 - itertools would be one more import in a hook
                 end, start = self.end(before), self.start(after)
                 if end < start and start not in self.recovered and self.dropped(end, start):
                     return True
@@ -114,12 +113,12 @@ class Script(Text):
     # Statements
 
     def run(self, node: Node, env: Env, tail: list[Node] | None = None) -> Env | None:
-        """Walk through one statement; `tail` are the redirections that stand behind it."""
+        """Walk one statement; `tail` are the redirections after it."""
         self.reading.step()
         self._depth += 1
         try:
-            if self._depth > DEPTH:
-                raise TooMuch
+            if self._depth > MAX_DEPTH:
+                raise TooComplex
             if node.type in shell_chains.JOINED:
                 return self._chain(node, env, tail or [])
             if node.type in shell_chains.REDIRECTS:
@@ -139,11 +138,11 @@ class Script(Text):
         return failed
 
     def _everywhere(self, node: Node, env: Env, tail: list[Node]) -> Env | None:
-        """One command in each of the directories where the shell may be."""
+        """Walk one command in each of the directories where the shell may be."""
         if len(env.cwds) == 1:
             return shell_redirects.command(self, node, env, tail)
         ends, failed = [], []
-        self.reading.unsure += 1  # in one of them, and nobody knows in which
+        self.reading.unsure += 1  # in one of them, unknown which
         for cwd in env.cwds:
             here = env.copy()
             here.cwds = [cwd]
@@ -173,14 +172,14 @@ class Script(Text):
         return alternative
 
     def _maybe(self, node: Node, env: Env, tail: list[Node] | None = None) -> Env | None:
-        """Walk through a statement that may never run."""
+        """Walk a statement that may not run."""
         self.reading.unsure += 1
         failed = self.run(node, env, tail)
         self.reading.unsure -= 1
         return failed
 
     def _perhaps(self, nodes: list[Node], env: Env) -> Env | None:
-        """Walk through statements that may never run."""
+        """Walk statements that may not run."""
         self.reading.unsure += 1
         failed = self.sequence(nodes, env)
         self.reading.unsure -= 1
@@ -252,14 +251,14 @@ class Script(Text):
         return None
 
     def _leaves(self, parts: list[shell_chains.Part]) -> bool:
-        """Does the shell end here (`|| exit 1`), so that nothing goes on from there?"""
+        """Does the shell end here (`|| exit 1`), so that nothing continues from there?"""
         node = parts[0].node
         if len(parts) > 1 or node is None or node.type != "command":
             return False
         return self.text(node).split(None, 1)[:1] in (["exit"], ["return"])
 
     def _redirect(self, tail: list[Node], env: Env) -> shell_redirects.Tail | None:
-        """Redirections of what is not a simple command; they happen before it starts."""
+        """Redirections of a compound command; they happen before it starts."""
         last = None
         for cwd in env.cwds:
             last = shell_redirects.Tail(self, tail, env, cwd)
@@ -280,7 +279,7 @@ class Script(Text):
         return None
 
     def _branch(self, node: Node, rest: Env, ends: list[Env]) -> None:
-        """`if A; then B`: B goes to the ends; the rest is how it goes on when A failed."""
+        """`if A; then B`: the state after B is one end; the rest continues from A's failure."""
         kinds = [child.type for child in node.children]
         then = kinds.index("then") if "then" in kinds else len(kinds)
         taken = rest.copy()
@@ -298,7 +297,7 @@ class Script(Text):
 
     def loop(self, nodes: list[Node], env: Env) -> None:
         """The same statements any number of times."""
-        for _ in range(ROUNDS):
+        for _ in range(LOOP_ROUNDS):
             before = env.copy()
             alternative = self._perhaps(nodes, env)
             if alternative:
@@ -348,7 +347,7 @@ class Script(Text):
         ends = [env.copy()]
         for child in node.children:
             if child.type == "case_item":
-                inside = env.copy()  # with `;&` one item goes on in the next, from where it is then
+                inside = env.copy()  # with `;&` one item continues in the next, with its state
                 for end in ends[1:]:
                     inside.cwds += [cwd for cwd in end.cwds if cwd not in inside.cwds]
                 alternative = self._perhaps(child.children, inside)
@@ -368,7 +367,7 @@ class Script(Text):
         return None
 
     def _test(self, node: Node, env: Env) -> Env | None:
-        """`[ a > b ]` compares nothing: it is a redirection, other than in `[[ … ]]`."""
+        """`[ a > b ]` compares nothing: it is a redirection, unlike in `[[ … ]]`."""
         self.substitutions(node, env)
         if node.children and node.children[0].type == "[":
             waiting = list(node.children)
@@ -406,7 +405,7 @@ def _joined(envs: list[Env]) -> Env:
     return first
 
 
-# In these, what stands between two nodes is text of its own.
+# In these, the text between two nodes is content.
 _TEXTS = frozenset(("string", "translated_string", "heredoc_body", "expansion", "arithmetic_expansion", "test_command"))
 
 _STATEMENTS = {

@@ -1,10 +1,10 @@
-"""Words of the shell: from the text of a word to the fields that a command would get, without running anything.
+"""Words of the shell: turns the text of a word into the fields that a command would get, without running anything.
 
-In the shell's order: braces, tilde, parameters, splitting, files that a pattern names, quotes taken off. Where a word
-ends, and what stands in `$(…)`, is known from the tree; this module reads the inside of one word. A field that cannot
-be known is an `Unknown`.
+In the shell's order: braces, tilde, parameters, splitting, pathname expansion, quote removal. The tree gives the ends
+of words and the contents of `$(…)`; this module reads the inside of one word. A field that cannot be known is an
+`Unknown`.
 
-A word is taken apart into items (character, kind). The kind says what the later steps may still do with it.
+A word is split into items (character, kind). The kind says which later steps still apply to it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dibs.facts.shell.unknown import Field
 
     Item = tuple[Field, int]
-    Holes = dict[int, tuple[int, Callable[[], Value]]]  # where an expansion starts → where it ends, and its value
+    Holes = dict[int, tuple[int, Callable[[], Value]]]  # start of an expansion → its end and its value
 
-SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=@%+-"  # means itself wherever it stands
+LITERAL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=@%+-"  # literal everywhere
 QUOTED, LITERAL, EXPANDED, BREAK = range(4)  # from quotes · as typed · from a variable, unquoted · between two fields
-NESTED = 50  # pairs of braces in one word; looking for their ends takes the square of it
-BRACES = 1_000  # fields that braces may make of a word; beyond, they are not knowable
+MAX_NESTED_BRACES = 50  # in one word; finding their ends takes the square of it
+MAX_BRACE_FIELDS = 1_000  # made by the braces of one word; with more, unknown
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 _ANSI = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
@@ -36,7 +36,7 @@ _CODES = {"x": (16, 2), "u": (16, 4), "U": (16, 8)}
 
 def fields(text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look) -> list[Field]:
     """The fields that one word becomes; holes are counted from the start of the text."""
-    if not holes and not text.strip(SAFE):
+    if not holes and not text.strip(LITERAL_LETTERS):
         return [text]
     found: list[Field] = []
     for word in _braces(_items(text, holes)):
@@ -52,13 +52,13 @@ def value(text: str, holes: Holes, cwd: str | None, home: str) -> Field:
 
 
 def _vague(items: list[Item]) -> Unknown | None:
-    """What is known of a word that has a part which is not; None for one that is known as a whole."""
+    """The known beginning of a word with an unknown part; None if the whole word is known."""
     for index, (item, _) in enumerate(items):
         if isinstance(item, Unknown):
             before = ""
             for character, kind in items[:index]:
                 if kind != QUOTED and character in {"*", "?", "["}:
-                    return between(before, ANY, "")  # a pattern: what it names begins alike
+                    return between(before, ANY, "")  # a pattern: its matches begin alike
                 before += str(character)
             after = "".join([other if isinstance(other, str) else "" for other, _ in items[index + 1 :]])
             return between(before, item, after)
@@ -66,7 +66,7 @@ def _vague(items: list[Item]) -> Unknown | None:
 
 
 def pattern(text: str, holes: Holes) -> list[shell_globs.Atom] | None:
-    """A word as a pattern, or None where a part of it cannot be known."""
+    """A word as a pattern, or None if a part of it is unknown."""
     items = _items(text, holes)
     known = [(item, kind != QUOTED) for item, kind in items if isinstance(item, str)]
     return [atom for atom in known if atom[0]] if len(known) == len(items) else None
@@ -94,7 +94,7 @@ def _items(text: str, holes: Holes) -> list[Item]:
         elif character == "$":
             i = _dollar(items, text, i, holes)
         else:
-            unclear = character in "`()"  # a substitution nobody recognised, or a pattern of ksh
+            unclear = character in "`()"  # an unrecognised substitution, or a pattern of ksh
             items.append((ANY if unclear else character, LITERAL))
             i += 1
     return items
@@ -123,13 +123,13 @@ def _dollar(items: list[Item], text: str, i: int, holes: Holes) -> int:
         return _ansi(items, text, i + 2)
     if after == '"':
         return _double(items, text, i + 2, holes)
-    # A dollar that starts nothing is itself; one that should start something which the tree does not show is a doubt.
+    # A dollar that starts nothing is literal; one that should start an expansion missing from the tree is a doubt.
     items.append((ANY if after and (after in _NAME or after in "{(@*#?!-[") else "$", LITERAL))
     return i + 1
 
 
 def _double(items: list[Item], text: str, i: int, holes: Holes) -> int:
-    """What stands in double quotes; where they end."""
+    """Read a double-quoted text; returns its end."""
     items.append(("", QUOTED))
     while i < len(text) and text[i] != '"':
         if i in holes:
@@ -147,7 +147,7 @@ def _double(items: list[Item], text: str, i: int, holes: Holes) -> int:
 
 
 def _ansi(items: list[Item], text: str, i: int) -> int:
-    """What stands in `$'…'`; where it ends."""
+    """Read `$'…'`; returns its end."""
     items.append(("", QUOTED))
     while i < len(text) and text[i] != "'":
         if text[i] != "\\" or i + 1 >= len(text):
@@ -175,7 +175,7 @@ def _code(items: list[Item], text: str, i: int, base: int, most: int) -> int:
         digits += text[i]
         i += 1
     number = int(digits or "0", base)
-    # Bytes above ASCII may join into one character with their neighbours; nobody names files that way.
+    # Bytes above ASCII may join their neighbours into one character; file names are not written that way.
     clear = bool(digits) and number < (0x80 if most < 4 else 0x110000) and number != 0  # noqa: PLR2004
     items.append((chr(number) if clear else ANY, QUOTED))
     return i
@@ -195,7 +195,7 @@ def _tilde(items: list[Item], cwd: str | None, home: str) -> list[Item]:
 
 
 def _split(items: list[Item]) -> list[list[Item]]:
-    """Fields: values of unquoted variables are cut at blanks."""
+    """Split into fields: values of unquoted variables are split at blanks."""
     found: list[list[Item]] = []
     current: list[Item] = []
     for item in items:
@@ -217,7 +217,7 @@ def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[F
     if shell_globs.is_pattern(atoms):
         try:
             found = shell_globs.files(atoms, cwd, look)
-        except shell_globs.Unknowable:
+        except shell_globs.LimitReached:
             start = next(i for i, (text, active) in enumerate(atoms) if active and text in "*?[")
             return [between(shell_globs.plain(atoms[:start]), ANY if start else PLAIN, "")]
         if found:
@@ -233,14 +233,14 @@ def _braces(items: list[Item]) -> list[list[Item]]:
     opened = items.count(("{", LITERAL))
     if not opened:
         return [items]
-    if opened > NESTED:
+    if opened > MAX_NESTED_BRACES:
         return [[(ANY, LITERAL)]]
-    found = _expand(items, BRACES)
+    found = _expand(items, MAX_BRACE_FIELDS)
     return found if found is not None else [[(ANY, LITERAL)]]
 
 
 def _expand(items: list[Item], room: int) -> list[list[Item]] | None:
-    """The words that the first braces make, with those of the rest; None where there are too many."""
+    """The words that the first braces make, with those of the rest; None if there are too many."""
     for start, item in enumerate(items):
         if item != ("{", LITERAL):
             continue
@@ -265,7 +265,7 @@ def _expand(items: list[Item], room: int) -> list[list[Item]] | None:
 
 
 def _group(items: list[Item], start: int) -> tuple[int, list[int]]:
-    """Where the braces close, and where the commas are in between; 0 if they do not close."""
+    """The places of the closing brace and of the commas between; 0 if the braces do not close."""
     depth = 0
     commas: list[int] = []
     for i in range(start, len(items)):
@@ -320,5 +320,5 @@ def _padded(part: str) -> bool:
 
 def _count(first: int, last: int, step: int) -> range:
     if first <= last:
-        return range(first, min(last, first + (BRACES + 1) * step) + 1, step)
-    return range(first, max(last, first - (BRACES + 1) * step) - 1, -step)
+        return range(first, min(last, first + (MAX_BRACE_FIELDS + 1) * step) + 1, step)
+    return range(first, max(last, first - (MAX_BRACE_FIELDS + 1) * step) - 1, -step)

@@ -1,8 +1,8 @@
-"""The table of commands that write files: for each, which of its words are written.
+"""The table of commands that write files: for each, which of its words are written paths.
 
-Each entry takes a `Call` and tells it the paths. What may be written counts as written: a copy that would be skipped, a
-file that is not there. What a command writes and does not name is a doubt. Commands that only make directories or
-change modes and owners are not in the table. Copies, archives and patches are in modules of their own.
+Each entry takes a `Call` and adds the paths to it. A possible write counts as a write: a copy that would be skipped, a
+missing file. A write to a path that the command does not name is a doubt. Commands that only make directories or change
+modes and owners are not in the table. Copies, archives and patches have their own modules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _operands(
     how: str, short: str = "", long: tuple[str, ...] = (), *, skip: int = 0, merges: bool = False
 ) -> Callable[[Call], None]:
-    """A command that writes all its operands (but the first few)."""
+    """A command that writes all its operands (except the first few)."""
 
     def write(call: Call) -> None:
         _, operands = call.options(short, long)
@@ -88,7 +88,7 @@ def _sed(call: Call) -> None:
 
 
 def _flags(word: str, values: str) -> str:
-    """The letters of a word of short options, up to the first that takes a value."""
+    """The letters of a cluster of short options, up to the first that takes a value."""
     for index, letter in enumerate(word[1:], 1):
         if letter in values and letter != "E":
             return word[1:index]
@@ -163,7 +163,7 @@ def _vi(call: Call) -> None:
 
 
 def _rename(call: Call) -> None:
-    """The old names are known; the new ones come out of an expression."""
+    """The old names are known; the new ones are computed by an expression."""
     given, operands = call.options("e")
     if not has(given, "n", "no-act", "nono"):
         for path in operands:
@@ -231,7 +231,7 @@ def _joined(folder: Field, name: Field) -> Field:
 
 
 def _last(url: Field) -> Field:
-    """The name a download gets from its address."""
+    """The name a download gets from its URL."""
     if isinstance(url, Unknown):
         return PLAIN
     return url.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2] or PLAIN
@@ -262,7 +262,7 @@ def _wget(call: Call) -> None:
 
 
 def _output(short: str, long: str, values: str = "") -> Callable[[Call], None]:
-    """A command that writes what one option names."""
+    """A command that writes the file named by one option."""
 
     def write(call: Call) -> None:
         given, _ = call.options(short + values, (long,))

@@ -15,7 +15,7 @@ from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import additions, lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, FINAL_STATES, PLANNED
-from dibs.stores.seam import KEYS_AT_ONCE, walk
+from dibs.stores.seam import KEYS_PER_FETCH, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record],
     before: dict[str, list[str]] = {}
     left = list(dict.fromkeys(wanted))
     while left:
-        page, left = left[:KEYS_AT_ONCE], left[KEYS_AT_ONCE:]
+        page, left = left[:KEYS_PER_FETCH], left[KEYS_PER_FETCH:]
         for name, task in lifecycle.load_all(tx, page).items():
             if task is None:
                 raise NotFound(f"there is no task {name}", task=name)

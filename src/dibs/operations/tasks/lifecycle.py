@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.operations.core.call import iso
-from dibs.stores.seam import KEYS_AT_ONCE, prefix_range, values_of, walk
+from dibs.stores.seam import KEYS_PER_FETCH, prefix_range, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def load_all(tx: Transaction, names: Sequence[str]) -> dict[str, Record | None]:
 def members(tx: Transaction, prefix: str) -> Iterator[Record]:
     """The tasks that the rows below a prefix name, in the order of their ids: a task's children, or a run's tasks."""
     names = [key[len(prefix) :] for key, _ in walk(tx, prefix)]
-    for start in range(0, len(names), KEYS_AT_ONCE):
-        yield from [task for task in load_all(tx, names[start : start + KEYS_AT_ONCE]).values() if task is not None]
+    for start in range(0, len(names), KEYS_PER_FETCH):
+        yield from [task for task in load_all(tx, names[start : start + KEYS_PER_FETCH]).values() if task is not None]
 
 
 def results(tx: Transaction, names: Sequence[str]) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""Carrying all that a store holds into another one: rows with their entries, log, seals, numbers, clock.
+"""Copying a whole store into another one: rows with their index entries, log, seals, numbers, clock.
 
 Two sides offer the same verbs, one for each engine (sqlite_side.py, redis_side.py). The old side is frozen first, so
-that nothing is written to it; the new side is filled where nobody looks (`stage`), read back and compared, and only
-takes its place when the old one has given it up (`publish`). Who calls them in which order is storage/store_move.py.
+that nothing is written to it. The new side is filled out of sight (`stage`), read back and compared. It takes over
+(`publish`) only after the old side has given up. storage/store_move.py calls the verbs in order.
 
-`now` goes on: the new side's clock begins where the old one's stands, so that a deadline keeps its remaining life.
-Numbers go on: the new side's first commit is above the old one's last.
+The clock continues: the new side's `now` begins where the old side's stands, so a deadline keeps its remaining life.
+Numbers continue: the new side's first commit is above the old side's last.
 """
 
 from __future__ import annotations
@@ -23,36 +23,39 @@ if TYPE_CHECKING:
     Row = tuple[str, int, str, str, str]  # key, number of the commit that wrote it, its two entries, its JSON text
 
     class Side(Protocol):
-        """One store, as a move sees it. Nothing here minds the marks that keep others out."""
+        """One store, as a move sees it. These verbs ignore the marks that keep other callers out."""
 
         where: str
 
         def freeze(self, identifier: str, where: str) -> Frozen:
-            """From now on nobody writes, for a while; where it stands. Asked again, it goes on for a while."""
+            """Block writers for a limited time and return the store's position. Calling it again extends the time."""
 
-        def standing(self) -> Frozen:
-            """Where a store stands that has given up."""
+        def position(self) -> Frozen:
+            """The position of a store that has given up."""
 
         def thaw(self, identifier: str) -> None:
-            """Nothing came of it: all goes on here."""
+            """Cancel the move: this store accepts writes again."""
 
         def give_up(self, identifier: str, where: str, commit: int) -> bool:
-            """For good: this store is no longer in charge. False if it moved on meanwhile, and then it still is."""
+            """Give up for good: this store is no longer in charge.
+
+            False, and nothing changes, if a commit came in between.
+            """
 
         def mark(self) -> str:
-            """What it says of itself: `moved ID WHERE`, `moving …` or nothing."""
+            """The store's mark: `moved ID WHERE`, `moving …` or empty."""
 
         def origin(self) -> str:
             """The id of the move that filled this store; empty if none did or there is no store."""
 
         def in_use(self) -> str:
-            """Why nothing can be put in this place, or nothing."""
+            """Why this place cannot be filled; empty if it can."""
 
         def stage(self, identifier: str, frozen: Frozen) -> None:
-            """Make an empty place that nobody else looks at; what an earlier attempt left is dropped."""
+            """Make an empty place that no other process looks at; leftovers of an earlier attempt are dropped."""
 
         def fill(self, identifier: str, rows: list[Row], events: list[Event], seals: list[Seal]) -> None:
-            """Put some of it there."""
+            """Write one page to the staged place."""
 
         def rows(self, identifier: str = "") -> Iterator[Row]:
             """All rows in the order of their keys: of the store, or of the place that a move fills."""
@@ -68,25 +71,28 @@ if TYPE_CHECKING:
             """Is the place there and known to be complete?"""
 
         def complete(self, identifier: str) -> None:
-            """It was compared and is complete."""
+            """Mark the staged place as compared and complete."""
 
         def drop(self, identifier: str) -> None:
-            """Nothing came of it: take away what was filled."""
+            """Cancel the move: remove what was filled."""
 
         def publish(self, identifier: str) -> str:
-            """What was staged takes the store's place, at once; where what stood there is kept, if anything did."""
+            """Put the staged place in the store's place, in one step.
+
+            Returns where the previous store is kept, if one was there.
+            """
 
         def retire(self) -> None:
-            """The copy is in charge: what is left here may go one day."""
+            """The copy is in charge: what is left here may expire."""
 
         def close(self) -> None: ...
 
 
-PAGE = 500  # rows or events at a time
+PAGE_ROWS = 500  # rows or events at a time
 
 
 class Frozen:
-    """Where a store stands that nobody writes to: its last number and event, and its clock beside the machine's."""
+    """The position of a frozen store: its last number and event, and its clock next to the machine's."""
 
     __slots__ = ("commit", "last", "link", "now", "seq", "since", "since_boot")
 
@@ -106,12 +112,12 @@ class Contents:
         self.rows = self.events = self.entries = 0
         digest = sha256()
         for row in side.rows(identifier):
-            if self.rows % PAGE == 0:
+            if self.rows % PAGE_ROWS == 0:
                 beat()
             self.rows += 1
             digest.update(_line(*row))
         for event in side.events(identifier):
-            if self.events % PAGE == 0:
+            if self.events % PAGE_ROWS == 0:
                 beat()
             self.events += 1
             digest.update(_line(event.seq, event.commit, event.now, event.wall, event.link, event.body))
@@ -119,7 +125,7 @@ class Contents:
         self.seals = len(seals)
         for seal in seals:
             digest.update(_line(seal.seq, seal.link, seal.body))
-        total = 0  # of digests: the sum does not mind the order
+        total = 0  # of digests: a sum does not depend on the order
         for index, entry, key in side.entries(identifier):
             self.entries += 1
             total += int.from_bytes(sha256(_line(index, entry, key)).digest(), "big")
@@ -133,7 +139,7 @@ class Contents:
 
 
 def copy(old: Side, new: Side, identifier: str, frozen: Frozen) -> Iterator[None]:
-    """All of it, a page at a time; between the pages the caller keeps the old side frozen."""
+    """Copy everything, a page at a time; between the pages the caller keeps the old side frozen."""
     new.stage(identifier, frozen)
     for rows in _pages(old.rows()):
         new.fill(identifier, rows, [], [])
@@ -148,7 +154,7 @@ def _pages(found: Iterable[T]) -> Iterator[list[T]]:
     page: list[T] = []
     for one in found:
         page.append(one)
-        if len(page) == PAGE:
+        if len(page) == PAGE_ROWS:
             yield page
             page = []
     if page:

@@ -1,8 +1,8 @@
-"""Whether a store is still in charge of its workspace: the mark in its head record, and what it means for who comes.
+"""The mark in a store's head record that says whether the store is still in charge of its workspace.
 
-`moving ID UNTIL WHERE` keeps writers out while all is copied, until that time on the store's clock: should the copier
-die, the mark is worth nothing from then on, and the store goes on as if nothing had been. `moved ID WHERE` is for good:
-another store is in charge. An engine looks at the mark in every transaction; it lies in the record that each reads.
+`moving ID UNTIL WHERE` blocks writers during the copy. It expires at UNTIL on the store's clock, so the store continues
+as before if the copier dies. `moved ID WHERE` is permanent: another store is in charge. An engine checks the mark in
+every transaction; it is in the record that each transaction reads.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ MOVING, MOVED = "moving", "moved"
 
 
 def moving(identifier: str, until: int, where: str) -> str:
-    """The mark while all is copied."""
+    """The mark during the copy."""
     return f"{MOVING} {identifier} {until} {where}"
 
 
 def gone(identifier: str, where: str) -> str:
-    """The mark from then on."""
+    """The mark after the move."""
     return f"{MOVED} {identifier} {where}"
 
 
@@ -28,7 +28,7 @@ def is_of(mark: str, identifier: str) -> bool:
 
 
 def refuse(mark: str, here: str) -> None:
-    """Nobody goes on with a store that is no longer in charge."""
+    """Refuse every call to a store that is no longer in charge."""
     if not mark.startswith(f"{MOVED} "):
         return
     _, identifier, where = mark.split(" ", 2)
@@ -40,7 +40,7 @@ def refuse(mark: str, here: str) -> None:
 
 
 def refuse_write(mark: str, here: str, now: int) -> None:
-    """Nobody writes while all is copied."""
+    """Refuse a write during the copy."""
     if not mark.startswith(f"{MOVING} "):
         return
     _, _, until, where = mark.split(" ", 3)

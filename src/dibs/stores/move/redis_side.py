@@ -1,7 +1,7 @@
 """A workspace on a Redis server as a move sees it: see carry.py for the verbs.
 
-What is filled lies under names of its own (`m:ID:…`, same hash tag) until one script renames it all. Those names expire
-after a day, should nobody come back to them.
+The copy is filled under separate names (`m:ID:…`, same hash tag) until one script renames all of them. These names
+expire after a day if the move is abandoned.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.stores.move import moved_mark
-from dibs.stores.move.carry import PAGE, Frozen
+from dibs.stores.move.carry import PAGE_ROWS, Frozen
 from dibs.stores.redis import epoch
-from dibs.stores.redis.wire import Lost, Said
+from dibs.stores.redis.wire import ConnectionLost, ServerError
 from dibs.stores.seam import Event, Seal
 from dibs.stores.urls import hidden
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from dibs.stores.move.carry import Row
     from dibs.stores.redis.store import RedisStore
 
-HOLD = 30_000  # ms that a frozen workspace stays so by itself: far longer than the next page takes
-STAGED = 86_400_000  # ms that what was filled waits for its move to be finished
-RETIRED = 7 * 86_400_000  # ms that what was moved away can still be looked at
-PATIENCE = 5_000  # ms for the mark to reach the disk, and the replicas
+FREEZE_MS = 30_000  # a freeze expires by itself after this: far longer than the next page takes
+STAGED_TTL_MS = 86_400_000  # an unfinished copy expires after this
+RETIRED_TTL_MS = 7 * 86_400_000  # what is left of a moved workspace can be read for this long
+DURABLE_TIMEOUT_MS = 5_000  # for the mark to reach the disk and the replicas
 NAMES = ("v", "k", "i1", "i2", "head", "log", "seals")
 
-# KEYS: head. ARGV: run id, id of the move, ms to hold, where to. Answers where it stands, or why not.
+# KEYS: head. ARGV: run id, id of the move, ms to hold, destination. Answers the position, or why not.
 FREEZE = """
 local head = redis.call('HMGET', KEYS[1], 'commit', 'seq', 'link', 'now', 'run', 'since', 'void', 'moved', 'moving',
   'offset')
@@ -65,7 +65,7 @@ if mark and string.match(mark, '^%S+ (%S+)') == ARGV[1] then return redis.call('
 return 0
 """
 
-# KEYS: v k i1 i2. ARGV: key, number, two entries, text; again and again.
+# KEYS: v k i1 i2. ARGV: key, number, two entries, text; repeated.
 ROWS = """
 for at = 1, #ARGV, 5 do
   local key, one, two = ARGV[at], ARGV[at + 2], ARGV[at + 3]
@@ -77,7 +77,7 @@ end
 return 1
 """
 
-# KEYS: log. ARGV: number, commit, now, wall, body, link; again and again. One that is there already is left.
+# KEYS: log. ARGV: number, commit, now, wall, body, link; repeated. An existing one is left.
 EVENTS = """
 for at = 1, #ARGV, 6 do
   local id = ARGV[at] .. '-1'
@@ -99,8 +99,8 @@ end
 return found
 """
 
-# KEYS: the seven of the store, the seven that were filled. ARGV: id of the move, run id, whether one in charge may be
-# set aside, the name under which, the least number to go on from, whether the server keeps all that it answers. In one
+# KEYS: the seven of the store, the seven of the copy. ARGV: id of the move, run id, whether a store in charge may be
+# set aside, its new name, the least number to continue from, whether the server keeps all answered commits. In one
 # step, all or nothing.
 PUBLISH = """
 local here = redis.call('HMGET', KEYS[5], 'commit', 'moved', 'origin')
@@ -131,15 +131,16 @@ class RedisSide:
 
     def __init__(self, store: RedisStore, *, replaces: bool = False) -> None:
         self.store, self.where = store, hidden(store.wire.url)
-        self._replaces = replaces  # whether a workspace that is in charge there may be set aside: after a fallback
+        self._replaces = replaces  # may a workspace that is in charge there be set aside? Only after a fallback
         self._head = store.keys[4]
 
     # --- the old side
 
     def freeze(self, identifier: str, where: str) -> Frozen:
-        """Nobody writes from this commit on, for a while."""
+        """Block writers from this commit on, for a limited time."""
         ticks = clock.since_boot()
-        answer = self.store.script(FREEZE, [self._head], lambda: [self.store.wire.run_id, identifier, str(HOLD), where])
+        words = [identifier, str(FREEZE_MS), where]
+        answer = self.store.script(FREEZE, [self._head], lambda: [self.store.wire.run_id, *words])
         status = answer[0].decode()
         if status != "ok":
             if len(answer) > 1:
@@ -150,7 +151,7 @@ class RedisSide:
         _, commit, seq, link, last, now, since = answer
         return Frozen(int(commit), int(seq), link.decode(), int(last), int(now), int(since or 0), ticks)
 
-    def standing(self) -> Frozen:
+    def position(self) -> Frozen:
         """Where it stands."""
         commit, seq, link, last, since, offset = self.store.ask(
             "HMGET", self._head, "commit", "seq", "link", "now", "since", "offset"
@@ -160,25 +161,25 @@ class RedisSide:
         return Frozen(int(commit), int(seq), link.decode(), int(last), now, int(since or 0), clock.since_boot())
 
     def thaw(self, identifier: str) -> None:
-        """All goes on here."""
+        """Let writers in again."""
         self.store.script(THAW, [self._head], lambda: [identifier])
 
     def give_up(self, identifier: str, where: str, commit: int) -> bool:
-        """Not in charge any more, if nothing was written since."""
+        """Give up being in charge, if nothing was written since."""
         mark = moved_mark.gone(identifier, where)
         if not self.store.script(GIVE_UP, [self._head], lambda: [identifier, str(commit), mark]):
             return False
-        patience = str(min(PATIENCE, int(self.store.timeout * 500)))
-        try:  # the mark is to outlive the server as far as its settings allow
+        timeout_ms = str(min(DURABLE_TIMEOUT_MS, int(self.store.timeout * 500)))
+        try:  # the mark must survive a restart as far as the server's settings allow
             if b"connected_slaves:0" not in self.store.wire.call("INFO", "replication"):
-                self.store.wire.call("WAIT", "1", patience)
-            self.store.wire.call("WAITAOF", "1", "0", patience)
-        except (Said, Lost):
-            pass  # an older server knows no WAITAOF; one that went away has the mark or lost it with the rest
+                self.store.wire.call("WAIT", "1", timeout_ms)
+            self.store.wire.call("WAITAOF", "1", "0", timeout_ms)
+        except (ServerError, ConnectionLost):
+            pass  # an older server has no WAITAOF; one that went down kept the mark or lost everything
         return True
 
     def mark(self) -> str:
-        """What it says of itself."""
+        """The store's mark."""
         found = self.store.ask("HMGET", self._head, "moved", "moving")
         return next((one.decode() for one in found if one), "")
 
@@ -188,22 +189,22 @@ class RedisSide:
         return found.decode() if found else ""
 
     def retire(self) -> None:
-        """What lies there may go in a week; the mark stays."""
+        """Let the data expire in a week; the mark stays."""
         for name in NAMES:
             if name != "head":
-                self.store.ask("PEXPIRE", self.store.tag + name, str(RETIRED))
+                self.store.ask("PEXPIRE", self.store.tag + name, str(RETIRED_TTL_MS))
 
     # --- the new side
 
     def in_use(self) -> str:
-        """A workspace that is in charge there is not written over, unless this machine fell back from it."""
+        """A workspace in charge there is not overwritten, unless this machine fell back from it."""
         commit, mark, seq = self.store.ask("HMGET", self._head, "commit", "moved", "seq")
         if not commit or mark or self._replaces or seq == b"0":
             return ""
         return f"this workspace is in use on {self.where} already (event {seq.decode()})"
 
     def stage(self, identifier: str, frozen: Frozen) -> None:
-        """Names of their own; the clock goes on from the old store's."""
+        """Use separate names; the clock continues from the old store's."""
         self.drop(identifier)
         keys = self._keys(identifier)
         elapsed = clock.since_boot() - frozen.since_boot
@@ -217,10 +218,10 @@ class RedisSide:
             head["offset"] = offset
         words = [str(word) for pair in head.items() for word in pair]
         self.store.ask("HSET", keys[4], *words)
-        self.store.ask("PEXPIRE", keys[4], str(STAGED))
+        self.store.ask("PEXPIRE", keys[4], str(STAGED_TTL_MS))
 
     def fill(self, identifier: str, rows: list[Row], events: list[Event], seals: list[Seal]) -> None:
-        """A page in one script; asked twice, it comes to the same."""
+        """Write a page in one script; repeating it changes nothing."""
         keys = self._keys(identifier)
         if rows:
             words = [_bytes(part) for row in rows for part in (row[0], str(row[1]), *row[2:])]
@@ -233,10 +234,10 @@ class RedisSide:
         for seal in seals:
             self.store.ask("HSET", keys[6], str(seal.seq), f"{seal.link}\n{seal.body}")
         for key in keys:
-            self.store.ask("PEXPIRE", key, str(STAGED))
+            self.store.ask("PEXPIRE", key, str(STAGED_TTL_MS))
 
     def staged(self, identifier: str) -> bool:
-        """Is it there, known as complete, and on the server that it was compared on?"""
+        """Is the copy there, marked complete, and on the server it was compared on?"""
         self.store.ask("PING")
         found = self.store.ask("HMGET", self._keys(identifier)[4], "origin", "run")
         return bool(found[0] == identifier.encode() and found[1] == self.store.wire.run_id.encode())
@@ -251,7 +252,10 @@ class RedisSide:
             self.store.ask("UNLINK", key)
 
     def publish(self, identifier: str) -> str:
-        """It takes the workspace's names. Numbers go on above all, in an epoch of this server's own time."""
+        """Rename the copy to the workspace's names.
+
+        Numbers continue above all others, in an epoch of this server's time.
+        """
         aside = f"{self.store.tag}aside-{clock.wall()}:"
         least, sure = epoch.next_number(self.store), str(int(epoch.keeps_all(self.store)))
         answer = self.store.script(
@@ -263,13 +267,11 @@ class RedisSide:
         if status == "gone":
             raise Unavailable(f"{self.where} lost what was copied to it. Try again.", store=self.where)
         if status == "used":
-            raise Unavailable(
-                f"this workspace is in use on {self.where} by now. Nothing was changed.", store=self.where
-            )
+            raise Unavailable(f"this workspace is in use on {self.where} now. Nothing was changed.", store=self.where)
         if status != "ok":
             return ""
         self.store.remembered.rise(int(answer[2]))
-        epoch.keep_as_told(self.store)
+        epoch.set_expiry(self.store)
         return str(answer[1].decode())
 
     # --- reading
@@ -279,7 +281,7 @@ class RedisSide:
         keys = self._keys(identifier)
         start = b"-"
         while True:
-            page = self.store.script(PAGE_OF, [keys[1], keys[0]], lambda start=start: [start, PAGE])  # type: ignore[misc]
+            page = self.store.script(PAGE_OF, [keys[1], keys[0]], lambda start=start: [start, PAGE_ROWS])  # type: ignore[misc]
             for key, value in zip(page[::2], page[1::2], strict=True):
                 if not value:
                     raise Unavailable(
@@ -287,22 +289,22 @@ class RedisSide:
                     )
                 number, one, two, text = value.split(b"\n", 3)
                 yield _text(key), int(number), _text(one), _text(two), _text(text)
-            if len(page) < PAGE * 2:
+            if len(page) < PAGE_ROWS * 2:
                 return
             start = b"(" + page[-2]
 
     def entries(self, identifier: str = "") -> Iterator[tuple[int, str, str]]:
-        """The entries, from the sets themselves."""
+        """The index entries, read from the sorted sets themselves."""
         for index in (1, 2):
             start = b"-"
             while True:
                 page = self.store.ask(
-                    "ZRANGEBYLEX", self._keys(identifier)[index + 1], start, "+", "LIMIT", "0", str(PAGE)
+                    "ZRANGEBYLEX", self._keys(identifier)[index + 1], start, "+", "LIMIT", "0", str(PAGE_ROWS)
                 )
                 for member in page:
                     entry, _, key = member.partition(b"\0")
                     yield index, _text(entry), _text(key)
-                if len(page) < PAGE:
+                if len(page) < PAGE_ROWS:
                     break
                 start = b"(" + page[-1]
 
@@ -310,14 +312,14 @@ class RedisSide:
         """The log."""
         start = "-"
         while True:
-            page = self.store.ask("XRANGE", self._keys(identifier)[5], start, "+", "COUNT", str(PAGE))
+            page = self.store.ask("XRANGE", self._keys(identifier)[5], start, "+", "COUNT", str(PAGE_ROWS))
             seq = 0
             for entry, fields in page:
                 said = dict(zip(fields[::2], fields[1::2], strict=True))
                 now, seq = int(said[b"n"]), int(entry.partition(b"-")[0])
                 wall = int(said.get(b"w", now))
                 yield Event(seq, int(said[b"c"]), now, wall, said[b"b"].decode(), said[b"l"].decode())
-            if len(page) < PAGE:
+            if len(page) < PAGE_ROWS:
                 return
             start = f"{seq + 1}-1"
 

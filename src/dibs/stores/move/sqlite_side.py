@@ -1,6 +1,6 @@
 """An SQLite store as a move sees it: see carry.py for the verbs.
 
-A store that is filled is a file of its own beside the database, until it takes its name.
+The copy is a separate file next to the database until it takes the database's name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import apsw
 from dibs.errors import Unavailable
 from dibs.facts import clock, processes
 from dibs.stores.move import moved_mark
-from dibs.stores.move.carry import PAGE, Frozen
+from dibs.stores.move.carry import PAGE_ROWS, Frozen
 from dibs.stores.seam import AFTER_KEY, Event, Seal
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.gate import Gate
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.stores.move.carry import Row
 
-HOLD = 30_000  # ms that a frozen store stays so by itself: far longer than the next page takes
+FREEZE_MS = 30_000  # a freeze expires by itself after this: far longer than the next page takes
 
 
 class SqliteSide:
@@ -38,29 +38,29 @@ class SqliteSide:
     # --- the old side
 
     def freeze(self, identifier: str, where: str) -> Frozen:
-        """Nobody writes from this commit on, for a while."""
+        """Block writers from this commit on, for a limited time."""
 
         def mark(head: dict[str, Any], now: int) -> str:
             if head["moved"] and not moved_mark.is_of(head["moved"], identifier):
                 moved_mark.refuse(head["moved"], self.path)
                 moved_mark.refuse_write(head["moved"], self.path, now)
-            return moved_mark.moving(identifier, now + HOLD, where)
+            return moved_mark.moving(identifier, now + FREEZE_MS, where)
 
         head, now, ticks = self._mark(mark)
         return Frozen(head["commits"], head["seq"], head["link"], head["now"], now, 0, ticks)
 
-    def standing(self) -> Frozen:
+    def position(self) -> Frozen:
         """Where it stands."""
         head = self._head()
         now, ticks = _clock(head)
         return Frozen(head["commits"], head["seq"], head["link"], head["now"], now, 0, ticks)
 
     def thaw(self, identifier: str) -> None:
-        """All goes on here."""
+        """Let writers in again."""
         self._mark(lambda head, _: "" if moved_mark.is_of(head["moved"], identifier) else head["moved"])
 
     def give_up(self, identifier: str, where: str, commit: int) -> bool:
-        """Not in charge any more, if nothing was written since."""
+        """Give up being in charge, if nothing was written since."""
 
         def mark(head: dict[str, Any], _: int) -> str:
             ours = moved_mark.is_of(head["moved"], identifier) and head["commits"] == commit
@@ -70,7 +70,7 @@ class SqliteSide:
         return bool(head["moved"].startswith(f"{moved_mark.MOVED} {identifier} "))
 
     def mark(self) -> str:
-        """What it says of itself."""
+        """The store's mark."""
         return str(self._head()["moved"]) if os.path.exists(self.path) else ""
 
     def origin(self) -> str:
@@ -88,7 +88,7 @@ class SqliteSide:
             connection = self._connection()
             connection.execute("PRAGMA synchronous = FULL")
             with connection:
-                connection.execute("UPDATE head SET one = 1")  # takes SQLite's own turn before it reads
+                connection.execute("UPDATE head SET one = 1")  # takes SQLite's write lock before it reads
                 head = self._head()
                 now, ticks = _clock(head)
                 head["moved"] = decide(head, now)
@@ -104,7 +104,7 @@ class SqliteSide:
     # --- the new side
 
     def in_use(self) -> str:
-        """A database that is in charge of something is not written over."""
+        """A database that is in charge is not overwritten."""
         if not os.path.exists(self.path):
             return ""
         head = self._head()
@@ -113,7 +113,7 @@ class SqliteSide:
         return f"{self.path} holds a workspace already (event {head['seq']})"
 
     def stage(self, identifier: str, frozen: Frozen) -> None:
-        """A new file, whose clock goes on from the old store's."""
+        """Make a new file whose clock continues from the old store's."""
         self.drop(identifier)
         database_file.create(self._place(identifier), frozen.commit)
         self._sql(
@@ -135,19 +135,19 @@ class SqliteSide:
         except apsw.Error as error:
             raise database_file.plain(error, self._place(identifier)) from error
         except UnicodeEncodeError as error:
-            raise Unavailable(f"a key is no text that SQLite can keep ({error}). Nothing was changed.") from None
+            raise Unavailable(f"SQLite cannot store a key as text ({error}). Nothing was changed.") from None
 
     def staged(self, identifier: str) -> bool:
         """Is the file there and marked as complete?"""
         return os.path.exists(self._place(identifier)) and self._head(identifier)["origin"] == identifier
 
     def complete(self, identifier: str) -> None:
-        """Mark it, and fold its log into the file: that alone is renamed."""
+        """Mark it complete and fold its WAL into the file: only the file is renamed."""
         self._sql(identifier, "UPDATE head SET origin = ?", (identifier,))
         self._sql(identifier, "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def drop(self, identifier: str) -> None:
-        """Take the file away, with its companions."""
+        """Remove the file and its companions."""
         self.close()
         place = self._place(identifier)
         for name in (place, f"{place}-wal", f"{place}-shm"):
@@ -155,11 +155,11 @@ class SqliteSide:
                 os.unlink(name)
 
     def publish(self, identifier: str) -> str:
-        """It takes the database's name; what has that name is set aside."""
+        """Rename it to the database's name; a file that has this name is set aside."""
         if self.origin() == identifier:
             return ""
         head = self._head(identifier)
-        self.close()  # folds what is left of the log into the file
+        self.close()  # folds the rest of the WAL into the file
         gate = Gate(f"{self.path}.gate", self._timeout)
         gate.enter()
         done = False
@@ -185,16 +185,16 @@ class SqliteSide:
         """All rows."""
         last = ""
         while True:
-            statement = f"SELECT k, n, i1, i2, v FROM kv WHERE k >= ? ORDER BY k LIMIT {PAGE}"  # noqa: S608 - no data
+            statement = f"SELECT k, n, i1, i2, v FROM kv WHERE k >= ? ORDER BY k LIMIT {PAGE_ROWS}"  # noqa: S608 - no data
             page = self._sql(identifier, statement, (last,))
             for key, number, one, two, text in page:
                 yield key, number, one or "", two or "", text
-            if len(page) < PAGE:
+            if len(page) < PAGE_ROWS:
                 return
             last = page[-1][0] + AFTER_KEY
 
     def entries(self, identifier: str = "") -> Iterator[tuple[int, str, str]]:
-        """The entries, through the indexes themselves."""
+        """The index entries, read through the indexes themselves."""
         for index in (1, 2):
             column = f"i{index}"
             statement = f"SELECT {column}, k FROM kv INDEXED BY kv_{column} WHERE {column} IS NOT NULL"  # noqa: S608 - no data
@@ -205,11 +205,12 @@ class SqliteSide:
         """The log."""
         last = 0
         while True:
-            statement = f"SELECT seq, commits, now, wall, body, link FROM log WHERE seq > ? ORDER BY seq LIMIT {PAGE}"  # noqa: S608 - no data
+            columns = "seq, commits, now, wall, body, link"
+            statement = f"SELECT {columns} FROM log WHERE seq > ? ORDER BY seq LIMIT {PAGE_ROWS}"  # noqa: S608 - no data
             page = self._sql(identifier, statement, (last,))
             for row in page:
                 yield Event(*row)
-            if len(page) < PAGE:
+            if len(page) < PAGE_ROWS:
                 return
             last = page[-1][0]
 
@@ -250,7 +251,10 @@ class SqliteSide:
 
 
 def _clock(head: dict[str, Any]) -> tuple[int, int]:
-    """The store's clock and the machine's, at this moment; after a reboot the store's goes on from its last commit."""
+    """The store's clock and the machine's, at this moment.
+
+    After a reboot the store's continues from its last commit.
+    """
     ticks = clock.since_boot()
     base = head["base"] if head["boot"] == processes.boot() else head["now"] + 1 - ticks
     return max(ticks + base, head["now"]), ticks

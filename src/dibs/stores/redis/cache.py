@@ -1,9 +1,9 @@
 """The cache of one process: the rows that it last wrote or read on the server.
 
-A transaction that writes may begin with a guess: that these rows are as they were, and that nothing else is where they
-would be. The server checks a guess like every read, by its signature, before it applies anything. A wrong guess costs
-no trip, because the answer brings all reads anew; it costs one more run of the function. Nothing is decided by a guess
-alone: a transaction that turns out to write nothing, or raises, is run again on what the server says.
+A transaction that writes may begin with a guess: these rows are unchanged and their ranges hold no other rows. The
+server checks a guess like every read, by its signature, before it applies anything. A wrong guess costs no round trip,
+because the answer brings fresh reads; it costs one more run of the function. A guess alone decides nothing: a
+transaction that writes nothing, or raises, is run again on the server's data.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from dibs.stores.redis.transaction import Read, Snapshot
 
-FRESH_MS = 1_000  # how long the cache may be used after the last answer; half of what `now` may be old at a commit
-MAX_ROWS = 64  # a process that works with more rows will not guess right
-MAX_ANSWER_ROWS = 16  # rows of one answer that are kept; for the same reason
+MAX_AGE_MS = 1_000  # of the cache since the last answer; half of the clock age allowed at a commit
+MAX_ROWS = 64  # a process that works with more rows will rarely guess right
+MAX_ANSWER_ROWS = 16  # kept of one answer, for the same reason
 MAX_SCANS = 16
 ENTRY_WORDS = 3  # of a row of a scan: entry, key, value
 PREFIXES, SCAN = "p", "s"  # kinds of reads, see scripts.py
@@ -30,30 +30,30 @@ class Cache:
     """Rows as they are stored, by their keys."""
 
     def __init__(self) -> None:
-        self._rows: dict[bytes, bytes] = {}  # an empty value: the key is known not to be there
+        self._rows: dict[bytes, bytes] = {}  # an empty value: the key is known to be absent
         self._scans: set[tuple[int, bytes, bytes]] = set()  # index and both ends: all rows there are in `_rows`
-        self._filled_at = -FRESH_MS  # on this machine's clock
+        self._filled_at = -MAX_AGE_MS  # on this machine's clock
         self._clock_ahead = 0  # ms by which the store's clock is ahead of this machine's
         self.commit = self.last = self.since = self.wall_offset = 0
 
     def clear(self) -> None:
         """Forget everything."""
-        self._filled_at = -FRESH_MS
+        self._filled_at = -MAX_AGE_MS
         self._rows.clear()
         self._scans.clear()
 
     def is_fresh(self, moment: int) -> bool:
         """May a transaction that begins at this moment use it?"""
-        return 0 <= moment - self._filled_at < FRESH_MS
+        return 0 <= moment - self._filled_at < MAX_AGE_MS
 
     def now(self) -> int:
-        """The store's clock, from this machine's; never ahead of it, as long as both run alike."""
+        """The store's clock, from this machine's; never ahead of it while both run at the same speed."""
         return max(clock.since_boot() + self._clock_ahead, self.last)
 
     # --- guessing
 
     def find(self, words: list[Any]) -> list[Any] | None:
-        """What a read would find, in the form of an answer; None if that cannot be guessed."""
+        """The guessed answer to a read; None on a cache miss."""
         if words[0] == PREFIXES:
             return self._fetch(words)
         return self._scan(words) if words[0] == SCAN else None
@@ -110,11 +110,11 @@ class Cache:
         found.sort()
         return found
 
-    # --- learning. While rows are being changed the cache is not fresh: an interrupt leaves nothing that is half true.
+    # --- filling. The cache counts as stale while rows change, so an interrupt leaves no half-changed cache in use.
 
     def learn(self, reads: Sequence[Read], answers: Sequence[Any], snapshot: Snapshot) -> None:
-        """Keep what the server answered to reads at one moment."""
-        at, self._filled_at = clock.since_boot(), -FRESH_MS
+        """Cache the server's answer to one set of reads."""
+        at, self._filled_at = clock.since_boot(), -MAX_AGE_MS
         self._clock_ahead, self.wall_offset = snapshot.now - at, snapshot.now - snapshot.wall
         self.commit, self.last, self.since = snapshot.commit, snapshot.last, snapshot.since
         for read, answer in zip(reads, answers, strict=True):
@@ -141,8 +141,8 @@ class Cache:
         self._scans.add((index, low, high))
 
     def wrote(self, commit: int, now: int, server_time: int, written: Iterable[tuple[bytes, Any]]) -> None:
-        """Keep what a commit of this process wrote: by key, the text with its two index entries."""
-        at, self._filled_at = clock.since_boot(), -FRESH_MS
+        """Cache what a commit of this process wrote: by key, the text with its two index entries."""
+        at, self._filled_at = clock.since_boot(), -MAX_AGE_MS
         self.commit, self.last = commit, max(self.last, now)
         if server_time:
             self._clock_ahead = server_time - at
@@ -162,5 +162,5 @@ class Cache:
 
 
 def _signature(seen: list[bytes]) -> bytes:
-    """As the scripts make it."""
+    """The signature, computed as the scripts compute it."""
     return sha1_of(b"\x01".join(seen)).encode()

@@ -1,7 +1,7 @@
-"""A connection to Redis through redis-py, for processes that live longer: TLS, ACL users, Sentinel, Unix sockets.
+"""A connection to Redis through redis-py, for long-lived processes: TLS, ACL users, Sentinel, Unix sockets.
 
 `redis://`, `rediss://` (TLS) and `unix://` as redis-py reads them; `redis+sentinel://HOST:PORT,HOST:PORT/NAME` asks the
-sentinels for the primary of that name, again after each loss. One connection is pinned for questions and answers; a
+sentinels for the primary of that name, and again after each lost connection. One connection is pinned for commands; a
 second one waits for wakes.
 """
 
@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from dibs.stores.redis.wire import STRANGE, Lost, Said, identity_of
+from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, ConnectionLost, ServerError, identity_of
 from dibs.stores.urls import without_option
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SENTINEL = "redis+sentinel"
 SENTINEL_PORT = 26379
-WORDS = (
+ERROR_WORDS = (
     (redis.exceptions.NoScriptError, "NOSCRIPT"),
     (redis.ReadOnlyError, "READONLY"),
     (redis.exceptions.NoPermissionError, "NOPERM"),
@@ -32,29 +32,29 @@ WORDS = (
     (redis.exceptions.MasterDownError, "MASTERDOWN"),
     (redis.exceptions.ClusterDownError, "CLUSTERDOWN"),
 )
-BROKEN = (redis.ConnectionError, redis.TimeoutError, OSError)
+CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 
 class ClientWire:
-    """One pinned connection; opened again when it broke."""
+    """One pinned connection, reopened when it breaks."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url, self._timeout = url, timeout
         self._options: dict[str, Any] = {
             "socket_timeout": timeout,
             "socket_connect_timeout": timeout,
-            "retry": Retry(NoBackoff(), 0),  # the engine tries again, for as long as it may
+            "retry": Retry(NoBackoff(), 0),  # the engine retries, until its timeout
             "protocol": 2,  # answers of the same shape as those over the plain socket
         }
-        self._client: list[Any] = []  # the one of the pinned connection, and those that ask the sentinels for it
-        self._other: list[Any] = []  # the same for those who wait, which may be several threads
+        self._client: list[Any] = []  # the pinned connection's pool, and the one that asks the sentinels
+        self._other: list[Any] = []  # the same for waiters, which may be several threads
         self._connection: Any = None
         self.run_id = ""
-        self._connected = False  # the whole way in
-        self._asking = False  # an answer may be on the way: to a call that was interrupted, if no other asks
+        self._connected = False  # has the handshake completed?
+        self._asking = False  # an answer may be in flight: after an interrupted call
 
     def call(self, *words: Any) -> Any:
-        """Send one command and give its answer."""
+        """Send one command and return its answer."""
         if not self._connected or self._asking:
             self._connect()
         return self._exchange(words)
@@ -64,11 +64,11 @@ class ClientWire:
         return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
 
     def block(self, command: str, timeout: float, *words: Any) -> Any:
-        """A command that blocks for some milliseconds."""
+        """Send a command that blocks for some milliseconds."""
         return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
 
     def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
-        """On a connection of another pool: the pinned one stays free for questions, and may break alone."""
+        """Use a connection of another pool: the pinned one stays free for commands, and each may break alone."""
         try:
             if not self._other:
                 self._other = self._open()
@@ -78,12 +78,12 @@ class ClientWire:
                 connection.send_command(*words)
                 return connection.read_response(timeout=timeout + self._timeout)
             except BaseException:
-                connection.disconnect()  # its answer may still be on the way
+                connection.disconnect()  # its answer may still be in flight
                 raise
             finally:
                 pool.release(connection)
-        except BROKEN as error:
-            raise Lost(str(error)) from None
+        except CONNECTION_ERRORS as error:
+            raise ConnectionLost(str(error)) from None
         except redis.RedisError as error:
             raise _said(error) from None
 
@@ -125,20 +125,20 @@ class ClientWire:
             self._connection.connect()
         except redis.AuthenticationError as error:
             self._drop()
-            raise Said(f"WRONGPASS {error}") from None
-        except (*BROKEN, MasterNotFoundError) as error:
+            raise ServerError(f"WRONGPASS {error}") from None
+        except (*CONNECTION_ERRORS, MasterNotFoundError) as error:
             self._drop()
-            raise Lost(str(error)) from None
+            raise ConnectionLost(str(error)) from None
         except redis.RedisError as error:
             self._drop()
             raise _said(error) from None
         except ValueError as error:
             self._drop()
-            raise Said(f"ERR {error}") from None
+            raise ServerError(f"ERR {error}") from None
         try:
             self._identify()
             self._connected = True
-        except BaseException:  # half a way in is none
+        except BaseException:  # an incomplete handshake is no connection
             self._drop()
             raise
 
@@ -157,31 +157,31 @@ class ClientWire:
             connection.send_command(*words)
             answer = connection.read_response()
             self._asking = False
-        except BROKEN as error:
+        except CONNECTION_ERRORS as error:
             self._drop()
-            raise Lost(str(error)) from None
+            raise ConnectionLost(str(error)) from None
         except redis.ReadOnlyError as error:
-            self._drop()  # it became a replica; when it is a primary again it is to be asked for its name
+            self._drop()  # it became a replica; ask for its run id again once it is a primary
             raise _said(error) from None
         except redis.RedisError as error:
             if not isinstance(error, redis.ResponseError):
                 self._drop()
             self._asking = False
             raise _said(error) from None
-        except BaseException:  # interrupted between question and answer: the next answer would be the wrong one
+        except BaseException:  # interrupted between command and answer: the next answer read would be this one's
             self._drop()
             raise
         return answer
 
 
-def _said(error: redis.RedisError) -> Said:
-    """An error with the word that the server began it with; redis-py takes it off."""
+def _said(error: redis.RedisError) -> ServerError:
+    """The server's error with its first word, which redis-py removes."""
     if isinstance(error, redis.InvalidResponse):
-        return Said(f"{STRANGE} ({error})")
-    for kind, word in WORDS:
+        return ServerError(f"{NOT_A_REDIS_SERVER} ({error})")
+    for kind, word in ERROR_WORDS:
         if isinstance(error, kind) and not str(error).startswith(word):
-            return Said(f"{word} {error}")
-    return Said(str(error))
+            return ServerError(f"{word} {error}")
+    return ServerError(str(error))
 
 
 def _sentinels(url: str) -> tuple[list[tuple[str, int]], str, str, str]:

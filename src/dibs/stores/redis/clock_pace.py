@@ -1,11 +1,11 @@
-"""How fast the store's clock may go on Redis: a jump of the server's wall clock ends nothing early.
+"""How fast the store's clock may advance on Redis, so that a jump of the server's wall clock expires nothing early.
 
-The server has no monotonic clock that a script could read. The machines that use it have one each, so each of them
-remembers, in memory and in a file for its other processes, what the store's clock showed when. When the clock is later
-further ahead than this machine's own clock allows, the server's clock was set forward, and the store's clock is held
-back by the difference (`offset` in `head`), for everybody.
+The server has no monotonic clock that a script could read. Each machine that uses it has one, so each machine
+remembers, in memory and in a file for its other processes, what the store's clock showed and when. If the store's clock
+is later further ahead than this machine's clock allows, the server's clock was set forward. Then the store's clock is
+held back by the difference (`offset` in `head`), for all machines.
 
-A machine that has not used the store since its boot has nothing to compare with, and believes the server.
+A machine that has not used the store since its boot has nothing to compare with and trusts the server.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import os
 
 from dibs.facts import clock, processes
 
-SLACK_MS = 2_000  # a step below this is not told from a slow answer
-DRIFT = 1_000  # one millisecond in so many: no two clocks go exactly alike
-WRITE_EVERY_MS = 1_000  # so often the file is written, at most
-LINE = 96  # bytes of the file that are read
+SLACK_MS = 2_000  # a smaller step cannot be told from a slow answer
+DRIFT_DIVISOR = 1_000  # clocks may drift by one millisecond in this many
+WRITE_EVERY_MS = 1_000  # at least this long between two writes of the file
+LINE_BYTES = 96  # read from the file
 
 
 class Pace:
-    """What this machine knows of the store's clock."""
+    """The last reading of the store's clock that this machine knows."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -31,16 +31,16 @@ class Pace:
             self._read()
 
     def excess(self, now: int) -> int:
-        """By how many milliseconds the store's clock is further than it can be; 0 if it can."""
+        """How many milliseconds the store's clock is ahead of the possible; 0 if it is not."""
         if not self._at:
             return 0
         elapsed = clock.since_boot() - self._at
-        if elapsed < 0 or now <= self._now + elapsed + SLACK_MS + elapsed // DRIFT:
+        if elapsed < 0 or now <= self._now + elapsed + SLACK_MS + elapsed // DRIFT_DIVISOR:
             return 0
         return now - self._now - elapsed
 
     def note(self, at: int, now: int) -> None:
-        """The store's clock showed `now`, when it was asked at `at` or later."""
+        """Note that the store's clock showed `now` at `at` or later."""
         self._at, self._now = at, now
         if self._path and at - self._written >= WRITE_EVERY_MS:
             self._written = at
@@ -51,7 +51,7 @@ class Pace:
                 finally:
                     os.close(fd)
             except OSError:
-                pass  # a full disk, a sandbox: then other processes know less
+                pass  # a full disk or a sandbox: other processes then know less
 
     def _read(self) -> None:
         try:
@@ -59,7 +59,7 @@ class Pace:
         except OSError:
             return
         try:
-            at, now, boot = os.read(fd, LINE).decode().split("\n")[0].split(" ")
+            at, now, boot = os.read(fd, LINE_BYTES).decode().split("\n")[0].split(" ")
             if boot == processes.boot():
                 self._at, self._now = int(at), int(now)
         except (OSError, ValueError):

@@ -1,13 +1,13 @@
-"""What happens when the server lost something, or may have: epochs.
+"""Epochs: what happens when the server lost commits, or may have lost them.
 
 A commit's number has the epoch in its high bits, the seconds since 1970 at which it began. While the same server
-process answers, nothing is lost and numbers go on by one. When another answers (a restart, a failover), numbers go on
-from a new epoch, above all that were ever given. What was answered can only be trusted to be all there if the server
-writes every command to its disk before it answers (appendonly, appendfsync always), did so before the restart too, was
-never a replica, and stands where this machine remembers. Otherwise whoever comes first has to give up what rests on
-lost commits (`Unsettled`). A machine that comes later and remembers more than was there begins another epoch; so does
-one that remembers another event than the log has, because an older state was put back into the running server and
-others went on from there.
+process answers, nothing is lost and numbers rise by one. When another process answers (a restart, a failover), numbers
+continue in a new epoch, above all that were ever given. Answered commits count as complete only if the server writes
+every command to its disk before it answers (appendonly, appendfsync always), did so before the restart too, was never a
+replica, and stands where this machine remembers. Otherwise the first caller has to give up what rests on lost commits
+(`Unsettled`). A machine that comes later and remembers more than was there begins another epoch. So does a machine that
+remembers a different event than the log has: an older state was restored into the running server, and others continued
+from it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.stores.redis import scripts
-from dibs.stores.redis.wire import Lost, Said
+from dibs.stores.redis.wire import ConnectionLost, ServerError
 from dibs.stores.seam import GENESIS, sha1_of
 from dibs.stores.urls import hidden
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 SCHEMA = "1"
 EPOCH_BITS = 20  # below the epoch: a million commits a second; with 33 bits for the seconds (to the year 2242) a number
-LARGEST = 1 << 53  # stays below this, which JSON and Lua can carry
-WITNESS = 160  # bytes of the file with a remembered commit: number, event, link, and a digest of these
-SLOTS, WIDTH = 16, 21  # of the memory: numbers side by side
-NEVER = b"0" * 40  # the second replication id of a server that was never a replica
+MAX_NUMBER = 1 << 53  # stays below this, which JSON and Lua can carry
+WITNESS_BYTES = 160  # file with a remembered commit: number, event, link, and a digest of these
+SLOTS, SLOT_BYTES = 16, 21  # the file is a row of numbers
+NO_REPLICATION_ID = b"0" * 40  # the second replication id of a server that was never a replica
 
 
 class Remembered:
     """The highest commit that was answered on this machine, in a file of `.dibs/local/`, and in a second one if given.
 
-    The second lies where nothing sweeps it away. Without a memory the server's own word has to do.
+    The second file is outside the reach of `git clean`. Without a file, dibs has to trust the server.
     """
 
     def __init__(self, path: str, kept: str = "") -> None:
@@ -57,48 +57,50 @@ class Remembered:
         self.look()
 
     def look(self) -> None:
-        """See what other processes remembered meanwhile."""
+        """Read what other processes have remembered since."""
         for fd in self._fds:
             try:
-                written = os.pread(fd, SLOTS * WIDTH, 0)
+                written = os.pread(fd, SLOTS * SLOT_BYTES, 0)
             except OSError:
                 continue
-            for place in range(0, len(written), WIDTH):
-                text = written[place : place + WIDTH - 1]
-                if text.isdigit() and self.number < int(text) < LARGEST:
+            for place in range(0, len(written), SLOT_BYTES):
+                text = written[place : place + SLOT_BYTES - 1]
+                if text.isdigit() and self.number < int(text) < MAX_NUMBER:
                     self.number = int(text)
 
     def rise(self, number: int) -> None:
-        """Remember a higher one.
+        """Remember a higher number.
 
-        Processes write at the same time, and one that was stopped for a while writes a number that others are past.
-        Each number has its slot, so a late one takes the place of one other at most: the highest but one is there.
+        Processes write at the same time, and one that was paused may write a number that others have passed. Each
+        number has its slot, so a late write replaces at most one other number: at least the second highest is kept.
         """
         if number > self.number:
             self.number = number
             for fd in self._fds:
                 try:
-                    os.pwrite(fd, b"%020d\n" % number, number % SLOTS * WIDTH)
+                    os.pwrite(fd, b"%020d\n" % number, number % SLOTS * SLOT_BYTES)
                 except OSError:
-                    pass  # the commit is done, and a full disk here does not undo it
+                    pass  # the commit is done; a full disk here does not undo it
 
     def _open_witness(self, path: str) -> None:
         try:
             self._witness_fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            line, _, check = os.pread(self._witness_fd, WITNESS, 0).rstrip().rpartition(b" ")
+            line, _, check = os.pread(self._witness_fd, WITNESS_BYTES, 0).rstrip().rpartition(b" ")
         except OSError:
             return
-        if line and sha1_of(line).encode() == check:  # two that wrote at once may have left a mixture
+        if line and sha1_of(line).encode() == check:  # two writers at once may have left a mixture
             self.witness = line
 
     def saw(self, number: int, seq: int, link: bytes) -> None:
-        """Remember what the log's last event was at a commit that is about to be answered."""
+        """Remember the log's last event at a commit that is about to be answered."""
         if not seq:
             return
         self.witness = b"%d %d %s" % (number, seq, link)
         if self._witness_fd >= 0:
             try:
-                os.pwrite(self._witness_fd, (self.witness + b" " + sha1_of(self.witness).encode()).ljust(WITNESS), 0)
+                os.pwrite(
+                    self._witness_fd, (self.witness + b" " + sha1_of(self.witness).encode()).ljust(WITNESS_BYTES), 0
+                )
             except OSError:
                 pass
 
@@ -112,7 +114,7 @@ class Remembered:
 
 
 def begin(store: RedisStore, *, lost: bool = False) -> bool:
-    """Begin the workspace on this server; False if it had begun already."""
+    """Create the workspace on this server; False if it exists already."""
     number, sure = next_number(store), keeps_all(store)
 
     def words() -> list[Any]:
@@ -125,14 +127,14 @@ def begin(store: RedisStore, *, lost: bool = False) -> bool:
         damaged(store)
     begun = bool(answer == 1)
     if begun and store.expire:
-        keep_as_told(store)
-    # From now on this machine knows that the workspace was there: a server without it has lost it.
+        set_expiry(store)
+    # From now on this machine knows that the workspace exists: a server without it has lost it.
     store.remembered.rise(number if begun else int(store.ask("HGET", head, "commit") or 0))
     return begun
 
 
-def keep_as_told(store: RedisStore) -> None:
-    """All of it goes after so long without a commit, or, as is usual, never."""
+def set_expiry(store: RedisStore) -> None:
+    """Let the workspace expire after this long without a commit; usually never."""
     names = [*store.keys, f"{store.tag}seals"]
     if store.expire:
         store.ask("HSET", store.keys[4], "expire", str(store.expire))
@@ -154,7 +156,7 @@ def damaged(store: RedisStore) -> None:
 
 
 def empty(store: RedisStore, *, leftovers: bool) -> None:
-    """The workspace is not there. Where it was used before, the server lost all: it begins again, numbers above."""
+    """The workspace is absent. If it was used before, the server lost it: create it again with higher numbers."""
     if leftovers:
         damaged(store)
     store.remembered.look()
@@ -166,10 +168,10 @@ def empty(store: RedisStore, *, leftovers: bool) -> None:
 
 
 def another_server(store: RedisStore, before: str, commit: int) -> None:
-    """Another server process answers than before: go on if nothing can be missing, else begin a new epoch."""
+    """A different server process answers: continue if nothing can be missing, else begin a new epoch."""
     store.remembered.look()
-    store.ask_who()
-    if store.wire.run_id == before:  # it goes by another name since this connection stands
+    store.ask_run_id()
+    if store.wire.run_id == before:  # the run id changed while the connection stayed open
         return
     if commit >= store.remembered.number and keeps_all(store):
         words = [before, store.wire.run_id, str(next_number(store))]
@@ -179,13 +181,13 @@ def another_server(store: RedisStore, before: str, commit: int) -> None:
 
 
 def check(store: RedisStore, commit: int, since: int) -> bool:
-    """Is all there that this machine remembers? If not, a new epoch begins, and it is to be asked again."""
+    """Is everything there that this machine remembers? If not, begin a new epoch; the caller retries."""
     number = store.remembered.number
-    if commit < number:  # an older state was put in the place of this one
+    if commit < number:  # an older state was restored
         _new(store, store.wire.run_id, commit)
         return False
     if number >> EPOCH_BITS == commit >> EPOCH_BITS or number < since:
-        return True  # of the same run, or given up with all that was before this epoch
+        return True  # of the same run, or given up with everything before this epoch
     kept = store.ask("HGET", store.keys[4], "kept") or b""
     for one in kept.split():
         there, gone_on = map(int, one.split(b":"))
@@ -199,7 +201,10 @@ def check(store: RedisStore, commit: int, since: int) -> bool:
 
 
 def replaced(store: RedisStore, commit: int) -> None:
-    """The log has another event where this machine saw one: an older state was put back, and others went on from it."""
+    """The log has a different event than this machine saw.
+
+    An older state was restored, and others continued from it.
+    """
     store.remembered.look()
     _new(store, store.wire.run_id, commit)
 
@@ -217,24 +222,24 @@ def _new(store: RedisStore, before: str, commit: int | None = None) -> None:
 
 
 def next_number(store: RedisStore) -> int:
-    """The number to go on from: above all that this machine remembers, in an epoch of the server's own time."""
+    """The number to continue from: above all that this machine remembers, in an epoch of the server's time."""
     seconds = int(store.ask("TIME")[0])
     number = max(seconds, (store.remembered.number >> EPOCH_BITS) + 1) << EPOCH_BITS
-    if number >= LARGEST >> 1:
+    if number >= MAX_NUMBER >> 1:
         where = hidden(store.wire.url)
-        message = f"{where} has a clock that is centuries ahead; numbers would come to an end. Nothing was changed."
+        message = f"{where} has a clock that is centuries ahead; commit numbers would run out. Nothing was changed."
         raise Unavailable(message, store=where, seconds=seconds)
     return number
 
 
 def keeps_all(store: RedisStore) -> bool:
-    """Does this server answer only what is on its disk, and was it always the primary? Sentinel may name another."""
+    """Does this server answer only after its disk has the commit, and was it always the primary?"""
     if store.wire.url.startswith("redis+sentinel:"):
         return False
     try:
         settings = store.wire.call("CONFIG", "GET", "*append*")
         replication = store.wire.call("INFO", "replication")
-    except (Lost, Said):  # it may not be asked: then it is not trusted
+    except (ConnectionLost, ServerError):  # the user may not ask: then the server is not trusted
         return False
     pairs = (
         list(settings.items()) if isinstance(settings, dict) else list(zip(settings[::2], settings[1::2], strict=True))
@@ -246,5 +251,5 @@ def keeps_all(store: RedisStore) -> bool:
         and said.get(b"appendfsync") == b"always"
         and said.get(b"no-appendfsync-on-rewrite", b"no") == b"no"
         and lines.get(b"role") == b"master"
-        and lines.get(b"master_replid2", NEVER) == NEVER
+        and lines.get(b"master_replid2", NO_REPLICATION_ID) == NO_REPLICATION_ID
     )

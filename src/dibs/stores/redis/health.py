@@ -1,4 +1,4 @@
-"""A Redis server as it describes itself, and what that means for those who rely on it. For `doctor` and `status`.
+"""A Redis server's own description, and what it means for the workspace. For `doctor` and `status`.
 
 A setting that a person should change is a warning; what keeps dibs from working is an error.
 """
@@ -6,7 +6,7 @@ A setting that a person should change is a warning; what keeps dibs from working
 from __future__ import annotations
 
 from dibs.errors import DibsError
-from dibs.stores.redis.wire import LOOPBACK, PLAIN
+from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY
 from dibs.stores.seam import ERROR, WARNING
 from dibs.stores.urls import hidden
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1 << 20
 DAY_S, DAY_MS = 86_400, 86_400_000
-ASKED = ("appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy")
-# What can be lost of that which was answered, by appendfsync.
+SETTINGS = ("appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy")
+# Which answered commits can be lost, by appendfsync.
 FSYNC = {
     "always": "appendfsync always: what was answered is on the disk; a restart keeps the claims",
     "everysec": "appendfsync everysec: a crash of the machine can lose the last second or two of answered commits; "
@@ -32,14 +32,14 @@ FSYNC = {
 
 
 class Facts:
-    """One server, as it describes itself. What it does not tell is empty."""
+    """One server's own description. Values it does not give are empty."""
 
     def __init__(self, store: RedisStore) -> None:
         text = store.ask("INFO")
         lines = text.decode(errors="replace").splitlines() if isinstance(text, bytes) else []
         self.info = dict(line.split(":", 1) for line in lines if ":" in line)
         self.settings: dict[str, str] = {}
-        for name in ASKED:  # one by one: a server before version 7 takes one name at a time
+        for name in SETTINGS:  # one by one: a server before version 7 takes one name at a time
             try:
                 found: Any = store.ask("CONFIG", "GET", name)
             except DibsError:  # this user may not ask
@@ -68,7 +68,7 @@ class Facts:
         }
 
     def losses(self) -> str:
-        """What of that which was answered can be lost, in one sentence."""
+        """Which answered commits can be lost, in one sentence."""
         if self.append_only:
             fsync = self.settings.get("appendfsync", "")
             return FSYNC.get(fsync, "append-only file; how often it is synced could not be asked (CONFIG GET)")
@@ -83,11 +83,11 @@ class Facts:
 
     @property
     def keeps_nothing(self) -> bool:
-        """Is all of it gone with the process?"""
+        """Does everything end with the server process?"""
         return not self.append_only and self.settings.get("save", "?") == ""
 
     def warnings(self) -> list[str]:
-        """What somebody should change."""
+        """What a person should change."""
         found = []
         if self.keeps_nothing:
             found.append(
@@ -119,7 +119,7 @@ def describe(store: RedisStore) -> Description:
 
 
 def check(store: RedisStore) -> Iterator[Check]:
-    """Each check; where the server does not answer there is only one."""
+    """Run each check; only one if the server does not answer."""
     try:
         facts = Facts(store)
     except DibsError as error:
@@ -166,15 +166,15 @@ def _protection(facts: Facts) -> tuple[bool, str]:
     password = "@" in facts.url
     said = f"TLS {'yes' if tls else 'no'}, password {'yes' if password else 'no'}"
     if place:
-        return True, f"{said}; {place}: only this machine reaches it"
+        return True, f"{said}; {place}: only this machine can connect"
     if not tls or not password:
-        return False, f"{said}: whoever can reach that network can read or change the workspace"
+        return False, f"{said}: anyone on that network can read or change the workspace"
     return True, said
 
 
 def _on_this_machine(url: str) -> str:
-    """How only this machine reaches that server; "" where others can."""
-    if url.partition(":")[0] not in PLAIN:
+    """How the server is limited to this machine; "" if other machines can connect."""
+    if url.partition(":")[0] not in SCHEMES_WITHOUT_LIBRARY:
         return ""
     from dibs.stores.redis import plain_socket
 
@@ -187,5 +187,5 @@ def _on_this_machine(url: str) -> str:
 def _workspace(store: RedisStore) -> str:
     head = store.head()
     expire = store.ask("HGET", store.keys[4], "expire")
-    goes = f"; goes after {int(expire) // DAY_MS} days without a commit" if expire else ""
+    goes = f"; expires after {int(expire) // DAY_MS} days without a commit" if expire else ""
     return f"{store.tag.strip('{}:')}: commit {head.commit}, event {head.seq}{goes}"

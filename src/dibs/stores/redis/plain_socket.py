@@ -13,36 +13,36 @@ from dibs.errors import Unavailable
 
 try:
     from hiredis import HiredisError, Reader, pack_command
-except ImportError as error:  # said here, whichever command or hook comes first
+except ImportError as error:  # here, because every command and hook passes here first
     raise Unavailable(f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}") from None
 
-from dibs.stores.redis.wire import STRANGE, Absent, Lost, Said, identity_of
+from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, ConnectionLost, ServerDown, ServerError, identity_of
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PORT, LAST_PORT = 6379, 65_535
-WHO = b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"  # both in one trip
-CHUNK = 65_536  # bytes read at once
+DEFAULT_PORT, MAX_PORT = 6379, 65_535
+INFO_COMMANDS = b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"  # both in one trip
+CHUNK_BYTES = 65_536  # bytes read at once
 
 
 class PlainWire:
-    """One socket; opened again when it broke."""
+    """One socket, reopened when it breaks."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url, self._timeout = url, timeout
         self._where, self._user, self._password, self._database = parse(url)
         self._socket: Any = None
         self._reader: Any = None
-        self._others: list[PlainWire] = []  # connections to wait on, not in use right now
+        self._others: list[PlainWire] = []  # idle connections for waits
         self.run_id = ""
-        self._connected = False  # the whole way in
-        self._asking = False  # an answer may be on the way: to a call that was interrupted, if no other asks
+        self._connected = False  # has the handshake completed?
+        self._asking = False  # an answer may be in flight: after an interrupted call
 
     def call(self, *words: Any) -> Any:
-        """Send one command and give its answer."""
+        """Send one command and return its answer."""
         if not self._connected or self._asking:
             self._connect()
         return self._exchange(words)
@@ -52,14 +52,14 @@ class PlainWire:
         return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
 
     def block(self, command: str, timeout: float, *words: Any) -> Any:
-        """A command that blocks for some milliseconds."""
+        """Send a command that blocks for some milliseconds."""
         return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
 
     def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
-        """On a connection of its own, kept for the next wait: the other stays free for questions."""
+        """Use a separate connection, kept for the next wait: the main one stays free for commands."""
         try:
             other = self._others.pop()
-        except IndexError:  # each thread that waits has its own
+        except IndexError:  # one for each waiting thread
             other = PlainWire(self.url, self._timeout)
         if not other._connected or other._asking:
             other._connect()
@@ -100,17 +100,17 @@ class PlainWire:
                 self._exchange(("SELECT", self._database))
             self._identify()
             self._connected = True
-        except BaseException:  # half a way in is none
+        except BaseException:  # an incomplete handshake is no connection
             self._drop()
             raise
 
     def _open(self) -> None:
-        """A socket to the first address that takes one."""
+        """A socket to the first address that accepts."""
         family, address = self._where
         try:
             places = [(family, address)] if family is not None else _resolve(*address)
-        except (OSError, UnicodeError) as error:  # no such host, or no name of one
-            raise Lost(getattr(error, "strerror", None) or str(error)) from None
+        except (OSError, UnicodeError) as error:  # no such host, or not a host name
+            raise ConnectionLost(getattr(error, "strerror", None) or str(error)) from None
         failed: Exception = OSError("no address")
         for kind, place in places:
             self._socket = _socket.socket(kind, _socket.SOCK_STREAM)
@@ -125,17 +125,17 @@ class PlainWire:
                 self._drop()
             else:
                 return
-        lost = Absent if isinstance(failed, (ConnectionRefusedError, FileNotFoundError)) else Lost
+        lost = ServerDown if isinstance(failed, (ConnectionRefusedError, FileNotFoundError)) else ConnectionLost
         raise lost(getattr(failed, "strerror", None) or str(failed)) from None
 
     def _limit(self, seconds: float) -> None:
-        """How long one question may take. The kernel's own limit saves asking it twice whether there is something."""
+        """Set the timeout of one command, in the kernel: this saves a poll before each read."""
         whole = int(seconds)
         time = whole.to_bytes(8, sys.byteorder) + int((seconds - whole) * 1e6).to_bytes(8, sys.byteorder)
         try:
             for option in (_socket.SO_RCVTIMEO, _socket.SO_SNDTIMEO):
                 self._socket.setsockopt(_socket.SOL_SOCKET, option, time)
-        except (OSError, AttributeError):  # a machine on which such a time looks otherwise
+        except (OSError, AttributeError):  # a machine with another layout of struct timeval
             self._socket.settimeout(seconds)
         else:
             self._socket.settimeout(None)
@@ -143,18 +143,18 @@ class PlainWire:
     def _identify(self) -> None:
         try:
             self._asking = True
-            self._socket.sendall(WHO)
+            self._socket.sendall(INFO_COMMANDS)
             server, replication = self._answer(), self._answer()
             self._asking = False
         except HiredisError as error:
             self._drop()
-            raise Said(f"{STRANGE} ({error})") from None
+            raise ServerError(f"{NOT_A_REDIS_SERVER} ({error})") from None
         except OSError as error:
             self._drop()
-            raise Lost(_why(error)) from None
+            raise ConnectionLost(_why(error)) from None
         for said in (server, replication):
             if isinstance(said, Exception):
-                raise Said(str(said))
+                raise ServerError(str(said))
         self.run_id = identity_of(server, replication)
 
     def _answer(self) -> Any:
@@ -162,7 +162,7 @@ class PlainWire:
             answer = self._reader.gets()
             if answer is not False:
                 return answer
-            data = self._socket.recv(CHUNK)
+            data = self._socket.recv(CHUNK_BYTES)
             if not data:
                 message = "the server closed the connection"
                 raise OSError(message)
@@ -178,24 +178,24 @@ class PlainWire:
             known = bool(self.run_id)
             self._drop()
             if not known:
-                raise Said(f"{STRANGE} ({error})") from None
-            raise Lost(str(error)) from None
+                raise ServerError(f"{NOT_A_REDIS_SERVER} ({error})") from None
+            raise ConnectionLost(str(error)) from None
         except OSError as error:
             self._drop()
-            raise Lost(_why(error)) from None
-        except BaseException:  # interrupted between question and answer: the next answer would be the wrong one
+            raise ConnectionLost(_why(error)) from None
+        except BaseException:  # interrupted between command and answer: the next answer read would be this one's
             self._drop()
             raise
         if isinstance(answer, Exception):
             text = str(answer)
             if text.startswith("READONLY"):
-                self._drop()  # it became a replica; when it is a primary again it is to be asked for its name
-            raise Said(text)
+                self._drop()  # it became a replica; ask for its run id again once it is a primary
+            raise ServerError(text)
         return answer
 
 
 def parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
-    """Where to, user, password, database: `redis://user:password@host:port/db`, `unix:///path?db=N`."""
+    """Address, user, password, database: `redis://user:password@host:port/db`, `unix:///path?db=N`."""
     scheme, _, rest = url.partition("://")
     rest, _, query = rest.partition("?")
     options = dict(part.partition("=")[::2] for part in query.split("&") if part)
@@ -207,8 +207,8 @@ def parse(url: str) -> tuple[tuple[Any, Any], str, str, str]:
     host, colon, number = place.rpartition(":")
     if not colon or place.endswith("]"):
         host, number = place, ""
-    port = int(number) if number.isdigit() else PORT
-    if (number and not number.isdigit()) or not 0 < port <= LAST_PORT:
+    port = int(number) if number.isdigit() else DEFAULT_PORT
+    if (number and not number.isdigit()) or not 0 < port <= MAX_PORT:
         where = hidden(url)
         raise Unavailable(f"{where}: {number} is no port. Nothing was changed.", store=where)
     host = host.removeprefix("[").removesuffix("]")
@@ -223,7 +223,7 @@ def _resolve(host: str, port: int) -> list[tuple[int, Any]]:
 
 
 def _why(error: OSError) -> str:
-    """What is said of a question without an answer; a limit that the kernel keeps ends as if there was nothing yet."""
+    """The text for a command without an answer; a kernel timeout looks like "no data yet"."""
     return "timed out" if isinstance(error, BlockingIOError) else str(error)
 
 

@@ -1,32 +1,31 @@
-"""The Lua that the Redis engine runs on the server: read, and check-then-apply. No business rule is in it.
+"""The Lua that the Redis engine runs on the server: read, and check-then-apply. It holds no business rule.
 
 Keys, all under one hash tag so that they lie on one node of a cluster:
 - `v`     hash     key → number of the commit that wrote it, its two index entries, its JSON text; separated by newlines
 - `k`     zset     every key, all with score 0, so that ranges come in the order of the bytes
 - `i1` `i2` zset   index entry, NUL, key; the same
 - `head`  hash     commit, seq, link, now; id and schema; run: the run id of the server that all this is known to be on;
-                   since: the first commit of the epoch; void: what was before `since` is still to be settled;
-                   moving, moved: another server is being filled, or in charge (moved_mark.py); origin: the move that
-                   filled this one; offset: the store's clock is ahead of the wall's by so much, because it goes on from
-                   where it stood in the store before, or before the server's clock was set back; it is behind (below 0)
-                   by what the server's clock was set forward (clock_pace.py); expire: ms without a commit after which
-                   all of it goes; sure: the server kept all that it answered when this run began; kept: restarts of
-                   such a server, as `commit that was there:number gone on from`; size: how many rows and entries there
-                   are after the last commit, so that a key that was evicted or deleted is missed. Whoever fills a store
-                   leaves it out.
+                   since: the first commit of the epoch; void: what rests on commits before `since` is not settled yet;
+                   moving, moved: another store is being filled, or is in charge (moved_mark.py); origin: the move that
+                   filled this one; offset: ms that the store's clock is ahead of the server's wall clock, because it
+                   continues from the earlier store, or from before the server's clock was set back; below 0 after the
+                   server's clock was set forward (clock_pace.py); expire: ms without a commit after which the workspace
+                   expires; sure: the server kept all answered commits when this run began; kept: restarts of such a
+                   server, as `last commit:number to continue from`; size: the number of rows and entries after the last
+                   commit, to notice an evicted or deleted key. A move leaves it out.
 - `log`   stream   one entry an event, whose id is its number: commit, now, body, link; wall, if it is not now
 - `seals` hash     number of the event → link, newline, body
-- `gate`  string   who may commit alone for a moment, after losing too often
-- `t:ID`  string   the number of the commit that transaction ID ended in, so that sending it again does it once
-- `w:NAME` list    a wake for whoever waits under NAME
+- `gate`  string   the transaction that may commit alone for a moment, after it lost too many races
+- `t:ID`  string   the commit number of transaction ID, so that sending it again applies it once
+- `w:NAME` list    a wake for the waiter under NAME
 
-A read has a signature over the keys and versions that it saw. Apply compares signatures only if the commit number moved
-since; where one differs it applies nothing and answers with all reads done anew, so that running again costs no trip.
+A read has a signature over the keys and versions that it saw. APPLY compares signatures only if the commit number has
+changed since. If one differs, it applies nothing and answers with fresh reads, so that another run costs no round trip.
 """
 
 from __future__ import annotations
 
-# Shared by both: how a read is done. ARGV is walked with `at`; a read is either
+# Shared by both scripts: reads. `at` is the place in ARGV; a read is either
 #   f LIMIT NKEYS key… NRANGES (low high)…     some keys, and ranges of keys
 #   p LIMIT keys N prefixes…                   the same with prefixes of keys: joined by newlines, all keys in one word,
 #                                              the prefixes of one first letter in one
@@ -154,7 +153,7 @@ local function size()  -- it also fails, before anything was written, where a ke
 end
 """
 
-# Is the workspace on this server, of this schema, and is what is there certain?
+# Is the workspace on this server, of this schema, and certain?
 CHECK = """
 local head = redis.call('HMGET', HEAD, 'commit', 'seq', 'link', 'now', 'run', 'id', 'schema', 'since', 'void',
   'moved', 'moving', 'offset', 'expire', 'size')
@@ -173,10 +172,10 @@ if there and head[14] and head[14] ~= table.concat(there, ' ') then return {'dam
 local offset = tonumber(head[12] or '0')
 """
 
-# ARGV: run id, whether this settles (1), only looks where the log ends (2), or will be followed by APPLY, which misses
-# what is missing (3); a commit that was answered on this machine, with the number and the link of its last event (empty
-# if none is remembered); number of reads, the reads. `other`: that event of this epoch is another one here.
-# Answers: status, commit, seq, link, last now, clock, how far the clock is ahead of the wall's, since, the reads.
+# ARGV: run id; 1 if this settles, 2 if it only reads the log's end, 3 if APPLY follows, which checks for missing parts;
+# a commit that was answered on this machine, with the number and the link of its last event (empty if none is
+# remembered); number of reads, the reads. `other`: the log has a different event at that number of this epoch. Answers:
+# status, commit, seq, link, last now, clock, how far the clock is ahead of the wall's, since, the reads.
 READ = (
     READS
     + """
@@ -198,12 +197,12 @@ return {'ok', head[1], head[2], head[3], head[4], whole(clock() + offset), whole
 """
 )
 
-# ARGV: in one word, separated by blanks: run id, whether this settles, transaction id, which run of it this is, the
-# commit number that was read at (behind `>`: a guess, whose reads are to be checked in any case), `now`, how often it
-# lost already, whether no commit may have come between, whether to ask first if all this is allowed, number of
-# reads, the place behind them. Then the reads, their signatures; events, puts (an empty text deletes), seals, prune,
-# wakes. Answers `done`, the commit's number, which run it was (the answer to an earlier one may have been lost), the
-# time, and the last event's number and link.
+# ARGV: in one word, separated by blanks: run id, whether this settles, transaction id, number of this run, the commit
+# number of the reads (after `>`: a guess, whose reads are always checked), `now`, the number of lost races, whether no
+# commit may have come between, whether to check the user's permissions first, number of reads, the place after them.
+# Then the reads, their signatures; events, puts (an empty text deletes), seals, prune, wakes. Answers `done`, the
+# commit's number, the number of the applied run (the answer to an earlier one may have been lost), the time, and the
+# last event's number and link.
 APPLY = (
     READS
     + """
@@ -330,7 +329,7 @@ return {'done', number, attempt, whole(time), whole(seq), link}
 """
 )
 
-# The server's clock was set forward by so much. KEYS: head. ARGV: the offset that was seen, the difference in ms.
+# The server's clock was set forward. KEYS: head. ARGV: the offset that was seen, the difference in ms.
 HOLD_BACK = """
 local offset = redis.call('HGET', KEYS[1], 'offset') or '0'
 if offset ~= ARGV[1] then return 0 end
@@ -338,14 +337,14 @@ redis.call('HSET', KEYS[1], 'offset', string.format('%d', tonumber(offset) - ton
 return 1
 """
 
-# Who was to commit alone leaves without a commit. KEYS: gate. ARGV: transaction id.
+# The transaction with the gate ends without a commit. KEYS: gate. ARGV: transaction id.
 LEAVE = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 """
 
-# The server was restarted, or is another one, and nothing that was answered can be missing as far as this caller knows:
-# go on, with numbers above all that were ever given. Who remembers more sees by `kept` that it is missing.
-# KEYS: head. ARGV: the run id that is there, the new one, the number to go on from.
+# The server was restarted or replaced, and no answered commit can be missing as far as this caller knows: continue with
+# numbers above all that were ever given. A machine that remembers more sees the loss by `kept`.
+# KEYS: head. ARGV: the stored run id, the new one, the number to continue from.
 KEEP = """
 local head = redis.call('HMGET', KEYS[1], 'commit', 'run', 'kept', 'sure')
 if not head[1] or head[2] ~= ARGV[1] or head[4] ~= '1' then return 0 end
@@ -359,9 +358,9 @@ redis.call('HSET', KEYS[1], 'commit', number, 'run', ARGV[2], 'kept', kept)
 return 1
 """
 
-# Something that was answered may be missing: a new epoch, whose numbers are above all that were ever given.
-# KEYS: head. ARGV: the run id that is there, the new one, the number to go on from, whether the server keeps all that
-# it answers, the commit number that is known to be there.
+# An answered commit may be missing: begin a new epoch, with numbers above all that were ever given.
+# KEYS: head. ARGV: the stored run id, the new one, the number to continue from, whether the server keeps all answered
+# commits, the commit number that is known to be there.
 EPOCH = """
 local head = redis.call('HMGET', KEYS[1], 'commit', 'run')
 if not head[1] or head[2] ~= ARGV[1] or (ARGV[5] ~= '' and head[1] ~= ARGV[5]) then return '' end
@@ -375,8 +374,8 @@ redis.call('HDEL', KEYS[1], 'kept')
 return number
 """
 
-# A workspace begins on this server. KEYS: head, and what lies beside it. ARGV: number, link, id, schema, run id,
-# whether the server keeps all that it answers, whether something was lost.
+# Create a workspace on this server. KEYS: head, and all other keys. ARGV: number, link, id, schema, run id, whether the
+# server keeps all answered commits, whether commits were lost.
 BEGIN = """
 if redis.call('HLEN', KEYS[1]) > 0 then return 0 end
 for n = 2, #KEYS do if redis.call('EXISTS', KEYS[n]) == 1 then return -1 end end
@@ -386,7 +385,7 @@ if ARGV[7] == '1' then redis.call('HSET', KEYS[1], 'void', '1') end
 return 1
 """
 
-# What was before this epoch is settled. KEYS: head. ARGV: since.
+# Everything before this epoch is settled. KEYS: head. ARGV: since.
 SETTLED = """
 if redis.call('HGET', KEYS[1], 'since') ~= ARGV[1] then return 0 end
 return redis.call('HDEL', KEYS[1], 'void')

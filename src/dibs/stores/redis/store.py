@@ -1,10 +1,9 @@
 """The Redis engine: the same seam on a server that several machines share.
 
-Optimistic: reads are buffered with a signature of what they saw; one script checks that every read still holds and then
-applies all writes and events at once, or applies nothing and gives the reads anew (scripts.py). `now` is the
-server's clock. A connection that breaks is opened again and the same question asked again, for as long as the timeout
-allows; a transaction that was sent has an id, so sending it twice does it once. What happens when the server itself
-lost something is in epoch.py.
+Optimistic: reads are buffered with a signature of what they saw. One script checks that every read still holds, then
+applies all writes and events at once; or it applies nothing and returns fresh reads (scripts.py). `now` is the server's
+clock. A lost connection is reopened and the command retried until the timeout; a transaction has an id, so sending it
+twice applies it once. epoch.py handles a server that lost commits.
 
 What is not here: any word of what dibs is for.
 """
@@ -18,10 +17,10 @@ from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.cache import Cache
 from dibs.stores.redis.clock_pace import Pace
 from dibs.stores.redis.transaction import Guess, MovedError, RedisTransaction, Snapshot, bytes_of, words_of
-from dibs.stores.redis.wire import Absent, Lost, Said, plain
+from dibs.stores.redis.wire import ConnectionLost, ServerDown, ServerError, plain
 from dibs.stores.seam import (
+    MAX_CLOCK_AGE_MS,
     MAX_RUNS,
-    STALE_NOW,
     Engine,
     Event,
     Head,
@@ -42,60 +41,64 @@ if TYPE_CHECKING:
     from dibs.stores.redis.wire import Wire
     from dibs.stores.seam import Check, Description, T, Transaction
 
-MANY_RUNS = MAX_RUNS * 8  # with those that only waited for their turn
-MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
-PATIENT = 3  # losses after which a transaction is let through alone; it gives up as busy after more, at the timeout
-FORGETS = 590_000  # ms; the scripts remember for 600 s what became of a transaction
-GOING = (b"done", b"again", b"gated", b"moving")  # what applying ends in on a server where all is in order
-PAUSE = 0.001  # seconds before a transaction that lost a race is run again, grown with each loss
-BREATH = 0.02  # seconds before a broken connection is opened again, doubled each time
-TURN_S = 60.0  # for another thread of this process, which gives up by itself when the server is silent
-WITNESSED = 5  # words of an answer that names the last event of its commit
-ANSWERED = 3  # words of the answer to a transaction that was done before
+MAX_RUNS_AND_WAITS = MAX_RUNS * 8  # runs and waits for the gate together
+MOVE_POLL_S = 0.05  # between two attempts while the workspace is being moved
+# Lost races after which a transaction gets the gate alone. With more, it gives up as busy at the timeout.
+LOSSES_BEFORE_GATE = 3
+OUTCOME_KEPT_MS = 590_000  # the scripts keep the outcome of a transaction for 600 s
+NORMAL_STATUSES = (b"done", b"again", b"gated", b"moving")  # APPLY's answers on a healthy server
+RETRY_PAUSE_S = 0.001  # before a transaction that lost a race is run again; grows with each loss
+RECONNECT_BACKOFF_S = 0.02  # before a lost connection is reopened; doubles each time
+TURN_TIMEOUT_S = 60.0  # for another thread of this process, which has its own timeout when the server is silent
+WORDS_BEFORE_LINK = 5  # a longer answer names the last event of its commit
+WORDS_OF_KNOWN_OUTCOME = 3  # the answer for a transaction that was applied before
 DIGESTS: dict[str, str] = {}
-SOON = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # errors that pass by themselves
+TRANSIENT_ERRORS = ("LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN")  # retried until the timeout
 
 
 class RedisStore(Engine):
-    """One workspace on a server, opened. Threads may share it; they take turns."""
+    """One open workspace on a server. Threads may share it; they take turns."""
 
     def __init__(self, wire: Wire, workspace: str, *, timeout: float = 5.0, memory: str = "", kept: str = "") -> None:
         self.wire = wire
         self.timeout = timeout
-        self.expire = 0  # ms without a commit after which all of it may go; 0: never
-        self.missing: Callable[[], None] | None = None  # told when no server listens there; may raise
+        self.expire = 0  # ms without a commit after which the workspace expires; 0: never
+        self.missing: Callable[[], None] | None = None  # called when no server listens there; may raise
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = epoch.Remembered(memory, kept)
-        self._turns = Turns(self._set_right, nested=True)
+        self._turns = Turns(self._repair, nested=True)
         self._cache = Cache()
         self._pace = Pace(f"{memory}-clock" if memory else "")
-        self._asked_at = clock.since_boot()  # right before the last question
+        self._asked_at = clock.since_boot()  # right before the last command
         self._settling = False
-        self._looking = False  # at the log alone, which may be unsettled
-        self._allowed = False  # to write all that a commit writes; asked once
+        self._looking = False  # reading the log only, which works unsettled
+        self._allowed = False  # the user has every permission that a commit needs; checked once
 
     # --- the verbs of the store
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable as far as the server's settings say."""
-        return self._turns.call(self._run, fn, TURN_S)
+        return self._turns.call(self._run, fn, TURN_TIMEOUT_S)
 
-    def _set_right(self) -> None:
-        """A call that was interrupted may have left these behind."""
+    def _repair(self) -> None:
+        """Reset what an interrupted call may have left."""
         self._settling = self._looking = False
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
-        """Run it until it is committed. Each run that was sent may be the one: the answer to it may have been lost."""
-        trial = _Trial(self.timeout)
+        """Run it until it is committed.
+
+        Any run that was sent may be the committed one: its answer may have been lost.
+        """
+        commit_attempt = _CommitAttempt(self.timeout)
         results: list[T] = []
-        cache = self._cache if self._cache.is_fresh(trial.began) and not self._settling else None
+        cache = self._cache if self._cache.is_fresh(commit_attempt.began) and not self._settling else None
         snapshot: Snapshot | None = None if cache is None else Guess(cache)
         try:
-            for number_of_run in range(MANY_RUNS):
-                tx = RedisTransaction(self, trial.id, snapshot, cache, writes=True)
+            for number_of_run in range(MAX_RUNS_AND_WAITS):
+                tx = RedisTransaction(self, commit_attempt.id, snapshot, cache, writes=True)
                 snapshot = None
-                started = clock.since_boot() if number_of_run else trial.began
+                started = clock.since_boot() if number_of_run else commit_attempt.began
                 try:
                     result = fn(tx)
                 except MovedError as moved_on:
@@ -106,80 +109,80 @@ class RedisStore(Engine):
                 except Exception as error:
                     if tx.is_guess:
                         cache = None
-                        continue  # a guess is no reason to refuse anything
+                        continue  # a guess must not refuse anything
                     self._refuse_missing(tx, error)
                     raise
                 if not tx.touched:
                     if tx.is_guess:
                         cache = None
-                        continue  # nor to answer anything
+                        continue  # nor answer anything
                     self._refuse_missing(tx)
                     return result
-                if clock.since_boot() - started > STALE_NOW:
+                if clock.since_boot() - started > MAX_CLOCK_AGE_MS:
                     continue
                 results.append(result)
-                answer = self._apply(tx, trial, len(results) - 1)
+                answer = self._apply(tx, commit_attempt, len(results) - 1)
                 if answer is None:
                     continue
                 if answer[0] == b"done":
-                    trial.alone = False
+                    commit_attempt.alone = False
                     number = self._learn(tx, answer, len(results) - 1)
                     filled: T = fill(results[int(answer[2])], number)
                     return filled
-                snapshot = self._next_try(tx, trial, answer)
+                snapshot = self._next_try(tx, commit_attempt, answer)
         finally:
-            if trial.alone:
-                self._let_others(trial.id)
-        raise Busy(tried=trial.lost)
+            if commit_attempt.alone:
+                self._open_gate(commit_attempt.id)
+        raise Busy(tried=commit_attempt.lost)
 
     def _refuse_missing(self, tx: RedisTransaction, error: Exception | None = None) -> None:
-        """A transaction that will not be applied: nobody has looked yet whether a part of the workspace is missing.
+        """Check for missing parts of the workspace, for a transaction that will not be applied: APPLY would check.
 
-        An error that is no refusal (facts are needed) decides nothing.
+        An error that is not a refusal (facts are needed) decides nothing.
         """
         if tx.reads and (error is None or isinstance(error, DibsError)):
             self.read([])
 
     def _learn(self, tx: RedisTransaction, answer: Any, attempt: int) -> int:
-        """Keep what was written in the cache. Gives the number of the commit."""
+        """Cache what was written. Returns the number of the commit."""
         number = int(answer[1])
         self.remembered.rise(number)
-        if len(answer) > WITNESSED:
+        if len(answer) > WORDS_BEFORE_LINK:
             self.remembered.saw(number, int(answer[4]), answer[5])
-        if int(answer[2]) != attempt:  # it was done by an earlier run, which wrote something else
+        if int(answer[2]) != attempt:  # an earlier run was applied, which wrote something else
             self._cache.clear()
             return number
-        time = int(answer[3]) if len(answer) > ANSWERED else 0
+        time = int(answer[3]) if len(answer) > WORDS_OF_KNOWN_OUTCOME else 0
         self._cache.wrote(number, tx.now, time, [(bytes_of(key), texts) for key, texts in tx.written.items()])
         return number
 
-    def _next_try(self, tx: RedisTransaction, trial: _Trial, answer: Any) -> Snapshot | None:
-        """Wait as is fit before the transaction is run again; the reads in the answer save a trip."""
-        over = clock.since_boot() > trial.end
-        if answer[0] == b"again" and tx.is_guess and not trial.guessed:
-            trial.guessed = True  # the first wrong guess is no lost race
+    def _next_try(self, tx: RedisTransaction, commit_attempt: _CommitAttempt, answer: Any) -> Snapshot | None:
+        """Back off before the transaction is run again; the reads in the answer save a round trip."""
+        over = clock.since_boot() > commit_attempt.end
+        if answer[0] == b"again" and tx.is_guess and not commit_attempt.guessed:
+            commit_attempt.guessed = True  # the first wrong guess is not a lost race
             if int(answer[1]) < self.remembered.number:
-                return None  # to be looked into with the next question
+                return None  # the next read looks into it
             return self._take(answer, tx.reads)
         if answer[0] == b"moving":
             if over:
                 moved_mark.refuse_write(answer[1].decode(), hidden(self.wire.url), 0)
-            clock.sleep(MOMENT)
+            clock.sleep(MOVE_POLL_S)
             return None
-        if over and trial.lost + trial.gated > PATIENT:
-            raise Busy(tried=trial.lost + trial.gated)
+        if over and commit_attempt.lost + commit_attempt.gated > LOSSES_BEFORE_GATE:
+            raise Busy(tried=commit_attempt.lost + commit_attempt.gated)
         if answer[0] == b"gated":
-            trial.gated += 1
-            clock.sleep(PAUSE * min(trial.gated + 1, 16) * (0.5 + _chance()))
+            commit_attempt.gated += 1
+            clock.sleep(RETRY_PAUSE_S * min(commit_attempt.gated + 1, 16) * (0.5 + _chance()))
             return None
-        trial.lost += 1
-        trial.alone = trial.lost > PATIENT
-        if not trial.alone and trial.lost > 1:  # the first time at once: what came back is new
-            clock.sleep(PAUSE * min(trial.lost, 8) * (1 + _chance()))
+        commit_attempt.lost += 1
+        commit_attempt.alone = commit_attempt.lost > LOSSES_BEFORE_GATE
+        if not commit_attempt.alone and commit_attempt.lost > 1:  # the first retry is immediate: its reads are fresh
+            clock.sleep(RETRY_PAUSE_S * min(commit_attempt.lost, 8) * (1 + _chance()))
         return self._take(answer, tx.reads)
 
     def _take(self, answer: Any, reads: Sequence[Read]) -> Snapshot:
-        """The snapshot in an answer; it goes into the cache."""
+        """The snapshot in an answer; also fills the cache."""
         snapshot = Snapshot(answer, reads)
         excess = min(self._pace.excess(snapshot.now), snapshot.now - snapshot.last)
         if excess > 0:
@@ -189,23 +192,23 @@ class RedisStore(Engine):
         return snapshot
 
     def _hold_back(self, snapshot: Snapshot, offset: bytes, excess: int) -> None:
-        """The server's clock was set forward: the store's clock goes on from where it stood."""
+        """The server's clock was set forward: hold the store's clock back, so that it continues from where it stood."""
         try:
             self.script(scripts.HOLD_BACK, [self.keys[4]], lambda: [offset, str(excess)])
         except DibsError:
-            pass  # one who may only read: then it counts for this call alone
+            pass  # a read-only user: then it counts for this call alone
         snapshot.now -= excess
 
-    def _let_others(self, identifier: str) -> None:
-        """It was to commit alone for a moment, and will not."""
+    def _open_gate(self, identifier: str) -> None:
+        """Give back the gate after a transaction that will not commit."""
         try:
             self.wire.call("EVAL", scripts.LEAVE, 1, f"{self.tag}gate", identifier)
-        except (Lost, Said):
-            pass  # the moment passes by itself
+        except (ConnectionLost, ServerError):
+            pass  # the gate expires by itself
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
-        return self._turns.call(self._look, fn, TURN_S)
+        return self._turns.call(self._look, fn, TURN_TIMEOUT_S)
 
     def _look(self, fn: Callable[[Transaction], T]) -> T:
         snapshot: Snapshot | None = None
@@ -218,13 +221,13 @@ class RedisStore(Engine):
         raise Busy(tried=MAX_RUNS)
 
     def watch(self, name: str) -> None:
-        """Nothing to prepare: a wake is kept for a minute until somebody takes it."""
+        """Nothing to prepare: the server keeps a wake for a minute."""
 
     def unwatch(self, name: str) -> None:
-        """Drop a wake that nobody will wait for; if that fails, it goes by itself."""
+        """Drop a wake that has no waiter any more; if that fails, it expires."""
         try:
-            self._turns.call(lambda key: self.wire.call("DEL", key), f"{self.tag}w:{name}", TURN_S)
-        except (Lost, Said):
+            self._turns.call(lambda key: self.wire.call("DEL", key), f"{self.tag}w:{name}", TURN_TIMEOUT_S)
+        except (ConnectionLost, ServerError):
             pass
 
     def wait(self, name: str, timeout: float) -> bool:
@@ -232,22 +235,22 @@ class RedisStore(Engine):
         return self._blocked(lambda: self.wire.wait(f"{self.tag}w:{name}", timeout), timeout)
 
     def follow(self, after: int, timeout: float) -> bool:
-        """Wait until the log has an event behind number `after`; the server wakes us."""
+        """Wait until the log has an event after number `after`; the server wakes us."""
         last = f"{after}-1"
         return self._blocked(
             lambda: bool(self.wire.block("XREAD", timeout, "COUNT", 1, "STREAMS", self.keys[5], last)), timeout
         )
 
     def _blocked(self, wait: Callable[[], bool], timeout: float) -> bool:
-        """A wait on the server; where it does not answer, a short pause: the caller looks again."""
+        """Wait on the server; if it does not answer, pause for a moment: the caller looks again."""
         try:
             return wait()
-        except (Lost, Said):
+        except (ConnectionLost, ServerError):
             clock.sleep(min(timeout, 0.2))
             return False
 
     def head(self) -> Head:
-        """Where the log ends. What is not settled yet is no hindrance: nothing is decided by it."""
+        """Where the log ends. Works also while the store is unsettled: nothing is decided by it."""
 
         def tail(_: None) -> Head:
             before, self._looking = self._looking, True
@@ -256,16 +259,16 @@ class RedisStore(Engine):
             finally:
                 self._looking = before
 
-        return self._turns.call(tail, None, TURN_S)
+        return self._turns.call(tail, None, TURN_TIMEOUT_S)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above `after`, in order."""
 
         def entries(first: str) -> Any:
-            self.head()  # refuses what is not to be gone on with
+            self.head()  # refuses a workspace that must not be used
             return self.ask("XRANGE", self.keys[5], first, "+", "COUNT", limit)
 
-        found = self._turns.call(entries, f"{after + 1}-1", TURN_S)
+        found = self._turns.call(entries, f"{after + 1}-1", TURN_TIMEOUT_S)
         events = []
         for entry, fields in found:
             said = dict(zip(fields[::2], fields[1::2], strict=True))
@@ -276,7 +279,7 @@ class RedisStore(Engine):
 
     def seals(self) -> list[Seal]:
         """The seals, in order."""
-        flat = self._turns.call(lambda key: self.ask("HGETALL", key), f"{self.tag}seals", TURN_S)
+        flat = self._turns.call(lambda key: self.ask("HGETALL", key), f"{self.tag}seals", TURN_TIMEOUT_S)
         pairs = list(flat.items()) if isinstance(flat, dict) else list(zip(flat[::2], flat[1::2], strict=True))
         found = []
         for seq, text in pairs:
@@ -297,7 +300,7 @@ class RedisStore(Engine):
         return self.wire.url
 
     def describe(self) -> Description:
-        """What the server says of itself."""
+        """The server's description of itself."""
         from dibs.stores.redis import health
 
         return health.describe(self)
@@ -311,8 +314,8 @@ class RedisStore(Engine):
     # --- after a loss
 
     def settle(self, fn: Callable[[], bool]) -> None:
-        """Let `fn` give up what rests on lost commits: it runs transactions, and says whether there is more to do."""
-        self._turns.call(self._settle, fn, TURN_S)
+        """Let `fn` give up what rests on lost commits: it runs transactions and returns whether more is left."""
+        self._turns.call(self._settle, fn, TURN_TIMEOUT_S)
 
     def _settle(self, fn: Callable[[], bool]) -> None:
         since = self.ask("HGET", self.keys[4], "since")
@@ -320,20 +323,20 @@ class RedisStore(Engine):
         try:
             while fn():
                 pass
-        except _SettledError:
+        except _AlreadySettledError:
             return
         finally:
             self._settling = False
         self.script(scripts.SETTLED, [self.keys[4]], lambda: [since])
 
-    # --- asking the server
+    # --- commands to the server
 
     def ask(self, *words: Any) -> Any:
-        """One command, asked again when the connection broke; only for those that may be asked twice."""
-        return self._patiently(lambda: self.wire.call(*words))
+        """Send one command, retried when the connection is lost; only for commands that may run twice."""
+        return self._with_retries(lambda: self.wire.call(*words))
 
     def script(self, text: str, keys: Sequence[str], words: Callable[[], list[Any]]) -> Any:
-        """Run a script, named by its digest once it was sent. `words` are asked for after the connection stands."""
+        """Run a script, by its digest once the server has it. `words` is called after the connection is open."""
         wire = self.wire
 
         def once() -> Any:
@@ -342,38 +345,38 @@ class RedisStore(Engine):
             self._asked_at = clock.since_boot()
             try:
                 return wire.call("EVALSHA", _digest(text), len(keys), *keys, *words())
-            except Said as error:
+            except ServerError as error:
                 if not str(error).startswith("NOSCRIPT"):
                     raise
                 return wire.call("EVAL", text, len(keys), *keys, *words())
 
-        return self._patiently(once)
+        return self._with_retries(once)
 
-    def ask_who(self) -> None:
-        """Ask the server anew for its name."""
-        self._patiently(self.wire.identify)
+    def ask_run_id(self) -> None:
+        """Ask the server again for its run id."""
+        self._with_retries(self.wire.identify)
 
-    def _patiently(self, once: Callable[[], Any]) -> Any:
-        """Again after a broken connection, with growing pauses, for as long as the timeout allows."""
+    def _with_retries(self, once: Callable[[], Any]) -> Any:
+        """Retry after a lost connection or a transient error, with growing backoff, until the timeout."""
         end = clock.since_boot() + int(self.timeout * 1000)
-        breath = BREATH
+        backoff = RECONNECT_BACKOFF_S
         while True:
             try:
                 return once()
-            except Said as error:
-                if not str(error).startswith(SOON) or clock.since_boot() >= end:
+            except ServerError as error:
+                if not str(error).startswith(TRANSIENT_ERRORS) or clock.since_boot() >= end:
                     raise plain(error, self.wire.url) from None
-            except Lost as error:
-                if self.missing is not None and isinstance(error, Absent):
+            except ConnectionLost as error:
+                if self.missing is not None and isinstance(error, ServerDown):
                     self.missing()
-                self._cache.clear()  # another server may stand there by now
+                self._cache.clear()  # another server may answer there now
                 if clock.since_boot() >= end:
                     raise plain(error, self.wire.url) from None
-            clock.sleep(breath * (1 + _chance()))
-            breath = min(breath * 2, 0.5)
+            clock.sleep(backoff * (1 + _chance()))
+            backoff = min(backoff * 2, 0.5)
 
     def read(self, reads: Sequence[Read], *, looks: bool = True) -> Snapshot:
-        """All these reads at one moment. Who looks wants to hear if a part is missing; who writes will."""
+        """All these reads at one moment. With `looks`, also check for missing parts; a writer's APPLY checks that."""
 
         def words() -> list[Any]:
             how = 2 if self._looking else 1 if self._settling else 0 if looks else 3
@@ -391,20 +394,20 @@ class RedisStore(Engine):
         """Does a seal stand at this event?"""
         return bool(self.ask("HEXISTS", f"{self.tag}seals", seq))
 
-    def _apply(self, tx: RedisTransaction, trial: _Trial, attempt: int) -> Any:
-        """Check and apply; None where that has to be done on another footing, from the start."""
+    def _apply(self, tx: RedisTransaction, commit_attempt: _CommitAttempt, attempt: int) -> Any:
+        """Check and apply; None if the transaction has to start again."""
         rest = tx.writes()
         reads = [*words_of(tx.reads), *[tx.snapshot.signature(read) for read in tx.reads]]
         commit = f"{'>' if tx.is_guess else ''}{tx.snapshot.commit}"
-        trial.refuse_late(self.wire.url)
+        commit_attempt.refuse_late(self.wire.url)
         sent = 0
 
         def words() -> list[Any]:
             nonlocal sent
             sent += 1
             head = (
-                f"{self.wire.run_id} {self._settling:d} {trial.id} {attempt} {commit} {tx.now} {trial.lost} "
-                f"{bool(tx.sealed):d} {not self._allowed:d} {len(tx.reads)} {len(reads) + 2}"
+                f"{self.wire.run_id} {self._settling:d} {commit_attempt.id} {attempt} {commit} {tx.now} "
+                f"{commit_attempt.lost} {bool(tx.sealed):d} {not self._allowed:d} {len(tx.reads)} {len(reads) + 2}"
             )
             return [head, *reads, *rest]
 
@@ -415,24 +418,24 @@ class RedisStore(Engine):
                 raise _unknown(error) from None
             raise
         if sent > 1:
-            trial.unsure = trial.unsure or trial.began
-        self._allowed = self._allowed or answer[0] in GOING
-        return answer if answer[0] in GOING or self._accepted(answer) else None
+            commit_attempt.unsure = commit_attempt.unsure or commit_attempt.began
+        self._allowed = self._allowed or answer[0] in NORMAL_STATUSES
+        return answer if answer[0] in NORMAL_STATUSES or self._accepted(answer) else None
 
     def _accepted(self, answer: Any) -> bool:
-        """May this answer be gone on with? What can be put right is, and then it is to be asked again."""
+        """Can we continue with this answer? Repairs what it can; the caller then retries."""
         status, where = answer[0], hidden(self.wire.url)
         if status == b"ok":
             return True
-        self._cache.clear()  # what was certain here is so no longer
+        self._cache.clear()  # its rows are no longer certain
         if status == b"void":
             raise Unsettled
         if status == b"settled":
-            raise _SettledError
+            raise _AlreadySettledError
         if status == b"damaged":
             epoch.damaged(self)
         if status == b"noperm":
-            error = Said(f"NOPERM this user may not use {answer[1].decode()}")
+            error = ServerError(f"NOPERM this user may not use {answer[1].decode()}")
             raise plain(error, self.wire.url)
         if status == b"moved":
             moved_mark.refuse(answer[1].decode(), where)
@@ -449,30 +452,30 @@ class RedisStore(Engine):
         raise Unavailable(message, store=where, schema=answer[1].decode())
 
 
-class _Trial:
-    """One transaction on its way through as many runs as it takes."""
+class _CommitAttempt:
+    """One transaction and all the runs it takes to commit."""
 
     def __init__(self, timeout: float) -> None:
         self.id = clock.random_id()
         self.began = clock.since_boot()
         self.end = self.began + int(timeout * 1000)
         self.lost = self.gated = 0
-        self.alone = False  # the server keeps others out until it is done
+        self.alone = False  # it has the gate: the server keeps others out until it is done
         self.guessed = False  # a guess was wrong
-        self.unsure = 0  # since when there is a run that was sent and not answered
+        self.unsure = 0  # since when a run was sent and not answered
 
     def refuse_late(self, url: str) -> None:
-        """The server forgets what became of a transaction; after that sending another run could do it twice."""
-        if self.unsure and clock.since_boot() - self.unsure > FORGETS:
-            raise _unknown(plain(Lost("it was paused for long"), url))
+        """Refuse another run once the server may have dropped the outcome: a second run could apply it twice."""
+        if self.unsure and clock.since_boot() - self.unsure > OUTCOME_KEPT_MS:
+            raise _unknown(plain(ConnectionLost("it was paused for long"), url))
 
 
-class _SettledError(Exception):
-    """Another caller gave up already what had to be."""
+class _AlreadySettledError(Exception):
+    """Another caller has settled the store already."""
 
 
 def _digest(text: str) -> str:
-    """The name under which a server that has run a script before knows it."""
+    """The digest by which the server knows a script that it has run before."""
     digest = DIGESTS.get(text)
     if digest is None:
         digest = DIGESTS[text] = sha1_of(text.encode())
@@ -480,7 +483,7 @@ def _digest(text: str) -> str:
 
 
 def _unknown(error: DibsError) -> DibsError:
-    """A transaction was sent, and no answer came: it may have been done."""
+    """The error for a transaction that was sent and not answered: it may have been applied."""
     message = f"{error.message} Whether it was done is not known: ask again with the same request id, or look."
     return Unavailable(message.replace(" Nothing was changed.", ""), **error.fields, unknown=True)
 

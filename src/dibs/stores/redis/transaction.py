@@ -5,9 +5,9 @@ A read is answered by, in this order:
 2. its earlier reads, all of one snapshot;
 3. the cache of this process (cache.py), if it is fresh: from then on the transaction is a guess;
 4. the server: the new read and all earlier ones in one trip, at one moment. If the earlier ones find what they found
-   before, the run goes on; else it starts again with the new answers (`MovedError`).
+   before, the run continues; else it starts again with the new answers (`MovedError`).
 
-The script that applies the writes checks the signatures of all reads, whoever answered them. The transaction knows the
+The script that applies the writes checks the signatures of all reads, cached ones too. The transaction knows the
 store only as a `Source` of reads; the store (store.py) takes the finished transaction and applies it.
 """
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
             """Does a seal stand at this event?"""
 
 
-PARTS = 4  # of a stored value: number, two entries, text
-ENTRIES = 3  # words of one row of a scan
-FOLLOWS = {"\t": "\n", "/": "0"}  # what most prefixes end in, and the letter behind it
+VALUE_PARTS = 4  # of a stored value: number, two entries, text
+SCAN_ROW_WORDS = 3  # words of one row of a scan
+NEXT_LETTER = {"\t": "\n", "/": "0"}  # the usual last letter of a prefix → the letter after it
 
 
 class MovedError(Exception):
-    """Something was committed between two reads of one transaction: all of them were read anew, at one moment."""
+    """A commit came between two reads of one transaction; all of them were read again, at one moment."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        super().__init__("read anew")
+        super().__init__("read again")
         self.snapshot = snapshot
 
 
@@ -73,12 +73,12 @@ class Snapshot:
         self.found = {read.key: one for read, one in zip(reads, found, strict=True)}
 
     def signature(self, read: Read) -> Any:
-        """What the server makes of all that a read saw."""
+        """The server's signature over all that a read saw."""
         return self.found[read.key][-1]
 
 
 class Guess(Snapshot):
-    """A snapshot that is only believed: where the store stood when the cache was last filled."""
+    """An unconfirmed snapshot: where the store stood when the cache was last filled."""
 
     def __init__(self, cache: Cache) -> None:
         self.commit, self.last, self.since = cache.commit, cache.last, cache.since
@@ -95,7 +95,7 @@ class RedisTransaction(BaseTransaction):
     ) -> None:
         super().__init__(identifier, writes=writes)
         self._source, self._snapshot, self._cache = source, snapshot, cache
-        self.is_guess = isinstance(snapshot, Guess)  # something of it rests on the cache, not on the server's answers
+        self.is_guess = isinstance(snapshot, Guess)  # at least one read was answered from the cache
         self.reads: list[Read] = []
         self._asked: set[Any] = set()
         self._texts: dict[str, str | None] = {}  # what single keys held when they were first read
@@ -103,7 +103,7 @@ class RedisTransaction(BaseTransaction):
         self.written: dict[str, tuple[str | None, str | None, str | None]] = {}
         self.sealed: list[str] = []
         self.pruned: int | None = None
-        self._tailed = False  # the end of the log was read, and counts
+        self._tailed = False  # the end of the log was read and must be checked
 
     @property
     def snapshot(self) -> Snapshot:
@@ -142,7 +142,7 @@ class RedisTransaction(BaseTransaction):
         return self._ask(snapshot, read) if found is None else found
 
     def _ask(self, before: Snapshot, read: Read) -> Any:
-        """All reads so far and one more, at one moment. If the others find what they found, they all go together."""
+        """All reads so far and one more, at one moment. The run continues if the earlier reads find the same."""
         fresh = self._source.read(self.reads, looks=not self._writes)
         for one in self.reads:
             found = before.found.get(one.key)
@@ -150,7 +150,7 @@ class RedisTransaction(BaseTransaction):
                 raise MovedError(fresh)
         if fresh.since != before.since or (self._tailed and fresh.commit != before.commit):
             raise MovedError(fresh)
-        fresh.now, fresh.wall = before.now, before.wall  # one moment for one run
+        fresh.now, fresh.wall = before.now, before.wall  # one clock reading for one run
         self._snapshot, self.is_guess = fresh, False
         return fresh.found[read.key]
 
@@ -159,7 +159,7 @@ class RedisTransaction(BaseTransaction):
             return Fetched({}, [], False)
         known = self._of_known(keys, ranges) if self._texts or self._rows else None
         if known is None:
-            spare = len(self.written) if ranges else 0  # rows that this transaction's own writes may take away
+            spare = len(self.written) if ranges else 0  # room for rows that this transaction deleted
             values, flat, cut, _ = self._get(Read(_words(keys, ranges, limit + spare)))
             rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
             texts = {key: _text(value) if value else None for key, value in zip(keys, values, strict=True)}
@@ -184,7 +184,7 @@ class RedisTransaction(BaseTransaction):
     def _of_known(
         self, keys: Sequence[str], ranges: Sequence[Range]
     ) -> tuple[dict[str, str | None], list[tuple[str, str]]] | None:
-        """What an earlier read of this transaction saw already, which is checked with that one."""
+        """What an earlier read of this transaction saw; its signature covers it."""
         for key in keys:
             if key not in self._texts:
                 return None
@@ -224,7 +224,9 @@ class RedisTransaction(BaseTransaction):
         flat, cut, _ = self._get(Read(["s", index, limit + hidden_rows, low, high]))
         rows = [
             (_name(entry), _name(key), _text(value))
-            for entry, key, value in zip(flat[::ENTRIES], flat[1::ENTRIES], flat[2::ENTRIES], strict=True)
+            for entry, key, value in zip(
+                flat[::SCAN_ROW_WORDS], flat[1::SCAN_ROW_WORDS], flat[2::SCAN_ROW_WORDS], strict=True
+            )
         ]
         if hidden_rows:
             rows = self._with_mine(rows, index, prefix, after, before, cut=bool(cut))
@@ -271,7 +273,7 @@ class RedisTransaction(BaseTransaction):
         self.pruned = through
 
     def writes(self) -> list[Any]:
-        """All that is to be written, as the script takes it."""
+        """All writes, in the form that the script takes."""
         words: list[Any] = [len(self.bodies)]
         for body in self.bodies:
             words += (body, digest_of(body))
@@ -285,15 +287,15 @@ class RedisTransaction(BaseTransaction):
 
 def _text(value: bytes) -> str:
     """The JSON text of a stored value."""
-    return value.split(b"\n", PARTS - 1)[PARTS - 1].decode()
+    return value.split(b"\n", VALUE_PARTS - 1)[VALUE_PARTS - 1].decode()
 
 
 def _words(keys: Sequence[str], ranges: Sequence[Range], limit: int) -> list[Any]:
-    """A fetch as the scripts take it. Ranges are mostly all the keys with one prefix, and then few words will do."""
+    """A fetch as the scripts take it. Most ranges are all keys with one prefix, which has a shorter form."""
     groups: list[str] = []
     letter = ""
     for low, high in ranges:
-        if not low or high != low[:-1] + (FOLLOWS.get(low[-1]) or chr(ord(low[-1]) + 1)):
+        if not low or high != low[:-1] + (NEXT_LETTER.get(low[-1]) or chr(ord(low[-1]) + 1)):
             break
         if low[0] == letter:
             groups[-1] += "\n" + low
@@ -309,7 +311,7 @@ def _words(keys: Sequence[str], ranges: Sequence[Range], limit: int) -> list[Any
 
 
 def bytes_of(text: str) -> bytes:
-    """Keys are compared by their bytes; names of files may hold bytes that are no text."""
+    """Keys are compared by their bytes; file names may hold bytes that are not valid text."""
     return text.encode("utf-8", "surrogatepass")
 
 

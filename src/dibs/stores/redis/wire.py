@@ -1,7 +1,7 @@
-"""What a connection to a Redis server is to the engine, and how its errors are said. Two kinds offer it.
+"""The connection to a Redis server as the engine sees it, and the texts of its errors. Two modules implement it.
 
-plain_socket.py is hiredis over a plain socket: importing redis-py costs more than all of a hook, and an answer through
-it takes twice as long. client.py is redis-py, for TLS and for Sentinel.
+plain_socket.py is hiredis over a plain socket: importing redis-py costs more than a whole hook, and an
+answer through it takes twice as long. client.py is redis-py, for TLS and for Sentinel.
 """
 
 from __future__ import annotations
@@ -14,45 +14,51 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Wire(Protocol):
-        """One connection to one server. Its run id is that of the server it is connected to now, empty if to none."""
+        """One connection to one server.
+
+        Its run id is that of the server it is connected to now, empty if not connected.
+        """
 
         url: str
         run_id: str
 
         def call(self, *words: Any) -> Any:
-            """Send one command and give its answer. Raises Lost when the connection broke: the outcome is unknown."""
+            """Send one command and return its answer.
+
+            Raises ConnectionLost when the connection broke: the outcome is unknown.
+            """
 
         def identify(self) -> None:
             """Ask the server for its run id."""
 
         def wait(self, name: str, timeout: float) -> bool:
-            """Wait, on a connection of its own, until somebody pushes to the list `name`."""
+            """Wait, on a separate connection, for a push to the list `name`."""
 
         def block(self, command: str, timeout: float, *words: Any) -> Any:
-            """Send a command that blocks, on a connection of its own."""
+            """Send a command that blocks, on a separate connection."""
 
         def close(self) -> None: ...
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
-PLAIN = ("redis", "unix")  # schemes that need no library
+SCHEMES_WITHOUT_LIBRARY = ("redis", "unix")  # schemes that need no library
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection broke, or no answer came in time; whether the server did what it was asked is not known."""
 
 
-class Absent(Lost):
-    """Nobody listens there: the server does not run."""
+class ServerDown(ConnectionLost):
+    """No server listens there."""
 
 
-class Said(Exception):
+class ServerError(Exception):
     """The server answered with an error."""
 
 
 def open_wire(url: str, timeout: float) -> Wire:
-    """A way to the server that a URL names; it connects with the first question."""
-    if url.partition(":")[0] in PLAIN:
+    """A connection to the server that a URL names; it opens with the first command."""
+    if url.partition(":")[0] in SCHEMES_WITHOUT_LIBRARY:
         from dibs.stores.redis.plain_socket import PlainWire
 
         return PlainWire(url, timeout)
@@ -62,7 +68,7 @@ def open_wire(url: str, timeout: float) -> Wire:
 
 
 def plain(error: Exception, url: str) -> DibsError:
-    """An error of the server or of the way to it, as dibs says it."""
+    """Dibs's error for an error of the server or of the connection."""
     text, where = str(error), hidden(url)
     word = text.partition(" ")[0]
     if (
@@ -88,24 +94,24 @@ def plain(error: Exception, url: str) -> DibsError:
     if word == "WRONGTYPE":
         message = f"{where} has keys of this workspace that something else wrote ({text}). Nothing was changed."
         return Unavailable(message, store=where, foreign=True)
-    if isinstance(error, Lost):
+    if isinstance(error, ConnectionLost):
         return Unavailable(f"{where} cannot be reached: {text}.", store=where, unreachable=True)
     return Unavailable(f"{where}: {text}. Nothing was changed.", store=where)
 
 
 def identity_of(server: Any, replication: Any) -> str:
-    """Who answers: the run id, and which primary it follows on from if it was made one in the place of another.
+    """Which server answers: its run id, and the primary it replaced if it was promoted.
 
-    From what `INFO server` and `INFO replication` say. Refuses what is no Redis, or one too old for the scripts. A
-    server that was a replica for a while holds what another had: its run id alone would not tell.
+    Read from `INFO server` and `INFO replication`. Refuses a server that is not Redis or too old for the scripts. A
+    server that was a replica for a while holds another server's data, which its run id alone does not show.
     """
     lines = {**_lines(server), **_lines(replication)}
     version = lines.get("valkey_version") or lines.get("redis_version", "")
     if not lines.get("run_id") or not version:
-        raise Said(STRANGE)
-    if [int(part) for part in version.split(".")[:2] if part.isdigit()] < OLDEST:
-        message = f"ERR it is version {version}; dibs needs {'.'.join(map(str, OLDEST))} or later"
-        raise Said(message)
+        raise ServerError(NOT_A_REDIS_SERVER)
+    if [int(part) for part in version.split(".")[:2] if part.isdigit()] < MIN_VERSION:
+        message = f"ERR it is version {version}; dibs needs {'.'.join(map(str, MIN_VERSION))} or later"
+        raise ServerError(message)
     before = lines.get("master_replid2", "").strip("0")
     return f"{lines['run_id']}+{before[:12]}" if before else lines["run_id"]
 
@@ -115,5 +121,5 @@ def _lines(info: Any) -> dict[str, str]:
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
-STRANGE = "ERR it does not answer as a Redis server does"
-OLDEST = [6, 2]  # the first whose streams can be cut at a number
+NOT_A_REDIS_SERVER = "ERR it does not answer as a Redis server does"
+MIN_VERSION = [6, 2]  # the first that can trim a stream by id (XTRIM MINID)

@@ -1,4 +1,4 @@
-"""The SQLite file itself: making it, opening it, its schema's versions, and what its errors mean in plain words.
+"""The SQLite file itself: how it is made and opened, its schema versions, and its errors in plain words.
 
 A database is only ever made by `create`; opening one that is not there, is not ours, is newer than this dibs or is
 damaged is an error and never an empty store. Pages carry checksums (SQLite's own checksum VFS, shipped with apsw), so a
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 APPLICATION_ID = 0x64696273  # "dibs": tells our file from any other SQLite file
-NO_ROOM = 65_536  # bytes: two steps in which SQLite's shared memory grows
-CHECKSUM_BYTES = 8  # what the checksum VFS keeps at the end of each page
+SHM_GROWTH_BYTES = 65_536  # bytes: two steps in which SQLite's shared memory grows
+CHECKSUM_BYTES = 8  # of each page's end, used by the checksum VFS
 
 SCHEMA_1 = """
 CREATE TABLE kv (k TEXT PRIMARY KEY, v TEXT NOT NULL, n INTEGER NOT NULL, i1 TEXT, i2 TEXT) WITHOUT ROWID;
@@ -58,7 +58,7 @@ def create(path: str, commit: int = 0) -> str:
     identifier = clock.random_id()
     try:
         load_checksums()
-        # A name of its own until it is complete: a crash while it is made leaves no half-made database.
+        # A temporary name until it is complete: a crash leaves no half-made database.
         making = f"{path}.making-{os.getpid()}"
         connection = apsw.Connection(making, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         try:
@@ -79,7 +79,7 @@ def create(path: str, commit: int = 0) -> str:
             connection.close()
         os.chmod(making, 0o600)
         try:
-            os.link(making, path)  # unlike rename, it does not replace what another process made meanwhile
+            os.link(making, path)  # unlike rename, link does not replace a file that another process has made
         except FileExistsError:
             pass
         finally:
@@ -95,13 +95,13 @@ def create(path: str, commit: int = 0) -> str:
 
 
 def connect(path: str, timeout: float = 5.0) -> apsw.Connection:
-    """Open a database that is there. Nothing is read yet; `check_schema` looks when the first reading fails."""
+    """Open an existing database. Nothing is read yet; `check_schema` looks when the first read fails."""
     try:
         load_checksums()
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.Error as error:
         raise plain(error, path) from error
-    connection.set_busy_timeout(int(timeout * 1000))  # first of all: the next statement may meet a busy file
+    connection.set_busy_timeout(int(timeout * 1000))  # first: the next statement may meet a busy file
     return connection
 
 
@@ -132,7 +132,7 @@ def check_schema(connection: apsw.Connection, path: str) -> None:
 
 
 def load_checksums() -> None:
-    """Put SQLite's checksum VFS in front, once a process (0.5 ms)."""
+    """Register SQLite's checksum VFS, once a process (0.5 ms)."""
     if checksums_loaded():
         return
     binary = f"{os.path.dirname(apsw.__file__)}/sqlite_extra_binaries/cksumvfs"
@@ -158,9 +158,10 @@ def refuse_without_checksums(connection: apsw.Connection, path: str) -> None:
 
 
 def refuse_partial(connection: apsw.Connection, path: str) -> None:
-    """A last page that ends early is read with zeros in its place and its checksum is not looked at: look at all of it.
+    """Check the whole file for a truncated last page: SQLite reads it as zeros and does not check its checksum.
 
-    A crash in the middle of a checkpoint leaves such a page too; then it is whole in the WAL, and nothing is found.
+    A crash in the middle of a checkpoint leaves such a page too; then the page is whole in the WAL, and nothing is
+    found.
     """
     if os.stat(path).st_size % 4096 and (found := integrity(connection)):
         message = f"{path} is damaged: it was cut short ({found[0]}). Nothing was changed. {RECOVER}"
@@ -168,7 +169,7 @@ def refuse_partial(connection: apsw.Connection, path: str) -> None:
 
 
 def integrity(connection: apsw.Connection, progress: Callable[[], None] | None = None) -> list[str]:
-    """What SQLite's own check finds; empty when all is well."""
+    """The faults that SQLite's own check finds; empty when there are none."""
     if progress is not None:
         connection.set_progress_handler(lambda: progress() is not None, 100_000)
     try:
@@ -184,14 +185,14 @@ RECOVER = "Look with `dibs doctor`; `dibs doctor --recover` sets the damaged fil
 
 
 def plain(error: Exception, path: str) -> DibsError:
-    """What an error of SQLite or of the system means for somebody who uses dibs."""
+    """Dibs's error for an error of SQLite or of the system."""
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Busy("the database is busy: another program has it open for writing. Try again.", path=path)
     extended = getattr(error, "extendedresult", 0)
     checksum = extended == apsw.SQLITE_IOERR_DATA
     if checksum or isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)):
         return Unavailable(f"{path} is damaged ({error}). Nothing was changed. {RECOVER}", path=path, damaged=True)
-    no_room = isinstance(error, apsw.IOError) and _no_room(path)
+    no_room = isinstance(error, apsw.IOError) and _disk_is_full(path)
     if no_room or isinstance(error, apsw.FullError) or getattr(error, "errno", None) in {28, 122}:  # ENOSPC, EDQUOT
         return Unavailable(f"the disk that holds {path} is full. Nothing was changed.", path=path, full=True)
     if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError, PermissionError)):
@@ -203,22 +204,22 @@ def plain(error: Exception, path: str) -> DibsError:
     return Unavailable(f"{path}: {error}. Nothing was changed.", path=path)
 
 
-def _no_room(path: str) -> bool:
-    """SQLite says only "I/O error" where its shared memory (32 KB) finds no room."""
+def _disk_is_full(path: str) -> bool:
+    """Is the disk full? SQLite says only "I/O error" when its shared memory (32 KB) does not fit."""
     try:
         found = os.statvfs(os.path.dirname(path) or ".")
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize < NO_ROOM
+    return found.f_bavail * found.f_frsize < SHM_GROWTH_BYTES
 
 
 def cannot_open(path: str) -> DibsError:
-    """Why a file could not be opened: not there, or not ours to read."""
+    """Why a file could not be opened: it is missing, or not readable."""
     if not os.path.exists(path):
         message = (
             f"{path} is gone, and this workspace coordinated through it. An empty one in its place would forget who "
             "holds what. Put it back (`git stash pop` after a `git stash -a`, a backup); or begin a new one with "
-            "`dibs doctor --recover`: above every token that was given, all claims void. To go on without dibs: "
+            "`dibs doctor --recover`: above every token that was given, all claims void. To continue without dibs: "
             "`dibs init --uninstall --yes`."
         )
         return Unavailable(message, path=path, missing=True)

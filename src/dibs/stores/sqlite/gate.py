@@ -1,15 +1,15 @@
-"""The gate: an advisory file lock in front of SQLite's own, and what it remembers.
+"""The gate: an advisory file lock in front of SQLite's own, with a memory of the last answered commit.
 
-Why there is one: with SQLite's busy handler alone, a hundred processes sleep and retry past each other and some get
-nothing for seconds; behind a kernel lock they queue. The kernel drops the lock when its holder dies, however it dies.
+With SQLite's busy handler alone, a hundred processes sleep and retry past each other, and some starve for seconds; on a
+kernel lock they queue. The kernel drops the lock when its holder dies, however it dies.
 
-The gate file also holds one short line, `PID COMMIT`: who is inside (so that a caller who had to give up can say which
-process is in the way) and the last commit that was answered. The number is written after the commit is durable, so it
-is never ahead of the database; a database that is behind it was cut or replaced by an older copy.
+The gate file also holds one short line, `PID COMMIT`: the process inside (so that a caller
+that timed out can name it) and the last commit that was answered. The number is written after the commit is durable, so
+it is never ahead of the database; a database with a lower number was truncated or replaced by an older copy.
 
-The line may be kept a second time, elsewhere (`kept`): a sweep that takes the database takes the gate with it, and the
-other copy still says what was answered. The gate's own line counts; the copy counts where the gate has none, or where
-it knows more of the same database. It is written where that is possible: a sandbox may forbid it; then it is behind.
+The line may have a second copy elsewhere (`kept`): a `git clean` that deletes the database deletes the gate too, and
+the copy still has the last answered commit. The gate's own line counts; the copy counts where the gate has none, or has
+a lower number for the same database. A sandbox may forbid writing the copy; then it has an older number.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 else:
     import _signal  # `signal` itself imports enum
 
-LARGEST = 2**62  # a commit above this was never made: then the line is damaged, and nothing is remembered
-RING_AGAIN_S = 0.05  # between two rings of the timer that ends a wait
-TAKEN_WITHIN_S = 1.0  # a lock that a helper thread got is taken at once, or its waiter is gone
-LINE = 48  # bytes: ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
+MAX_COMMIT = 2**62  # no real commit is above this: such a line is damaged and ignored
+TIMER_INTERVAL_S = 0.05  # between two signals of the timer that ends a wait
+HANDOVER_TIMEOUT_S = 1.0  # for the waiter to take the lock from its helper thread; later, the waiter has given up
+LINE_BYTES = 48  # ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
 
 
 class Gate:
     """At most one process is inside at a time. In one process one thread at a time uses a gate: see turns.py.
 
     An interrupt may come at any bytecode, so nothing here has to be undone. The kernel's lock belongs to the open file:
-    `flock` on a file that has it already succeeds, and a file object that nobody holds any more closes itself and drops
-    it. Whoever is done calls `flock(gate.file, LOCK_UN)` in a `finally` of its own: a signal's handler runs after a C
+    `flock` on a file that has it already succeeds, and a file object without references closes itself and drops
+    it. A caller that is done calls `flock(gate.file, LOCK_UN)` in its own `finally`: a signal's handler runs after a C
     function has returned, not before it was called.
     """
 
@@ -56,25 +56,28 @@ class Gate:
         self._id = ""
 
     def enter(self) -> tuple[int, str]:
-        """Go in, or raise Busy after the timeout. Returns the last commit that was answered, and by which database."""
+        """Enter, or raise Busy after the timeout.
+
+        Returns the last answered commit and the database that answered it.
+        """
         if self.file is None:
             self.file = self._open()
         try:
             try:
                 flock(self.file, LOCK_EX | LOCK_NB)
             except BlockingIOError:
-                if not self._queue_here():
-                    self._queue_elsewhere()
-            self._pid, self._commit, self._id = self._known(_read(os.pread(self.file.fileno(), LINE, 0)))
+                if not self._queue_with_timer():
+                    self._queue_in_thread()
+            self._pid, self._commit, self._id = self._known(_read(os.pread(self.file.fileno(), LINE_BYTES, 0)))
             if self._pid != os.getpid():
                 self._write()
-        except BaseException:  # also Ctrl-C between the kernel's yes and our return
+        except BaseException:  # also after Ctrl-C between the kernel's grant and our return
             flock(self.file, LOCK_UN)
             raise
         return self._commit, self._id
 
     def leave(self, commit: int = 0, identifier: str = "") -> None:
-        """Go out; `commit` is the number that was just made durable, if any, in the database of that id."""
+        """Leave; `commit` is the number that was just made durable, if any, in the database of that id."""
         try:
             if commit:
                 self._commit, self._id = commit, identifier
@@ -85,16 +88,16 @@ class Gate:
                 flock(self.file, LOCK_UN)
 
     def remembered(self) -> tuple[int, str]:
-        """The last commit that was answered and by which database, read without going in."""
+        """The last answered commit and its database, read without entering."""
         try:
             with open(self.path, "rb") as file:
-                own = _read(file.read(LINE))
+                own = _read(file.read(LINE_BYTES))
         except OSError:
             own = 0, 0, ""
         return self._known(own)[1:]
 
     def holder(self) -> int:
-        """The pid that went in last."""
+        """The pid that entered last."""
         try:
             with open(self.path, "rb") as file:
                 return int(file.read(10) or b"0")
@@ -102,7 +105,7 @@ class Gate:
             return 0
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -118,7 +121,7 @@ class Gate:
             raise Unavailable(message, path=self.path) from None
 
     def _write(self) -> None:
-        # Without this line nothing is decided differently: a full disk must not stop a release.
+        # The line decides nothing here: a full disk must not stop a release.
         try:
             assert self.file is not None
             os.pwrite(self.file.fileno(), b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode()), 0)
@@ -126,7 +129,7 @@ class Gate:
             pass
 
     def _known(self, own: tuple[int, int, str]) -> tuple[int, int, str]:
-        """What the gate and the copy of its line say together."""
+        """The last answered commit, from the gate's line and its copy."""
         if not self.kept:
             return own
         try:
@@ -134,7 +137,7 @@ class Gate:
         except OSError:
             return own
         try:
-            _, commit, identifier = _read(os.read(fd, LINE))
+            _, commit, identifier = _read(os.read(fd, LINE_BYTES))
         except OSError:
             return own
         finally:
@@ -144,7 +147,7 @@ class Gate:
         return own
 
     def _keep(self) -> None:
-        """Write the copy, if that is possible here."""
+        """Write the copy, if the system allows it."""
         if not self.kept:
             return
         line = b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode())
@@ -161,22 +164,22 @@ class Gate:
         except OSError:
             pass
 
-    def _queue_here(self) -> bool:
-        """Wait in the kernel's queue, until the timeout; False where that cannot be ended."""
+    def _queue_with_timer(self) -> bool:
+        """Wait in the kernel's queue until the timeout; False where a timer cannot end the wait."""
         assert self.file is not None
         file = self.file
         try:
             return _timed(lambda: flock(file, LOCK_EX), self.timeout)
-        except _TimeIsUpError:
-            flock(file, LOCK_UN)  # it may have rung in the moment after
+        except _TimerExpiredError:
+            flock(file, LOCK_UN)  # the timer may have fired right after the lock was granted
             self._give_up()
 
-    def _queue_elsewhere(self) -> None:
+    def _queue_in_thread(self) -> None:
         """Wait in the kernel's queue, from a helper thread so that the wait can end at the timeout.
 
-        The helper waits on an open file of its own and puts it into the tray once it has the lock. Whoever takes the
-        file out of the tray has the lock. A file that is not taken out within a moment is closed, and with it the lock
-        is free: its waiter has given up, or was interrupted.
+        The helper waits on its own open file and puts it into the tray once it has the lock. The waiter that takes the
+        file out of the tray has the lock. A file not taken out within HANDOVER_TIMEOUT_S is closed, which frees the
+        lock: its waiter has given up or was interrupted.
         """
         tray: list[FileIO] = []
         came, taken = _thread.allocate_lock(), _thread.allocate_lock()
@@ -194,7 +197,7 @@ class Gate:
             del file  # the tray alone holds it
             came.release()
             if waits:
-                taken.acquire(timeout=TAKEN_WITHIN_S)
+                taken.acquire(timeout=HANDOVER_TIMEOUT_S)
             try:
                 tray.pop().close()
             except IndexError:
@@ -208,7 +211,7 @@ class Gate:
                 if former is not None:
                     former.close()
                 return
-        except IndexError:  # too late by a hair
+        except IndexError:  # the helper put it there after the timeout
             pass
         finally:
             waits.clear()
@@ -220,48 +223,48 @@ class Gate:
         raise Busy(pid=pid, stopped=processes.stopped(pid), waited=self.timeout)
 
 
-class _TimeIsUpError(Exception):
-    """The timer rang while we waited."""
+class _TimerExpiredError(Exception):
+    """The timer expired during the wait."""
 
 
 def _timed(wait: Callable[[], None], seconds: float) -> bool:
-    """Wait for the kernel, with a timer that ends the wait by _TimeIsUpError; False where a timer is not ours to set.
+    """Wait for the kernel, with a timer that ends the wait by _TimerExpiredError; False where no timer can be set.
 
-    That is the case outside the main thread, and in a program that uses SIGALRM itself. A handler of ours that an
-    interrupt left behind is ours.
+    That is the case outside the main thread, and in a program that uses SIGALRM itself. A handler of dibs that an
+    interrupt left behind does not count as one of the program.
     """
     try:
         handler = _signal.getsignal(_signal.SIGALRM)
-        ours = handler == _signal.SIG_DFL or handler is _time_is_up
+        ours = handler == _signal.SIG_DFL or handler is _on_timer
         if not ours or _signal.getitimer(_signal.ITIMER_REAL)[0]:
             return False
-        _signal.signal(_signal.SIGALRM, _time_is_up)
+        _signal.signal(_signal.SIGALRM, _on_timer)
     except ValueError:  # not the main thread
         return False
     try:
-        # It rings again until it was heard: a ring between Python's last look at signals and the kernel's wait is lost.
-        _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds), RING_AGAIN_S)
+        # It fires repeatedly: a signal between Python's last check and the kernel's wait would be lost.
+        _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds), TIMER_INTERVAL_S)
         wait()
-        _signal.setitimer(_signal.ITIMER_REAL, 0)  # here too: were it to ring below, the handler would stay
+        _signal.setitimer(_signal.ITIMER_REAL, 0)  # here too: if it fired below, the handler would stay
     finally:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
         _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
     return True
 
 
-def _time_is_up(_number: int, frame: FrameType | None) -> None:
-    """End the wait, if it still goes on: a timer that an interrupt left behind rings for nobody, and once."""
+def _on_timer(_number: int, frame: FrameType | None) -> None:
+    """End the wait, if it is still running: a timer left behind by an interrupt fires once and does nothing."""
     _signal.setitimer(_signal.ITIMER_REAL, 0)
     while frame is not None:
         if frame.f_code is _timed.__code__:
-            raise _TimeIsUpError
+            raise _TimerExpiredError
         frame = frame.f_back
 
 
 def _read(line: bytes) -> tuple[int, int, str]:
-    """The pid, commit and id in the gate's line; nothing is remembered where it cannot be read."""
+    """The pid, commit and id in the gate's line; empty values if it cannot be read."""
     try:
         pid, commit, identifier = int(line[:10] or b"0"), int(line[11:31] or b"0"), line[32:47].decode().strip()
     except ValueError:
         return 0, 0, ""
-    return (pid, commit, identifier) if 0 <= commit < LARGEST else (0, 0, "")
+    return (pid, commit, identifier) if 0 <= commit < MAX_COMMIT else (0, 0, "")

@@ -1,4 +1,4 @@
-"""The SQLite store examined (the library, the file, every page, the gate), and a new one in the place of a broken one.
+"""Checks of the SQLite store (the library, the file, every page, the gate), and its recovery by a new database.
 
 For `dibs doctor`; nothing else loads this.
 """
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from dibs.stores.sqlite.store import SqliteStore
 
 GATE_TIMEOUT_S = 5.0
-HIDDEN_COMMITS = 2**32  # more than a damaged end can have hidden
+HIDDEN_COMMITS = 2**32  # more commits than a damaged end can hide
 SHOWN_FAULTS = 3  # of those that SQLite's own check finds
 
 
 def check(store: SqliteStore) -> Iterator[Check]:
-    """Each check; a later one runs also when an earlier one failed."""
+    """Run each check; a failed one does not stop the next."""
     for name, look in (("sqlite", _library), ("database", _database), ("pages", _pages), ("gate", _gate)):
         try:
             ok, message = look(store)
@@ -66,11 +66,11 @@ def _gate(store: SqliteStore) -> tuple[bool, str]:
     return True, f"free; {listeners} waiting" if listeners else "free"
 
 
-def begin_anew(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
+def replace_database(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
     """A new database in the place of a damaged or missing one, its tokens above every one that was answered.
 
-    Returns the token that it begins above, where the old files were moved (nothing is deleted), and the rows of the
-    old database below `prefix` that could still be read.
+    Returns the token that it begins above, the folder with the old files (nothing is deleted), and the rows of the old
+    database below `prefix` that could still be read.
     """
     gate = Gate(f"{path}.gate", GATE_TIMEOUT_S, kept)
     remembered, _ = gate.enter()
@@ -79,7 +79,7 @@ def begin_anew(path: str, kept: str, prefix: str) -> tuple[int, str, list[Row]]:
         start = max(known + HIDDEN_COMMITS, clock.wall() // 1000 << 20)
         rows = database_file.readable_rows(path, prefix)
         aside = database_file.set_aside(path) if os.path.exists(path) else ""
-        gate.leave(start, database_file.create(path, start))  # from now on this is the database that answers here
+        gate.leave(start, database_file.create(path, start))  # from now on the gate remembers this database
     except BaseException:
         gate.leave()
         raise

@@ -1,9 +1,9 @@
 """The SQLite engine: one file, many processes, every answered commit on the disk.
 
-WAL with synchronous=FULL: a commit returns after its fsync. BEGIN IMMEDIATE behind the gate: one writer at a time, in
-the kernel's order. `now` is the clock since boot plus a base kept in the head record; at the first commit after a
-reboot the base moves so that the store's clock goes on from where it stood: a deadline keeps its remaining life, and no
-jump of the wall clock moves anything.
+WAL with synchronous=FULL: a commit returns after its fsync. BEGIN IMMEDIATE inside the gate: one writer at a time, in
+the kernel's order. `now` is the monotonic clock since boot plus a base kept in the head record. At the first commit
+after a reboot the base moves so that the store's clock continues from where it stood: a deadline keeps its remaining
+life, and changes of the wall clock have no effect.
 
 What is not here: any word of what dibs is for.
 """
@@ -22,8 +22,8 @@ from dibs.stores.seam import (
     AFTER_KEY,
     COMMIT_TEXT,
     FETCH_LIMIT,
+    MAX_CLOCK_AGE_MS,
     MAX_RUNS,
-    STALE_NOW,
     BaseTransaction,
     Engine,
     Event,
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
     from dibs.stores.sqlite.wakes import Wakes
 
-# A short-lived process leaves its connection open and exits, so nobody checkpoints at close and the next lone opener
-# reads the whole WAL (6 µs a frame): keep it short. It has to be emptied for that: what a checkpoint alone has done, a
-# lone opener does not know, so it would read those frames again, and its commit would write their pages again. A
-# long-lived process checkpoints rarely.
-SHORT_LIVED, LONG_LIVED = 64, 1000  # pages of WAL before a commit checkpoints
-_LEFT_OPEN: list[Any] = []  # connections of short-lived processes: one that nobody holds any more would close itself
+# A short-lived process leaves its connection open and exits, so no process checkpoints at close, and the next process
+# that opens the file alone reads the whole WAL (6 µs a frame): keep it short. A checkpoint has to truncate the WAL: a
+# lone opener cannot know which frames are checkpointed, so it would read them again and its commit would write their
+# pages again. A long-lived process checkpoints rarely.
+SHORT_LIVED_WAL_PAGES, LONG_LIVED_WAL_PAGES = 64, 1000  # pages of WAL before a commit checkpoints
+_LEFT_OPEN: list[Any] = []  # connections of short-lived processes: without a reference they would close themselves
 
 HEAD = "SELECT commits, seq, link, now, boot, base, id, moved FROM head"
 MOVE_HEAD = "UPDATE head SET commits = ?, seq = ?, link = ?, now = ?, boot = ?, base = ?"
@@ -63,9 +63,9 @@ PUT = (
 )
 DELETE = "DELETE FROM kv WHERE k = ?"
 APPEND = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
-WALL_SET_MS = 1_000  # a wall clock that is off by more was set; less is the noise of reading two clocks
-MOMENT = 0.05  # seconds between two tries while the workspace is copied elsewhere
-TOGETHER = 4  # events in one statement: most commits have no more, and each number of them is prepared once
+WALL_SET_MS = 1_000  # a wall clock that is off by more was set; a smaller difference comes from reading two clocks
+MOVE_POLL_S = 0.05  # between two attempts while the workspace is being moved
+EVENTS_PER_STATEMENT = 4  # most commits have no more, and a statement is prepared for each number of events
 
 
 def create(path: str, commit: int = 0) -> str:
@@ -74,17 +74,17 @@ def create(path: str, commit: int = 0) -> str:
 
 
 class SqliteStore(Engine):
-    """A database of dibs, opened. Threads may share it; they take turns."""
+    """An open database of dibs. Threads may share it; they take turns."""
 
     def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False, kept: str = "") -> None:
-        """Open it; `kept` is where the gate's memory is kept a second time."""
+        """Open it; `kept` is the path of the gate's second copy."""
         self.path = path
         try:
             found = os.stat(path)
         except OSError:
             raise database_file.cannot_open(path) from None
         self._file = found.st_dev, found.st_ino
-        self._beside: list[tuple[int, int]] = []  # the same of the files beside it, once SQLite has opened them
+        self._beside: list[tuple[int, int]] = []  # the same of the files next to it, once SQLite has opened them
         if not os.major(found.st_dev):  # no block device: a network, or one of several local kinds
             from dibs.facts import filesystems
 
@@ -93,14 +93,14 @@ class SqliteStore(Engine):
         self._gate, self._timeout = Gate(f"{path}.gate", timeout, kept), timeout
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
-        self._pid = os.getpid()  # a connection of SQLite survives no fork, nor does the gate's place in the kernel
+        self._pid = os.getpid()  # neither a connection of SQLite nor the gate's lock survives a fork
         self._checked = False
         self._is_short_lived = short_lived
         if short_lived:
             _LEFT_OPEN.append(self._connection)
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
-        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, whatever the number of threads
+        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, for all threads
         self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
 
     # --- the verbs of the store
@@ -116,7 +116,7 @@ class SqliteStore(Engine):
                 end = end or clock.since_boot() + int(self._timeout * 1000)
                 if "moving" not in error.fields or clock.since_boot() >= end:
                     raise
-            clock.sleep(MOMENT)
+            clock.sleep(MOVE_POLL_S)
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
@@ -130,14 +130,14 @@ class SqliteStore(Engine):
                 filled: T = fill(result, tx.number)
                 return filled
         except BaseException:
-            self._set_right()  # should an interrupt have hit the very lines below that give back
+            self._repair()  # in case an interrupt hit the lines below that release
             raise
         raise Busy(tried=MAX_RUNS)
 
     def _attempt(self, fn: Callable[[Transaction], T], identifier: str) -> tuple[_Transaction | None, Any]:
-        """Run it once; no transaction is given where that took so long that it has to be run again.
+        """Run it once; returns no transaction if it took too long and has to be run again.
 
-        Each `finally` gives back by a C function that it calls itself: a second Ctrl-C comes when that is done.
+        Each `finally` releases by a C function that it calls directly: a second Ctrl-C is handled after that.
         """
         gate, connection = self._gate, self._connection
         try:
@@ -147,7 +147,7 @@ class SqliteStore(Engine):
                 result = fn(tx)
                 if tx.touched:
                     self._finish(tx)
-                if clock.since_boot() + tx.base - tx.now > STALE_NOW:  # as late as can be: right before the commit
+                if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:  # right before the commit
                     return None, None
                 self._sql("COMMIT" if tx.touched else "ROLLBACK")
             except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
@@ -157,7 +157,7 @@ class SqliteStore(Engine):
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                 except apsw.Error:
-                    pass  # the statement that failed has rolled back already, or the file is beyond it
+                    pass  # the failed statement has rolled back already, or the file cannot
             if tx.touched:
                 gate.leave(tx.number, tx.store_id)
             return tx, result
@@ -165,14 +165,14 @@ class SqliteStore(Engine):
             if gate.file is not None:
                 flock(gate.file, LOCK_UN)
 
-    def _set_right(self) -> None:
-        """End what a call that was interrupted may have left: an open transaction, the lock of the gate."""
+    def _repair(self) -> None:
+        """End what an interrupted call may have left: an open transaction, the gate's lock."""
         self._abandon()
         if self._gate.file is not None:
             flock(self._gate.file, LOCK_UN)
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
-        """Run `fn` on one consistent snapshot. A writer, even one stopped halfway, is not waited for."""
+        """Run `fn` on one consistent snapshot. It never waits for a writer, not even a paused one."""
         self._refuse_forked()
         return self._turns.call(self._look, fn, self._timeout)
 
@@ -181,7 +181,7 @@ class SqliteStore(Engine):
         try:
             self._refuse_replaced()
             self._check()
-            remembered = self._gate.remembered()  # before the snapshot: what is committed in between is no loss
+            remembered = self._gate.remembered()  # before the snapshot: a commit in between is not a loss
             try:
                 self._sql("BEGIN")
                 head = self._head()
@@ -228,13 +228,13 @@ class SqliteStore(Engine):
         return self.look(lambda _: [Seal(*row) for row in self._sql("SELECT seq, link, body FROM seals ORDER BY seq")])
 
     def close(self) -> None:
-        """Close; the last one to do so folds the WAL into the database."""
+        """Close; the last process to close folds the WAL into the database."""
         if self._pipes is not None:
             self._pipes.close()
         self._gate.close()
         self._connection.close()
 
-    # --- for those who look at the engine itself
+    # --- for checks of the engine itself
 
     @property
     def address(self) -> str:
@@ -255,7 +255,7 @@ class SqliteStore(Engine):
         return health.check(self)
 
     def tidy(self) -> int:
-        """Remove the pipes of processes that are gone."""
+        """Remove the pipes of dead processes."""
         return self._wakes().sweep()
 
     def listeners(self) -> int:
@@ -268,11 +268,11 @@ class SqliteStore(Engine):
         return mode
 
     def integrity(self) -> list[str]:
-        """What SQLite's own check of every page finds; empty when all is well."""
+        """The faults that SQLite's check of every page finds; empty when there are none."""
         return self._turns.call(database_file.integrity, self._connection, self._timeout)
 
     def try_gate(self) -> None:
-        """Go through the gate and out again. Raises as a writer's call would: Busy when somebody is in the way."""
+        """Enter the gate and leave it. Raises Busy, as a writer's call would, when another process is inside."""
 
         def through(gate: Gate) -> None:
             try:
@@ -285,7 +285,7 @@ class SqliteStore(Engine):
     # --- the parts
 
     def _wakes(self) -> Wakes:
-        """The pipes, loaded when somebody waits: most calls never do."""
+        """The pipes, loaded at the first wait: most calls never wait."""
         if self._pipes is None:
             from dibs.stores.sqlite.wakes import Wakes
 
@@ -310,9 +310,9 @@ class SqliteStore(Engine):
     def _finish(self, tx: _Transaction) -> None:
         seq, link = tx.seq, tx.link
         number, now, wall = tx.number, tx.now, tx.wall
-        for start in range(0, len(tx.bodies), TOGETHER):
+        for start in range(0, len(tx.bodies), EVENTS_PER_STATEMENT):
             rows: list[Any] = []
-            for body in tx.bodies[start : start + TOGETHER]:
+            for body in tx.bodies[start : start + EVENTS_PER_STATEMENT]:
                 seq += 1
                 link = link_of(link, seq, number, now, wall, digest_of(body))
                 rows += (seq, number, now, wall, body, link)
@@ -337,30 +337,33 @@ class SqliteStore(Engine):
             if self._is_short_lived:
                 self._connection.set_wal_hook(self._empty_wal)
             else:
-                self._sql(f"PRAGMA wal_autocheckpoint = {LONG_LIVED}")
+                self._sql(f"PRAGMA wal_autocheckpoint = {LONG_LIVED_WAL_PAGES}")
             self._beside = self._found_beside()
             self._checked = True
 
     def _empty_wal(self, connection: apsw.Connection, _: str, pages: int) -> int:
-        """After a commit: fold a WAL that has become long into the database. Where somebody reads it, another will."""
-        if pages >= SHORT_LIVED:
+        """After a commit: fold a long WAL into the database. If another process reads it, a later commit will."""
+        if pages >= SHORT_LIVED_WAL_PAGES:
             connection.set_busy_timeout(0)
             try:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             except apsw.Error:
-                pass  # the commit stands, whatever becomes of this
+                pass  # the commit is done, even if this fails
             finally:
                 connection.set_busy_timeout(int(self._timeout * 1000))
         return apsw.SQLITE_OK
 
     def _refuse_forked(self) -> None:
-        """The lock of the gate is shared with the parent: giving it back here would take it from the parent."""
+        """Refuse use after a fork.
+
+        The gate's lock is shared with the parent, and a release here would release the parent's.
+        """
         if os.getpid() != self._pid:
             message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
             raise Unavailable(message, path=self.path, forked=True)
 
     def _refuse_replaced(self) -> None:
-        """Whoever goes on with a file that others no longer find is alone with its claims (`git clean -fdx`)."""
+        """Refuse a file that other processes no longer find: its claims would bind nobody else (`git clean -fdx`)."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -377,7 +380,7 @@ class SqliteStore(Engine):
             raise Unavailable(message, path=self.path, replaced=True)
 
     def _found_beside(self) -> list[tuple[int, int]]:
-        """Which files stand beside the database now. SQLite goes on with the ones it opened, even if they are gone."""
+        """The files next to the database now. SQLite keeps using the ones it opened, even after they are deleted."""
         found = []
         for name in (f"{self.path}-wal", f"{self.path}-shm"):
             try:
@@ -388,7 +391,7 @@ class SqliteStore(Engine):
         return found
 
     def _refuse_other(self, head: tuple[Any, ...], remembered: tuple[int, str]) -> None:
-        """Tokens never fall: a database behind what was answered, or another in its place, is not gone on with."""
+        """Refuse a database that is older than the last answered commit, or a different one: tokens never fall."""
         answered, store_id = remembered
         if head[7]:
             from dibs.stores.move import moved_mark
@@ -408,7 +411,7 @@ class SqliteStore(Engine):
             raise Unavailable(message, path=self.path, damaged=True, commit=head[0], answered=answered)
 
     def _sql(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """Every statement goes through here, so that a test can stop the world before and after each."""
+        """Every statement goes through here, so that a test can stop the process before and after each."""
         return self._connection.execute(statement, values)
 
     def _abandon(self) -> None:
@@ -416,12 +419,12 @@ class SqliteStore(Engine):
             try:
                 self._sql("ROLLBACK")
             except apsw.Error:
-                pass  # the statement that failed has rolled back already, or the file is beyond it
+                pass  # the failed statement has rolled back already, or the file cannot
 
     def _plain(self, error: Exception) -> DibsError:
         if isinstance(error, UnicodeEncodeError):
             return Invalid("this text is not valid Unicode: it contains half of a character. Nothing was changed.")
-        if isinstance(error, (UnicodeError, DamagedError)):  # the text of a row is not what dibs writes
+        if isinstance(error, (UnicodeError, DamagedError)):  # dibs did not write this row's text
             message = f"{self.path} is damaged ({error}). Nothing was changed. {database_file.RECOVER}"
             return Unavailable(message, path=self.path, damaged=True)
         if isinstance(error, apsw.SQLError):
@@ -434,7 +437,7 @@ class SqliteStore(Engine):
     def _wall_offset(self, measured: int) -> int:
         """From the store's clock to the wall clock: as in the last event, unless the wall clock was set since.
 
-        Measured anew each time it would differ by a millisecond from call to call, and so would every time shown.
+        A new measurement each time would differ by a millisecond from call to call, and so would every time shown.
         """
         if self._offset is None or abs(measured - self._offset) > WALL_SET_MS:
             row = next(iter(self._sql("SELECT wall - now FROM log ORDER BY seq DESC LIMIT 1")), None)
@@ -443,7 +446,10 @@ class SqliteStore(Engine):
 
 
 class DamagedError(Exception):
-    """A record of the database is not what dibs writes. Errors of the operation itself say nothing about the file."""
+    """dibs did not write this record of the database.
+
+    An operation's own errors do not mean that the file is damaged.
+    """
 
 
 def _decode(texts: list[str]) -> list[Any]:
@@ -463,7 +469,7 @@ class _Transaction(BaseTransaction):
         self._store = store
         self.number = commit + 1
         since_boot = clock.since_boot()
-        # After a reboot (or in a database just made) the store's clock goes on from its last commit.
+        # After a reboot (or in a database just made) the store's clock continues from its last commit.
         self.base = base if boot == store._boot else self.last + 1 - since_boot
         self.now = max(since_boot + self.base, self.last)
         self._wall = 0
@@ -495,7 +501,10 @@ class _Transaction(BaseTransaction):
         return Fetched(values, rows[:limit], len(rows) > limit)
 
     def _fetch_statement(self, keys: int, ranges: int, limit: int) -> str:
-        """One statement for all keys and ranges. A bound LIMIT would be prepared again each time: it is spelt out."""
+        """One statement for all keys and ranges.
+
+        The LIMIT is a literal: a bound one would be prepared again each time.
+        """
         known = self._store._fetches
         statement = known.get((keys, ranges, limit))
         if statement is None:

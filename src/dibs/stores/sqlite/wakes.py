@@ -1,7 +1,7 @@
-"""Waking a waiting process on the same machine: one named pipe a waiter, in a folder beside the database.
+"""Wakes for waiting processes of the same machine: one named pipe a waiter, in a folder next to the database.
 
-A wake is a hint, never the truth: whoever is woken looks into the store. A wake that is lost costs the waiter the rest
-of its timeout and nothing else, so nothing here is retried and no error of a waker's is its own concern.
+A wake is only a hint: a woken waiter looks into the store. A lost wake costs the waiter the rest of its timeout and
+nothing else, so nothing here is retried and a waker ignores its errors.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import errno
 import os
 import select
 
-MARK = "@"  # how the name of a mark begins
-SWEPT = 1_000  # entries of the folder that a process looks at before its first wait
-TRIES = 100  # to make a pipe that wakers keep taking away; each loses a race of some microseconds
+MARK = "@"  # prefix of a mark's name
+MAX_SWEPT = 1_000  # entries of the folder that a process checks before its first wait
+MAX_TRIES = 100  # to make a pipe that wakers keep removing; each time a race of some microseconds is lost
 
 
 class Wakes:
@@ -35,7 +35,7 @@ class Wakes:
         if not self._swept:
             self._swept = True
             self.sweep()
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 os.mkfifo(path, 0o600)
             except FileExistsError:
@@ -43,13 +43,13 @@ class Wakes:
             try:
                 self._open[name] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
             except FileNotFoundError:
-                continue  # a waker met the pipe before it was open and took it for a dead waiter's
+                continue  # a waker found the pipe before it was open and took it for a dead waiter's
             return
 
     def sweep(self) -> int:
-        """Remove the pipes of processes that ended without `unwatch`; how many.
+        """Remove the pipes of processes that ended without `unwatch`; returns how many.
 
-        A waiter whose new pipe is taken away before it was opened makes it again.
+        A waiter whose new pipe is removed before it was opened makes it again.
         """
         dead = [name for name in self._names() if name not in self._open and not self._has_reader(name)]
         for name in dead:
@@ -57,19 +57,19 @@ class Wakes:
         return len(dead)
 
     def listeners(self) -> int:
-        """How many pipes somebody reads."""
+        """How many pipes have a reader."""
         return sum(1 for name in self._names() if self._has_reader(name))
 
     def _names(self) -> list[str]:
         try:
             with os.scandir(self._folder) as entries:
-                found = [entry.name for _, entry in zip(range(SWEPT), entries, strict=False)]
+                found = [entry.name for _, entry in zip(range(MAX_SWEPT), entries, strict=False)]
         except OSError:
             return []
         return [name for name in found if not name.startswith(MARK)]
 
     def _has_reader(self, name: str) -> bool:
-        """Has any process this pipe open for reading? True also where that cannot be told."""
+        """Does any process have this pipe open for reading? True also where that is unknown."""
         try:
             os.close(os.open(self._path(name), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
         except OSError as error:
@@ -88,16 +88,16 @@ class Wakes:
         return True
 
     def unwatch(self, name: str) -> None:
-        """Close the pipe and take it away."""
+        """Close and remove the pipe."""
         fd = self._open.pop(name, None)
         if fd is not None:
             os.close(fd)
         self._remove(name)
 
     def wake(self, name: str) -> None:
-        """Wake whoever reads the pipe; take the pipe away where nobody does (the waiter died).
+        """Wake the reader of the pipe; remove the pipe if it has none (the waiter died).
 
-        A name that begins with `@` is for somebody who will look later: it leaves an empty file.
+        A name that begins with `@` leaves an empty file instead, for a process that looks later.
         """
         if name.startswith(MARK):
             self._mark(name)
@@ -120,7 +120,7 @@ class Wakes:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         try:
             os.close(os.open(self._path(name), flags, 0o600))
-        except FileNotFoundError:  # the folder is made by the first who needs it
+        except FileNotFoundError:  # the first wake makes the folder
             try:
                 os.mkdir(self._folder, 0o700)
                 os.close(os.open(self._path(name), flags, 0o600))

@@ -36,14 +36,14 @@ def run(words: Words) -> int:
     from dibs.demo import plan, play, report, screen
 
     size = plan.Size(
-        _number(words, "agents", plan.LEAST_AGENTS, plan.MOST_AGENTS, plan.AGENTS),
-        _number(words, "edits", plan.LEAST_EDITS, plan.MOST_EDITS, plan.EDITS),
+        _number(words, "agents", plan.MIN_AGENTS, plan.MAX_AGENTS, plan.AGENTS),
+        _number(words, "edits", plan.MIN_EDITS, plan.MAX_EDITS, plan.EDITS),
         _number(words, "seed", 0, 2**63 - 1, plan.SEED),
     )
     url = words.fields.get("store") or os.environ.get("DIBS_STORE", "")
     hosts = 0
     if url and not url.startswith("sqlite:"):
-        hosts = _number(words, "hosts", 1, plan.MOST_AGENTS, HOSTS)
+        hosts = _number(words, "hosts", 1, plan.MAX_AGENTS, HOSTS)
     server = play.Server(url, hosts) if hosts else None
     keep = bool(words.fields.get("keep"))
     result = play.play(size, screen.choose(as_json=words.json), keep=keep, server=server)

@@ -228,7 +228,7 @@ class _Deploy:
         if result == "interrupted" and fenced is None:
             raise Failed(f"the deploy of {self.target} was interrupted; how far it came is not known.", **shown)
         if result == "failed":
-            how = f"ended with {code}" if code is None or code >= 0 else f"was {child_process.say_end(code)}"
+            how = f"ended with {code}" if code is None or code >= 0 else f"was {child_process.exit_text(code)}"
             raise Failed(f"the command {how}; {self.target} may be half deployed.", **shown)
         if result == "unverified":
             raise Unverified(f"the command ran, but the verification failed: {complaint}", **shown, started=True)

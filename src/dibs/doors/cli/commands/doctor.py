@@ -196,7 +196,7 @@ def _recover(session: Session, words: Words) -> int:
         raise Invalid(f"{path} is sound; there is nothing to recover", path=path)
     if not words.fields.get("yes"):
         _ask(path, checks)
-    start, aside, agents = workspace_store.begin_anew(session.place.local, session.place.shared, path, "a\t")
+    start, aside, agents = workspace_store.replace_database(session.place.local, session.place.shared, path, "a\t")
     fresh = Session(session.cwd, session.place.root, short_lived=True)
     from dibs.operations.upkeep.recovery import RECOVERED
 

@@ -92,15 +92,15 @@ def _from_file(words: Words) -> int:
 
 
 def _workers(words: Words, plan: Plan) -> int | None:
-    from dibs.running.run_file import MOST_WORKERS
+    from dibs.running.run_file import MAX_WORKERS
 
     given = words.fields.get("workers")
     if given is None:
         return None
     if plan.electorate:
         raise Invalid("workers: in a vote there is one for each elector", field="workers")
-    if not given.isdecimal() or not 1 <= int(given) <= MOST_WORKERS:
-        raise Invalid(f"workers: a whole number from 1 to {MOST_WORKERS}, not {given!r}", field="workers")
+    if not given.isdecimal() or not 1 <= int(given) <= MAX_WORKERS:
+        raise Invalid(f"workers: a whole number from 1 to {MAX_WORKERS}, not {given!r}", field="workers")
     plan.crews(int(given))
     return int(given)
 

@@ -38,7 +38,7 @@ def run(words: Words) -> int:
     url = words.fields["url"]
     from dibs.storage import redis_server
 
-    redis_server.make_answer(session, url)
+    redis_server.ensure_running(session, url)
     result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")

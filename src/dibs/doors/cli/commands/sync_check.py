@@ -44,10 +44,10 @@ def run(words: Words) -> int:
             session.place.top,
             given.get("remote") or remote,
             given.get("branch") or branch,
-            timeout=deploy_checks.patience(session),
+            timeout=deploy_checks.fetch_timeout_s(session),
         )
     else:
-        standing = sync.Standing(why="this is not a git repository")
+        standing = sync.BranchStatus(why="this is not a git repository")
     shown = {"target": target, **standing.as_json()}
     refusal = deploy_guard.stale(standing.as_json(), target=target, unsynced=bool(given.get("unsynced")))
     if refusal is not None:

@@ -17,7 +17,7 @@ from dibs.doors.cli.render import times
 from dibs.errors import YES, Invalid, Unavailable
 from dibs.operations.core.declare import Field
 from dibs.storage import workspace_store
-from dibs.storage.redis_autostart import BACKGROUND
+from dibs.storage.redis_autostart import BACKGROUND_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,22 +65,22 @@ def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
         path = workspace_store.sqlite_path(session.place.local, url)
         return {"store": url, "path": path, "commit": head.commit, "started": False}
     from dibs.storage import redis_server, sqlite_fallback
-    from dibs.storage.redis_autostart import Turn
+    from dibs.storage.redis_autostart import FileMutex
 
-    background = BACKGROUND in os.environ
-    with Turn(session.place.local, patience=BRIEFLY if background else WAIT) as turn:
+    background = BACKGROUND_VARIABLE in os.environ
+    with FileMutex(session.place.local, timeout_s=BRIEFLY if background else WAIT) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
         try:
-            started = redis_server.make_answer(session, url, fsync, anew=bool(words.fields.get("anew")))
+            started = redis_server.ensure_running(session, url, fsync, anew=bool(words.fields.get("anew")))
         except Unavailable as error:
-            if sqlite_fallback.fallen_back(session):
+            if sqlite_fallback.is_fallback(session):
                 return {"store": "sqlite:", "fallback": True, "why": error.message, "started": False}
             if not sqlite_fallback.possible(session, url) or not _consent(words, error):
                 raise
             return sqlite_fallback.fall_back(session, url, words.common.get("as")) | {"why": error.message}
-        if sqlite_fallback.fallen_back(session):
-            return {**sqlite_fallback.come_back(session, url, words.common.get("as")), **started}
+        if sqlite_fallback.is_fallback(session):
+            return {**sqlite_fallback.return_to_server(session, url, words.common.get("as")), **started}
         return {**_begin(session, url), **started}
 
 
@@ -100,8 +100,8 @@ def _begin(session: Session, url: str) -> dict[str, Any]:
             moved_mark.refuse(mark.decode(), hidden(url))
         if not workspace_store.read_pin(local).url:
             workspace_store.write_pin(local, workspace_store.Pin(url))
-        sqlite_fallback.untell(session)
-        epoch.keep_as_told(store)
+        sqlite_fallback.remove_mark(session)
+        epoch.set_expiry(store)
     finally:
         store.close()
     return {"store": hidden(url), "begun": begun}
